@@ -1,0 +1,1 @@
+"""The client library: services, Watch, Informer, errors."""

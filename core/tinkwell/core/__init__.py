@@ -1,0 +1,1 @@
+"""The rules of Tinkwell, pure: no I/O, no clock, no randomness."""

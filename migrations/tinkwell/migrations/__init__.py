@@ -1,0 +1,1 @@
+"""The schema: Alembic revisions, with triggers and functions as SQL files."""

@@ -1,0 +1,1 @@
+"""Generated from protos/tinkwell/api/v1: messages and service stubs."""

@@ -1,0 +1,1 @@
+"""The provisioner: brings workflows to completion over the API."""

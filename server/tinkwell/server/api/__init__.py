@@ -1,0 +1,1 @@
+"""The gRPC edge: translates between protobuf and the service layer."""

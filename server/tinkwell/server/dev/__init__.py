@@ -1,0 +1,1 @@
+"""The embedded PostgreSQL and everything in one command."""

@@ -1,0 +1,1 @@
+"""What a request does, in one transaction each."""

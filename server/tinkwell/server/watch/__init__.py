@@ -1,0 +1,1 @@
+"""From the log to the watchers: reader, hub, subscribers."""
