@@ -1,0 +1,117 @@
+"""What can be wrong with a request, as one tree.
+
+TinkwellError
+├── InvalidField        a field of the request is wrong (each one is named)
+├── NotFound            the resource does not exist, or is deleted
+├── AlreadyExists       something that must be unique is taken
+├── IllegalTransition   the state of the resource does not allow this
+├── WrongWorker         the reporting worker is not the action's
+├── LostRace            another writer was faster; read again and retry
+├── Compacted           the revision is older than the oldest kept one
+├── OtherHistory        the revision belongs to another log, or lies beyond its end
+├── TooSlow             the watcher stayed too far behind for too long
+├── LimitReached        a limit on concurrent use is reached
+└── Unavailable         the server is stopping, or has lost its database
+
+Errors carry fields; their text is for people. The one table that maps them to gRPC is `tinkwell.server.api.status`, and
+its mirror is `tinkwell.client.errors`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One wrong field: its path, such as `data.network.interfaces[0].dhcp.mac`, and what was wrong and what to do."""
+
+    field: str
+    description: str
+
+
+class TinkwellError(Exception):
+    """The root of every error that a caller can cause or must handle."""
+
+
+class InvalidField(TinkwellError):
+    """One or more fields of the request are wrong."""
+
+    def __init__(self, violations: Iterable[Violation]) -> None:
+        self.violations = tuple(violations)
+        super().__init__("; ".join(f"{v.field}: {v.description}" if v.field else v.description for v in self.violations))
+
+    @classmethod
+    def of(cls, field: str, description: str) -> "InvalidField":
+        """Build the error for a single field."""
+        return cls([Violation(field, description)])
+
+
+class NotFound(TinkwellError):
+    """The named resource does not exist, or is deleted."""
+
+    def __init__(self, resource_type: str, resource_id: str) -> None:
+        self.resource_type = resource_type
+        self.resource_id = resource_id
+        super().__init__(f"{resource_type} {resource_id} does not exist")
+
+
+class AlreadyExists(TinkwellError):
+    """Something that must be unique is taken: `what` (such as "mac"), its `value`, and by whom where that is known."""
+
+    def __init__(self, what: str, value: str, *, taken_by: str = "") -> None:
+        self.what = what
+        self.value = value
+        self.taken_by = taken_by
+        owner = f" by {taken_by}" if taken_by else ""
+        super().__init__(f"{what} {value} is already taken{owner}")
+
+
+class IllegalTransition(TinkwellError):
+    """The state of the resource does not allow what was asked."""
+
+    def __init__(self, subject: str, description: str) -> None:
+        self.subject = subject
+        self.description = description
+        super().__init__(f"{subject}: {description}")
+
+
+class WrongWorker(TinkwellError):
+    """The reporting worker is not the one that the action belongs to."""
+
+    def __init__(self, worker_id: str, expected: str) -> None:
+        self.worker_id = worker_id
+        self.expected = expected
+        super().__init__(f"worker {worker_id} may not report for an action of worker {expected}")
+
+
+class LostRace(TinkwellError):
+    """Another writer was faster: read again and retry."""
+
+
+class Compacted(TinkwellError):
+    """The revision is older than the oldest one that is kept."""
+
+    def __init__(self, revision: int, oldest_revision: int) -> None:
+        self.revision = revision
+        self.oldest_revision = oldest_revision
+        super().__init__(f"revision {revision} is no longer kept; the oldest kept revision is {oldest_revision}")
+
+
+class OtherHistory(TinkwellError):
+    """The revision belongs to another history of the log, or lies beyond its end."""
+
+    def __init__(self, description: str, *, history_id: str) -> None:
+        self.history_id = history_id
+        super().__init__(f"{description}; list the resources again and watch from there")
+
+
+class TooSlow(TinkwellError):
+    """The watcher stayed too far behind for too long."""
+
+
+class LimitReached(TinkwellError):
+    """A limit on concurrent use is reached; the text names it."""
+
+
+class Unavailable(TinkwellError):
+    """The server is stopping, or has lost its database; try again."""
