@@ -38,7 +38,9 @@ class InvalidField(TinkwellError):
 
     def __init__(self, violations: Iterable[Violation]) -> None:
         self.violations = tuple(violations)
-        super().__init__("; ".join(f"{v.field}: {v.description}" if v.field else v.description for v in self.violations))
+        super().__init__(
+            "; ".join(f"{v.field}: {v.description}" if v.field else v.description for v in self.violations)
+        )
 
     @classmethod
     def of(cls, field: str, description: str) -> "InvalidField":
