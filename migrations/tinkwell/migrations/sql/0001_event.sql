@@ -1,0 +1,146 @@
+-- The event log. What must hold, and why, is in docs/event-log.md.
+
+CREATE SEQUENCE events_revision AS bigint CACHE 1;
+
+CREATE TABLE events (
+    -- Drawn by the default: INSERT has locked the table by then, so whoever drew a missing number holds that lock.
+    revision      bigint NOT NULL DEFAULT nextval('events_revision'),
+    id            uuid NOT NULL DEFAULT gen_random_uuid(),
+    resource_type text NOT NULL,
+    resource_id   uuid,
+    parent_id     uuid,
+    event_type    text NOT NULL,
+    name          text NOT NULL,
+    version       bigint NOT NULL,
+    created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    actor         text NOT NULL,
+    data          json NOT NULL,
+    PRIMARY KEY (revision)
+) PARTITION BY RANGE (revision);
+ALTER SEQUENCE events_revision OWNED BY events.revision;
+
+-- One partition holds ten million revisions; a hundred million are ready ahead, because none left would fail writes.
+DO $$
+BEGIN
+    FOR i IN 0..9 LOOP
+        EXECUTE format('CREATE TABLE events_%s PARTITION OF events FOR VALUES FROM (%s) TO (%s)',
+                       lpad(i::text, 6, '0'), i::bigint * 10000000, (i::bigint + 1) * 10000000);
+    END LOOP;
+END $$;
+
+-- What revisions mean. history_id is renewed when the database turns out to be another one than it was: a restored or
+-- failed-over copy. oldest_revision is the first one that has not been forgotten.
+CREATE TABLE event_history (
+    one               boolean PRIMARY KEY DEFAULT true CHECK (one),
+    history_id        uuid NOT NULL DEFAULT gen_random_uuid(),
+    oldest_revision   bigint NOT NULL DEFAULT 1,
+    system_identifier bigint NOT NULL,
+    timeline          text NOT NULL
+);
+
+CREATE FUNCTION current_timeline() RETURNS text
+LANGUAGE sql STABLE
+AS $$ SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) $$;
+
+INSERT INTO event_history (system_identifier, timeline)
+SELECT system_identifier, current_timeline() FROM pg_control_system();
+
+-- Returns the history, a new one if this database is not the one it was, or if `seen` lies beyond what was ever drawn.
+CREATE FUNCTION current_history(seen bigint) RETURNS TABLE (history_id uuid, oldest_revision bigint)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    identifier bigint := (SELECT s.system_identifier FROM pg_control_system() s);
+BEGIN
+    UPDATE event_history h
+       SET history_id = gen_random_uuid(), system_identifier = identifier, timeline = current_timeline()
+     WHERE h.system_identifier <> identifier OR h.timeline <> current_timeline()
+        OR seen > (SELECT last_value FROM events_revision);
+    RETURN QUERY SELECT h.history_id, h.oldest_revision FROM event_history h;
+END $$;
+
+-- Named positions of consumers that want them kept. The token grows with each claim and fences the former holder.
+CREATE TABLE event_position (
+    name       text PRIMARY KEY,
+    revision   bigint NOT NULL DEFAULT 0,
+    history_id uuid NOT NULL,
+    token      bigint NOT NULL DEFAULT 0,
+    updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- The doorbell. The table stays empty: only locks on it matter. A writer that gets ROW EXCLUSIVE knows that no reader
+-- sleeps; a reader sleeps only while it holds SHARE. Whoever is refused must act: the writer notifies, the reader polls.
+CREATE TABLE bell ();
+
+CREATE FUNCTION ring_bell() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    -- The block holds nothing but the lock: leaving it keeps the lock to the end of the transaction.
+    BEGIN
+        LOCK TABLE bell IN ROW EXCLUSIVE MODE NOWAIT;
+        RETURN NULL;
+    EXCEPTION WHEN lock_not_available THEN
+        NULL;
+    END;
+    NOTIFY tinkwell_bell;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER events_ring AFTER INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION ring_bell();
+
+-- Takes the lock that makes writers ring, or says at once that it cannot be had.
+CREATE FUNCTION may_sleep() RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    LOCK TABLE bell IN SHARE MODE NOWAIT;
+    RETURN true;
+EXCEPTION WHEN lock_not_available THEN
+    RETURN false;
+END $$;
+
+-- Writes one event. Only triggers and publish_event call it.
+CREATE FUNCTION record_event(
+    resource_type text, resource_id uuid, parent_id uuid, event_type text, name text, version bigint, data json
+) RETURNS events
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$
+DECLARE
+    recorded events;
+BEGIN
+    -- An event that was delivered must survive a crash, or its revision would be handed out twice.
+    IF current_setting('synchronous_commit') = 'off' THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
+    INSERT INTO events (resource_type, resource_id, parent_id, event_type, name, version, actor, data)
+    VALUES (resource_type, resource_id, parent_id, event_type, name, version,
+            coalesce(nullif(current_setting('tinkwell.actor', true), ''), session_user), data)
+    RETURNING * INTO recorded;
+    RETURN recorded;
+END $$;
+REVOKE ALL ON FUNCTION record_event FROM PUBLIC;
+
+-- The first revision that was drawn at or after a moment; the one after the last if there is none. Events are drawn in
+-- the order of time but for the clock's small steps, so halving the range finds it in a few index probes.
+CREATE FUNCTION first_revision_since(moment timestamptz) RETURNS bigint
+LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+    low   bigint := (SELECT oldest_revision FROM event_history);
+    high  bigint := coalesce((SELECT max(revision) FROM events), 0) + 1;
+    probe record;
+    half  bigint;
+BEGIN
+    WHILE low < high LOOP
+        half := low + (high - low) / 2;
+        SELECT e.revision, e.created_at INTO probe FROM events e
+         WHERE e.revision >= half AND e.revision < high ORDER BY e.revision LIMIT 1;
+        IF NOT FOUND OR probe.created_at >= moment THEN
+            high := half;
+        ELSE
+            low := probe.revision + 1;
+        END IF;
+    END LOOP;
+    RETURN low;
+END $$;

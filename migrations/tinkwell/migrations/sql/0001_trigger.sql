@@ -1,0 +1,176 @@
+-- What happens around each change, whoever makes it: versions count, states move legally, addresses stay unique, and the
+-- change becomes an event. Functions are SECURITY DEFINER where they write what no user may write directly.
+
+CREATE FUNCTION count_version() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    NEW.version := OLD.version + 1;
+    NEW.updated_at := clock_timestamp();
+    RETURN NEW;
+END $$;
+
+-- The same table as tinkwell.core.transition; a test holds the two together.
+CREATE FUNCTION check_transition() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    IF NEW.state = OLD.state
+       OR (OLD.state = 'PENDING' AND NEW.state IN ('RUNNING', 'CANCELLED'))
+       OR (OLD.state = 'RUNNING' AND NEW.state IN ('SUCCEEDED', 'FAILED', 'TIMEOUT', 'CANCELLED'))
+       OR (OLD.state = 'RUNNING' AND NEW.state = 'PENDING' AND TG_TABLE_NAME = 'action') THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION '% % may not go from % to %', TG_TABLE_NAME, OLD.id, OLD.state, NEW.state
+        USING ERRCODE = 'check_violation', CONSTRAINT = TG_TABLE_NAME || '_transition', TABLE = TG_TABLE_NAME;
+END $$;
+
+CREATE FUNCTION keep_addresses() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    DELETE FROM hardware_address WHERE hardware_id = NEW.id;
+    IF NEW.deleted_at IS NULL THEN
+        INSERT INTO hardware_address (hardware_id, mac)
+        SELECT NEW.id, (i -> 'dhcp' ->> 'mac')::macaddr
+          FROM jsonb_array_elements(NEW.network -> 'interfaces') i WHERE i -> 'dhcp' ->> 'mac' <> '';
+        INSERT INTO hardware_address (hardware_id, ip)
+        SELECT NEW.id, host((i -> 'dhcp' -> 'ip' ->> 'address')::inet)::inet
+          FROM jsonb_array_elements(NEW.network -> 'interfaces') i WHERE i -> 'dhcp' -> 'ip' ->> 'address' <> '';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION refuse_truncate() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    RAISE EXCEPTION 'TRUNCATE of % would lose events; use DELETE', TG_TABLE_NAME USING ERRCODE = 'feature_not_supported';
+END $$;
+
+-- CREATED, UPDATED, DELETED, or nothing for a change of what was and stays deleted.
+CREATE FUNCTION change_type(operation text, was_deleted timestamptz, is_deleted timestamptz) RETURNS text
+LANGUAGE sql IMMUTABLE
+AS $$
+    SELECT CASE operation
+        WHEN 'INSERT' THEN CASE WHEN is_deleted IS NULL THEN 'CREATED' END
+        WHEN 'DELETE' THEN CASE WHEN was_deleted IS NULL THEN 'DELETED' END
+        ELSE CASE
+            WHEN was_deleted IS NULL AND is_deleted IS NULL THEN 'UPDATED'
+            WHEN was_deleted IS NULL THEN 'DELETED'
+            WHEN is_deleted IS NULL THEN 'CREATED'
+        END
+    END
+$$;
+
+-- hardware.created, workflow.timeout, action.started …
+CREATE FUNCTION event_name(resource_type text, event_type text) RETURNS text
+LANGUAGE sql IMMUTABLE
+AS $$ SELECT lower(resource_type) || '.' || lower(replace(event_type, resource_type || '_', '')) $$;
+
+CREATE FUNCTION record_hardware() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$
+DECLARE
+    changed hardware := CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;
+    kind    text := change_type(TG_OP, OLD.deleted_at, NEW.deleted_at);
+BEGIN
+    IF kind IS NOT NULL THEN
+        changed.version := changed.version + (TG_OP = 'DELETE')::integer;
+        PERFORM record_event('HARDWARE', changed.id, NULL, kind, event_name('HARDWARE', kind), changed.version,
+                             hardware_shape(changed));
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION record_template() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$
+DECLARE
+    changed template := CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;
+    kind    text := change_type(TG_OP, OLD.deleted_at, NEW.deleted_at);
+BEGIN
+    IF kind IS NOT NULL THEN
+        changed.version := changed.version + (TG_OP = 'DELETE')::integer;
+        PERFORM record_event('TEMPLATE', changed.id, NULL, kind, event_name('TEMPLATE', kind), changed.version,
+                             template_shape(changed));
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION record_workflow() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$
+DECLARE
+    changed workflow := CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;
+    kind    text := change_type(TG_OP, OLD.deleted_at, NEW.deleted_at);
+BEGIN
+    IF kind = 'UPDATED' AND NEW.state <> OLD.state THEN
+        kind := 'WORKFLOW_' || CASE NEW.state WHEN 'RUNNING' THEN 'STARTED' ELSE NEW.state END;
+    ELSIF kind = 'UPDATED' AND NEW.completed_actions > OLD.completed_actions THEN
+        kind := 'WORKFLOW_INPROGRESS';
+    END IF;
+    IF kind IS NOT NULL THEN
+        changed.version := changed.version + (TG_OP = 'DELETE')::integer;
+        PERFORM record_event('WORKFLOW', changed.id, NULL, kind, event_name('WORKFLOW', kind), changed.version,
+                             workflow_shape(changed, kind = 'CREATED'));
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION record_action() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$
+DECLARE
+    changed action := CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;
+    kind    text := change_type(TG_OP, NULL, NULL);
+BEGIN
+    IF kind = 'UPDATED' AND NEW.state <> OLD.state THEN
+        kind := 'ACTION_' || CASE NEW.state WHEN 'RUNNING' THEN 'STARTED' WHEN 'PENDING' THEN 'RETRYING'
+                                            ELSE NEW.state END;
+    END IF;
+    changed.version := changed.version + (TG_OP = 'DELETE')::integer;
+    PERFORM record_event('ACTION', changed.id, changed.workflow_id, kind, event_name('ACTION', kind), changed.version,
+                         action_shape(changed));
+    RETURN NULL;
+END $$;
+
+-- Fires an event that no change of a row stands behind. A machine's phone call carries the machine's own state.
+CREATE FUNCTION publish_event(name text, resource_id uuid, data json) RETURNS events
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$ SELECT record_event('CUSTOM', resource_id, NULL, 'CUSTOM', name, 0, data) $$;
+
+CREATE FUNCTION phone_home(machine uuid, call jsonb) RETURNS SETOF events
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$
+    SELECT e.* FROM hardware h
+      CROSS JOIN LATERAL record_event('HARDWARE', h.id, NULL, 'HARDWARE_PHONE_HOME', 'hardware.phone_home', h.version,
+                                      (hardware_shape(h)::jsonb || jsonb_build_object('phone_home', call))::json) e
+     WHERE h.id = machine AND h.deleted_at IS NULL
+$$;
+REVOKE ALL ON FUNCTION publish_event, phone_home FROM PUBLIC;
+
+CREATE TRIGGER hardware_version BEFORE UPDATE ON hardware FOR EACH ROW EXECUTE FUNCTION count_version();
+CREATE TRIGGER template_version BEFORE UPDATE ON template FOR EACH ROW EXECUTE FUNCTION count_version();
+CREATE TRIGGER workflow_version BEFORE UPDATE ON workflow FOR EACH ROW EXECUTE FUNCTION count_version();
+CREATE TRIGGER action_version BEFORE UPDATE ON action FOR EACH ROW EXECUTE FUNCTION count_version();
+
+CREATE TRIGGER workflow_transition BEFORE UPDATE OF state ON workflow FOR EACH ROW EXECUTE FUNCTION check_transition();
+CREATE TRIGGER action_transition BEFORE UPDATE OF state ON action FOR EACH ROW EXECUTE FUNCTION check_transition();
+
+CREATE TRIGGER hardware_addresses AFTER INSERT OR UPDATE ON hardware FOR EACH ROW EXECUTE FUNCTION keep_addresses();
+
+CREATE TRIGGER hardware_truncate BEFORE TRUNCATE ON hardware EXECUTE FUNCTION refuse_truncate();
+CREATE TRIGGER template_truncate BEFORE TRUNCATE ON template EXECUTE FUNCTION refuse_truncate();
+CREATE TRIGGER workflow_truncate BEFORE TRUNCATE ON workflow EXECUTE FUNCTION refuse_truncate();
+CREATE TRIGGER action_truncate BEFORE TRUNCATE ON action EXECUTE FUNCTION refuse_truncate();
+
+-- Deferred: the revision is drawn while the transaction commits, so a gap in the log lives as long as one commit.
+CREATE CONSTRAINT TRIGGER hardware_event AFTER INSERT OR UPDATE OR DELETE ON hardware
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION record_hardware();
+CREATE CONSTRAINT TRIGGER template_event AFTER INSERT OR UPDATE OR DELETE ON template
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION record_template();
+CREATE CONSTRAINT TRIGGER workflow_event AFTER INSERT OR UPDATE OR DELETE ON workflow
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION record_workflow();
+CREATE CONSTRAINT TRIGGER action_event AFTER INSERT OR UPDATE OR DELETE ON action
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION record_action();

@@ -1,0 +1,37 @@
+"""From a violated constraint to the domain error that a caller can act on. Raw SQL text goes no further than here."""
+
+import re
+
+from tinkwell.core import errors
+
+_TAKEN = {
+    "hardware_address_mac": "mac",
+    "hardware_address_ip": "ip",
+    "template_name": "name",
+    "template_pkey": "id",
+    "workflow_pkey": "id",
+}
+_TOO_LARGE = {
+    "hardware_size": ("data", "metadata and network together may not be larger than 1 MiB of JSON"),
+    "template_size": ("data", "may not be larger than 1 MiB"),
+    "workflow_size": ("hardware", "the device map and the rendered template may not be larger than 3 MiB together"),
+}
+_DETAIL = re.compile(r"=\((?P<value>.*)\) already exists")
+
+
+def translate(error: object) -> errors.TinkwellError | None:
+    """Return the domain error for a driver's error, None if it is not the caller's doing."""
+    # SQLAlchemy wraps the driver's error; its constraint and detail are on the original.
+    cause = getattr(error, "__cause__", None) or error
+    name = getattr(cause, "constraint_name", None) or ""
+    sqlstate = getattr(cause, "sqlstate", None) or ""
+    if name in _TAKEN:
+        found = _DETAIL.search(getattr(cause, "detail", None) or "")
+        return errors.AlreadyExists(_TAKEN[name], found["value"] if found else "")
+    if name in _TOO_LARGE:
+        return errors.InvalidField.of(*_TOO_LARGE[name])
+    if name.endswith("_transition"):
+        return errors.IllegalTransition(name.removesuffix("_transition"), "its state does not allow this")
+    if sqlstate.startswith("22"):
+        return errors.InvalidField.of("", "a value is outside what can be stored")
+    return None

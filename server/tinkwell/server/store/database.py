@@ -1,0 +1,113 @@
+"""Transactions: run, retried when PostgreSQL asks for it, and answered with the revision of their own change.
+
+A retry runs the whole piece of work again, so the work must keep its hands off everything but its connection.
+"""
+
+import asyncio
+import dataclasses
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+import asyncpg
+import sqlalchemy
+from sqlalchemy import exc
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from tinkwell.core import errors
+from tinkwell.server.store import constraint
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_TRIES = 8
+_FIRST_PAUSE_SECONDS = 0.01
+_LONGEST_PAUSE_SECONDS = 0.5
+# Serialization failure and deadlock: the transaction did nothing and may simply be run again.
+_RETRIED = ("40001", "40P01")
+# Connection failures, a server that starts or stops, too many connections, a cancelled or timed-out statement.
+_UNAVAILABLE = ("08", "57", "53", "55P03", "25P03")
+
+
+@dataclasses.dataclass(slots=True)
+class Transaction:
+    """What a piece of work gets: a connection inside a transaction. Work that changed nothing says so."""
+
+    connection: AsyncConnection
+    changed: bool = True
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Written(Generic[T]):
+    """The result of a piece of work, and the revision of its last event; 0 when it changed nothing."""
+
+    value: T
+    revision: int
+
+
+class Database:
+    """The pool that requests share. Raises domain errors only."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def read(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """Run reading work in one transaction with one snapshot for all its statements."""
+
+        async def once() -> T:
+            async with self._engine.connect() as connection:
+                await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+                async with connection.begin():
+                    return await work(connection)
+
+        return await _run(once)
+
+    async def write(self, work: Callable[[Transaction], Awaitable[T]], *, actor: str) -> Written[T]:
+        """Run changing work in one transaction; its events name the actor."""
+
+        async def once() -> Written[T]:
+            async with self._engine.connect() as connection:
+                async with connection.begin():
+                    await connection.execute(_SET_ACTOR, {"actor": actor})
+                    transaction = Transaction(connection)
+                    value = await work(transaction)
+                return Written(value, await _own_revision(connection) if transaction.changed else 0)
+
+        return await _run(once)
+
+
+_SET_ACTOR = sqlalchemy.text("SELECT set_config('tinkwell.actor', :actor, true)")
+
+
+async def _own_revision(connection: AsyncConnection) -> int:
+    # Events are drawn while the transaction commits, so only afterwards is the number known, and only here.
+    raw = await connection.get_raw_connection()
+    assert raw.driver_connection is not None
+    return int(await raw.driver_connection.fetchval("SELECT currval('events_revision')"))
+
+
+async def _run(once: Callable[[], Awaitable[T]]) -> T:
+    for attempt in range(1, _TRIES + 1):
+        try:
+            return await once()
+        except exc.DBAPIError as error:
+            sqlstate = str(getattr(error.orig, "sqlstate", None) or "")
+            if sqlstate not in _RETRIED or attempt == _TRIES:
+                raise _translate(error, sqlstate) from error
+            longest = min(_FIRST_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS)
+            logger.debug("transaction is run again", extra={"sqlstate": sqlstate, "attempt": attempt})
+            await asyncio.sleep(random.uniform(0, longest))  # noqa: S311
+        except (OSError, exc.TimeoutError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError) as error:
+            raise errors.Unavailable("the database does not answer; try again") from error
+    raise AssertionError("the loop above returns or raises")
+
+
+def _translate(error: exc.DBAPIError, sqlstate: str) -> Exception:
+    if sqlstate in _RETRIED:
+        return errors.LostRace("too many writers changed the same resources at once; try again")
+    if error.connection_invalidated or sqlstate.startswith(_UNAVAILABLE):
+        return errors.Unavailable("the database does not answer; try again")
+    translated = constraint.translate(error.orig)
+    return translated or error

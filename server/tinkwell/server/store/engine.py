@@ -1,0 +1,57 @@
+"""Connections to PostgreSQL. Every one carries the same timeouts, so that no session can hold others up for long."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import sqlalchemy
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
+
+# A session that stops between its statements would hold its locks, and with them the delivery of events.
+_SESSION = {
+    "application_name": "tinkwell",
+    "idle_in_transaction_session_timeout": "10s",
+    "statement_timeout": "30s",
+    "lock_timeout": "10s",
+    "timezone": "UTC",
+}
+_CONNECT_SECONDS = 10
+_COMMAND_SECONDS = 35
+
+
+def create(database_url: str, *, pool_size: int) -> AsyncEngine:
+    """Make the pool that requests share; a request waits its turn for at most ten seconds when all are in use."""
+    return create_async_engine(
+        driver_url(database_url),
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=10,
+        pool_pre_ping=True,
+        connect_args={
+            "timeout": _CONNECT_SECONDS,
+            "command_timeout": _COMMAND_SECONDS,
+            "server_settings": _SESSION,
+        },
+    )
+
+
+@asynccontextmanager
+async def connect(database_url: str) -> AsyncIterator[AsyncConnection]:
+    """Open one connection for a task that may take long, such as a migration."""
+    engine = create_async_engine(
+        driver_url(database_url),
+        poolclass=NullPool,
+        connect_args={"timeout": _CONNECT_SECONDS, "server_settings": {"application_name": "tinkwell"}},
+    )
+    try:
+        async with engine.connect() as connection:
+            yield connection
+    finally:
+        await engine.dispose()
+
+
+def driver_url(database_url: str) -> sqlalchemy.URL:
+    """Return the URL with the driver that is used here; `postgres://` is accepted for `postgresql://`."""
+    if database_url.startswith("postgres://"):
+        database_url = "postgresql://" + database_url.removeprefix("postgres://")
+    return sqlalchemy.make_url(database_url).set(drivername="postgresql+asyncpg")
