@@ -1,5 +1,6 @@
 """Runs the SQL files of a revision. They hold several statements each, which only the driver itself can execute."""
 
+import typing
 from importlib import resources
 
 from alembic import op
@@ -9,6 +10,5 @@ from sqlalchemy.engine import interfaces
 def run(name: str) -> None:
     """Execute `sql/<name>.sql` on the connection of the migration."""
     text = resources.files("tinkwell.migrations").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
-    connection = op.get_bind().connection.dbapi_connection
-    assert isinstance(connection, interfaces.AdaptedConnection)
+    connection = typing.cast("interfaces.AdaptedConnection", op.get_bind().connection.dbapi_connection)
     connection.run_async(lambda driver: driver.execute(text))

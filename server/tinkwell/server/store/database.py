@@ -58,9 +58,11 @@ class Database:
 
         async def once() -> T:
             async with self._engine.connect() as connection:
-                await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-                async with connection.begin():
-                    return await work(connection)
+                snapshot = await connection.execution_options(
+                    isolation_level="REPEATABLE READ", postgresql_readonly=True
+                )
+                async with snapshot.begin():
+                    return await work(snapshot)
 
         return await _run(once)
 
