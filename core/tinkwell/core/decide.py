@@ -1,0 +1,174 @@
+"""What is to be done about a workflow, here and now: a pure rule from what is known to commands.
+
+Theory of operation. A caller reads a workflow, says which workers it serves and which runs it has, and obeys the
+commands. It asks again after every change and from time to time; asking twice with the same answers gives the same
+commands, and a command that was obeyed is not given again, because the run is then among those it has.
+
+    first action that has not succeeded      its worker is served here             otherwise
+    PENDING                                  StartAction with the next attempt     Wait
+    RUNNING, a run of it is here             Wait                                  Wait
+    RUNNING, no run of it is here            AdoptAction                           Wait
+    FAILED, TIMEOUT, CANCELLED, or none      nothing: the workflow is over         nothing
+
+Before that, every run that is here and should not be is stopped. A view may be older than a run, never the other way
+round, so a run that is ahead of the view is left alone.
+"""
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from tinkwell.core.kind import State
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RunKey:
+    """The identity of one attempt at one action. At most one run in the world ever carries it."""
+
+    workflow_id: str
+    action_id: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionView:
+    """What is known of an action. `remaining_seconds` is None where a running action has no deadline."""
+
+    id: str
+    index: int
+    worker_id: str
+    state: State
+    attempt: int = 0
+    remaining_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowView:
+    """What is known of a workflow; its actions in any order."""
+
+    id: str
+    state: State
+    actions: tuple[ActionView, ...]
+
+    @classmethod
+    def deleted(cls, workflow_id: str) -> "WorkflowView":
+        """Build the view of a workflow that is not there any more."""
+        return cls(id=workflow_id, state=State.CANCELLED, actions=())
+
+
+class AllWorkers:
+    """The set of every worker."""
+
+    def __contains__(self, worker_id: object) -> bool:
+        return True
+
+
+ALL_WORKERS = AllWorkers()
+
+
+class WaitReason(StrEnum):
+    """Why nothing is started."""
+
+    NOT_SERVED = "the next action belongs to a worker that is not served here"
+    RUNNING_HERE = "the action runs here"
+    STOPPING = "a run of this workflow is being stopped first"
+
+
+@dataclass(frozen=True, slots=True)
+class StartAction:
+    """Report the action as RUNNING with this attempt, then run it."""
+
+    action: ActionView
+    key: RunKey
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptAction:
+    """The action runs by the server's account: find its run and watch it to its end, or report that it is lost."""
+
+    action: ActionView
+    key: RunKey
+
+
+@dataclass(frozen=True, slots=True)
+class StopAction:
+    """Kill this run and remove what is left of it."""
+
+    key: RunKey
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """There is nothing to do now; the next change of the workflow may bring something."""
+
+    action: ActionView
+    reason: WaitReason
+
+
+Command: TypeAlias = StartAction | AdoptAction | StopAction | Wait
+
+
+def decide(
+    view: WorkflowView,
+    *,
+    serves: Container[str],
+    running: Iterable[RunKey],
+    leftover: Iterable[RunKey] = (),
+) -> list[Command]:
+    """Return what is to be done about a workflow, stops first.
+
+    `running` are the runs that are watched here. `leftover` are runs that are here but that nobody watches, such as
+    those of a dead predecessor. Runs of other workflows among them are ignored.
+    """
+    watched = frozenset(key for key in running if key.workflow_id == view.id)
+    here = watched | {key for key in leftover if key.workflow_id == view.id}
+    stops = [StopAction(key, reason) for key in sorted(here) if (reason := _why_stop(view, key))]
+    action = _next_action(view)
+    if action is None:
+        return [*stops]
+    return [*stops, _proceed(view.id, action, serves=serves, watched=watched, is_stopping=bool(stops))]
+
+
+def _proceed(
+    workflow_id: str,
+    action: ActionView,
+    *,
+    serves: Container[str],
+    watched: frozenset[RunKey],
+    is_stopping: bool,
+) -> Command:
+    """Say what becomes of the action whose turn it is."""
+    if action.worker_id not in serves:
+        return Wait(action, WaitReason.NOT_SERVED)
+    if is_stopping:
+        return Wait(action, WaitReason.STOPPING)
+    if any(key.action_id == action.id for key in watched):
+        return Wait(action, WaitReason.RUNNING_HERE)
+    if action.state is State.RUNNING:
+        return AdoptAction(action, RunKey(workflow_id, action.id, action.attempt))
+    return StartAction(action, RunKey(workflow_id, action.id, action.attempt + 1))
+
+
+def _next_action(view: WorkflowView) -> ActionView | None:
+    """Return the first action that has not succeeded, or None when the workflow is over."""
+    if view.state.is_final:
+        return None
+    unfinished = (a for a in sorted(view.actions, key=lambda a: a.index) if a.state is not State.SUCCEEDED)
+    action = next(unfinished, None)
+    return None if action is None or action.state.is_final else action
+
+
+def _why_stop(view: WorkflowView, key: RunKey) -> str:
+    """Say why a run must not go on; empty when it may."""
+    action = next((a for a in view.actions if a.id == key.action_id), None)
+    if action is None:
+        return "the workflow does not exist any more"
+    if action.state.is_final:
+        return f"the action is {action.state}"
+    if view.state.is_final:
+        return f"the workflow is {view.state}"
+    # A PENDING action waits for the attempt after the one it counts; anything beyond is newer than the view.
+    current = action.attempt if action.state is State.RUNNING else action.attempt + 1
+    return f"attempt {current} has taken its place" if key.attempt < current else ""

@@ -1,0 +1,201 @@
+"""The rule that turns what is known of a workflow into commands."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tinkwell.core import decide
+from tinkwell.core.kind import State
+
+WORKFLOW = "w-1"
+
+
+def action(index, state=State.PENDING, *, worker="here", attempt=None, remaining=None):
+    started = 0 if state is State.PENDING else 1
+    return decide.ActionView(
+        id=f"a-{index}",
+        index=index,
+        worker_id=worker,
+        state=state,
+        attempt=started if attempt is None else attempt,
+        remaining_seconds=remaining,
+    )
+
+
+def workflow(*actions, state=State.RUNNING):
+    return decide.WorkflowView(id=WORKFLOW, state=state, actions=tuple(actions))
+
+
+def key(index, attempt=1):
+    return decide.RunKey(WORKFLOW, f"a-{index}", attempt)
+
+
+def ask(view, *, serves=frozenset({"here"}), running=(), leftover=()):
+    return decide.decide(view, serves=serves, running=running, leftover=leftover)
+
+
+def kinds(commands):
+    return [type(command).__name__ for command in commands]
+
+
+@pytest.mark.parametrize(
+    ("actions", "expected"),
+    [
+        ([action(0), action(1)], decide.StartAction(action(0), key(0))),
+        ([action(0, State.SUCCEEDED), action(1)], decide.StartAction(action(1), key(1))),
+        ([action(1), action(0, State.SUCCEEDED)], decide.StartAction(action(1), key(1))),
+        ([action(0, State.RUNNING), action(1)], decide.AdoptAction(action(0, State.RUNNING), key(0))),
+        (
+            [action(0, State.RUNNING, remaining=-3.0)],
+            decide.AdoptAction(action(0, State.RUNNING, remaining=-3.0), key(0)),
+        ),
+        ([action(0, attempt=2)], decide.StartAction(action(0, attempt=2), key(0, 3))),
+        (
+            [action(0, State.SUCCEEDED), action(1, worker="there"), action(2)],
+            decide.Wait(action(1, worker="there"), decide.WaitReason.NOT_SERVED),
+        ),
+        (
+            [action(0, State.RUNNING, worker="there"), action(1)],
+            decide.Wait(action(0, State.RUNNING, worker="there"), decide.WaitReason.NOT_SERVED),
+        ),
+    ],
+)
+def test_the_first_action_that_has_not_succeeded_decides(actions, expected):
+    assert ask(workflow(*actions)) == [expected]
+
+
+@pytest.mark.parametrize("state", [State.FAILED, State.TIMEOUT, State.CANCELLED])
+def test_nothing_follows_an_action_that_did_not_succeed(state):
+    assert ask(workflow(action(0, state), action(1))) == []
+
+
+def test_nothing_is_left_to_do_when_every_action_succeeded():
+    assert ask(workflow(action(0, State.SUCCEEDED), action(1, State.SUCCEEDED))) == []
+
+
+def test_a_workflow_without_actions_needs_nothing():
+    assert ask(workflow(state=State.PENDING)) == []
+
+
+def test_a_run_that_is_watched_is_left_in_peace():
+    view = workflow(action(0, State.RUNNING))
+    assert ask(view, running={key(0)}) == [
+        decide.Wait(action(0, State.RUNNING), decide.WaitReason.RUNNING_HERE),
+    ]
+
+
+def test_a_view_from_before_the_start_does_not_touch_the_run():
+    assert kinds(ask(workflow(action(0)), running={key(0)})) == ["Wait"]
+
+
+def test_a_leftover_run_of_the_running_attempt_is_adopted():
+    view = workflow(action(0, State.RUNNING))
+    assert kinds(ask(view, leftover={key(0)})) == ["AdoptAction"]
+
+
+def test_a_leftover_run_of_a_finished_action_is_stopped_before_the_next_starts():
+    view = workflow(action(0, State.SUCCEEDED), action(1))
+    assert kinds(ask(view, leftover={key(0)})) == ["StopAction", "Wait"]
+    assert kinds(ask(view)) == ["StartAction"]
+
+
+def test_a_superseded_attempt_is_stopped_before_the_next_starts():
+    retried = workflow(action(0, State.PENDING, attempt=1))
+    assert kinds(ask(retried, running={key(0, 1)})) == ["StopAction", "Wait"]
+    running = workflow(action(0, State.RUNNING, attempt=2))
+    assert kinds(ask(running, running={key(0, 1)})) == ["StopAction", "Wait"]
+
+
+@pytest.mark.parametrize("state", [s for s in State if s.is_final])
+def test_a_finished_workflow_yields_only_stops(state):
+    view = workflow(action(0, State.SUCCEEDED), action(1, State.RUNNING), action(2), state=state)
+    commands = ask(view, running={key(1)}, leftover={key(0)})
+    assert kinds(commands) == ["StopAction", "StopAction"]
+    assert ask(view) == []
+
+
+def test_a_cancelled_action_is_stopped_with_its_reason():
+    view = workflow(action(0, State.CANCELLED), state=State.CANCELLED)
+    assert ask(view, running={key(0)}) == [decide.StopAction(key(0), "the action is CANCELLED")]
+
+
+def test_every_run_of_a_deleted_workflow_is_stopped():
+    commands = ask(decide.WorkflowView.deleted(WORKFLOW), running={key(0)}, leftover={key(1)})
+    assert [command.key for command in commands] == [key(0), key(1)]
+
+
+def test_runs_of_other_workflows_are_nobody_s_business_here():
+    other = decide.RunKey("w-2", "a-9", 1)
+    assert ask(decide.WorkflowView.deleted(WORKFLOW), running={other}, leftover={other}) == []
+
+
+def test_all_workers_are_served_by_all():
+    assert kinds(ask(workflow(action(0, worker="anything")), serves=decide.ALL_WORKERS)) == ["StartAction"]
+
+
+states = st.sampled_from(list(State))
+
+
+@st.composite
+def views(draw):
+    count = draw(st.integers(0, 5))
+    actions = [
+        action(
+            index,
+            draw(states),
+            worker=draw(st.sampled_from(["here", "there"])),
+            attempt=draw(st.integers(0, 2)),
+        )
+        for index in range(count)
+    ]
+    return workflow(*draw(st.permutations(actions)), state=draw(states))
+
+
+keys = st.frozensets(st.builds(key, st.integers(0, 6), st.integers(1, 3)), max_size=4)
+
+
+@given(views(), keys, keys)
+def test_nothing_begins_before_all_its_predecessors_succeeded(view, running, leftover):
+    for command in ask(view, running=running, leftover=leftover):
+        if isinstance(command, decide.StartAction | decide.AdoptAction):
+            earlier = [a for a in view.actions if a.index < command.action.index]
+            assert all(a.state is State.SUCCEEDED for a in earlier)
+            assert not command.action.state.is_final
+            assert not view.state.is_final
+
+
+@given(views(), keys, keys)
+def test_an_action_of_a_worker_that_is_not_served_never_begins(view, running, leftover):
+    for command in ask(view, running=running, leftover=leftover):
+        if isinstance(command, decide.StartAction | decide.AdoptAction):
+            assert command.action.worker_id == "here"
+
+
+@given(views(), keys, keys)
+def test_at_most_one_thing_begins_and_only_while_nothing_is_stopped(view, running, leftover):
+    commands = kinds(ask(view, running=running, leftover=leftover))
+    begins = [name for name in commands if name in ("StartAction", "AdoptAction")]
+    assert len(begins) <= 1
+    assert not (begins and "StopAction" in commands)
+
+
+@given(views(), keys, keys)
+def test_asking_twice_gives_the_same_and_obeying_leaves_nothing_to_obey(view, running, leftover):
+    commands = ask(view, running=running, leftover=leftover)
+    assert ask(view, running=running, leftover=leftover) == commands
+    stopped = {c.key for c in commands if isinstance(c, decide.StopAction)}
+    begun = {c.key for c in commands if isinstance(c, decide.StartAction | decide.AdoptAction)}
+    again = ask(view, running=(running - stopped) | begun, leftover=leftover - stopped - begun)
+    if begun:
+        assert kinds(again) == ["Wait"]
+    assert not any(isinstance(c, decide.StopAction) for c in again)
+
+
+@given(views(), keys)
+def test_a_run_of_the_attempt_that_runs_is_never_stopped_while_the_workflow_lives(view, running):
+    alive = replace(view, state=State.RUNNING)
+    stopped = {c.key for c in ask(alive, running=running) if isinstance(c, decide.StopAction)}
+    current = {key(a.index, a.attempt) for a in alive.actions if a.state is State.RUNNING}
+    assert not stopped & current
