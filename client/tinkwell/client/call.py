@@ -1,0 +1,162 @@
+"""One call: its time limit, its metadata, its retries, and the translation of what gRPC raises.
+
+Nothing of gRPC's own errors passes this module. Only calls that may safely happen twice are tried again, only where no
+server was there to answer, and only within the time limit of the whole call.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, Generic, TypeVar, cast
+
+from grpc import aio
+
+from tinkwell.client import backoff, errors
+
+Q = TypeVar("Q")
+R = TypeVar("R")
+
+TRIES = 4
+_ACTOR_KEY = "x-tinkwell-actor"
+
+
+class Caller:
+    """Makes the calls of one client."""
+
+    def __init__(
+        self,
+        channel: aio.Channel,
+        address: str,
+        *,
+        token: str | None = None,
+        actor: str | None = None,
+        timeout_seconds: float = 30.0,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.channel = channel
+        self.address = address
+        self.timeout_seconds = timeout_seconds
+        self._metadata = _metadata(token, actor)
+        self._sleep = sleep
+
+    async def unary(self, method: aio.UnaryUnaryMultiCallable[Q, R], request: Q, *, may_repeat: bool) -> R:
+        """Make a call with one answer; raises an `errors.Error`."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self.timeout_seconds
+        pause = backoff.Backoff(first_seconds=0.1, longest_seconds=1.0)
+        for tries_left in reversed(range(TRIES)):
+            remaining = max(deadline - loop.time(), 0.0)
+            try:
+                with translated(self.address):
+                    return await method(request, timeout=remaining, metadata=self._metadata)
+            except errors.Unavailable:
+                delay = pause.next_seconds()
+                if not (may_repeat and tries_left and loop.time() + delay < deadline):
+                    raise
+            await self._sleep(delay)
+        raise AssertionError("the last try returns or raises")
+
+    def stream(
+        self, method: aio.UnaryStreamMultiCallable[Q, R], request: Q, *, silence_seconds: float | None = None
+    ) -> "Stream[R]":
+        """Begin a call with many answers, which ends with `DeadlineExceeded` when none comes for so long."""
+        with translated(self.address):
+            return Stream(method(request, metadata=self._metadata), self.address, silence_seconds)
+
+    async def upload(self, method: aio.StreamUnaryMultiCallable[Q, R], requests: AsyncIterator[Q]) -> R:
+        """Send many messages for one answer; the time limit holds for each step, since the source may be slow."""
+        with translated(self.address):
+            call = method(metadata=self._metadata)
+        try:
+            async for request in requests:
+                if not await self._step(call.write(request)):
+                    break  # the server ended the call before it had read everything; its answer says why
+            await self._step(call.done_writing())
+            async with asyncio.timeout(self.timeout_seconds):
+                with translated(self.address):
+                    return await call
+        except TimeoutError as error:
+            raise late(self.address) from error
+        finally:
+            call.cancel()
+
+    async def _step(self, step: Awaitable[None]) -> bool:
+        try:
+            async with asyncio.timeout(self.timeout_seconds):
+                with translated(self.address):
+                    await step
+        except asyncio.InvalidStateError:
+            return False
+        return True
+
+    async def close(self) -> None:
+        """Close the channel; open calls end with `Closed`."""
+        await self.channel.close()
+
+
+class Stream(Generic[R]):
+    """The answers of one call, in order. `cancel` may be called by anyone, also while another task reads."""
+
+    def __init__(self, call: aio.UnaryStreamCall[Any, R], address: str, silence_seconds: float | None) -> None:
+        self._call = call
+        self._address = address
+        self._silence_seconds = silence_seconds
+
+    async def read(self) -> R | None:
+        """Wait for the next answer; None is the end. Raises an `errors.Error`, `Closed` after `cancel`."""
+        try:
+            async with asyncio.timeout(self._silence_seconds):
+                with translated(self._address):
+                    answer = await self._call.read()
+        except TimeoutError as error:
+            raise late(self._address) from error
+        return None if answer is aio.EOF else cast(R, answer)
+
+    def cancel(self) -> None:
+        """End the call."""
+        self._call.cancel()
+
+    async def __aiter__(self) -> AsyncIterator[R]:
+        try:
+            while (answer := await self.read()) is not None:
+                yield answer
+        finally:
+            self.cancel()
+
+
+@contextlib.contextmanager
+def translated(address: str) -> Iterator[None]:
+    """Turn what gRPC raises inside into errors of ours."""
+    try:
+        yield
+    except aio.AioRpcError as error:
+        raise errors.from_rpc(error, address) from error
+    except aio.UsageError as error:
+        raise errors.Closed from error
+    except asyncio.CancelledError as error:
+        # gRPC raises this too when nobody cancelled the task but the call was, by `cancel` or with its channel.
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise errors.Closed from error
+
+
+def late(address: str) -> errors.DeadlineExceeded:
+    """Give the error for an answer that did not come in time."""
+    return errors.DeadlineExceeded(f"the server at {address} did not answer in time")
+
+
+def _metadata(token: str | None, actor: str | None) -> tuple[tuple[str, str], ...]:
+    pairs = []
+    if token is not None:
+        pairs.append(("authorization", f"Bearer {_visible('token', token)}"))
+    if actor is not None:
+        pairs.append((_ACTOR_KEY, _visible("actor", actor)))
+    return tuple(pairs)
+
+
+def _visible(name: str, value: str) -> str:
+    # HTTP/2 metadata is visible ASCII; gRPC would end the whole call with a text that names nothing.
+    if not value or not value.isascii() or not value.isprintable():
+        raise errors.InvalidField.of(name, "must be visible ASCII characters")
+    return value

@@ -1,0 +1,85 @@
+"""The connection to a server: its address, its encryption, and the options that keep it honest."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from grpc import aio
+
+from tinkwell.client import errors
+
+DEFAULT_PORT = 50051
+# Schemes that gRPC resolves by itself; everything else is host[:port].
+_SCHEMES = ("unix:", "unix-abstract:", "vsock:", "dns:", "ipv4:", "ipv6:", "xds:")
+_LOOPBACK = ("localhost", "127.", "[::1]")
+
+# A dead server is noticed within half a minute, also by a watch on which nothing happens. Pings stop while no call is
+# open. The channel tries again soon, because each watch and call keeps its own pace above it.
+_OPTIONS: tuple[tuple[str, int | str], ...] = (
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 0),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+    ("grpc.max_receive_message_length", 16 * 1024 * 1024),
+    ("grpc.primary_user_agent", "tinkwell-python"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TLS:
+    """Encryption: files in PEM. Without `ca` gRPC's own roots are trusted; `cert` and `key` prove who the client is.
+
+    `server_name` is the name that the server's certificate must carry, where it is not the host of the address.
+    """
+
+    ca: str | Path | None = None
+    cert: str | Path | None = None
+    key: str | Path | None = None
+    server_name: str | None = None
+
+
+def open_channel(address: str, tls: TLS | None) -> aio.Channel:
+    """Open a channel, which connects at the first call; raises `InvalidField` for a file that cannot be read."""
+    options = list(_OPTIONS)
+    if address.startswith(_LOOPBACK):
+        options.append(("grpc.enable_http_proxy", 0))
+    if tls is None:
+        return aio.insecure_channel(address, options=options)
+    if tls.server_name:
+        options.append(("grpc.ssl_target_name_override", tls.server_name))
+        options.append(("grpc.default_authority", tls.server_name))
+    return aio.secure_channel(address, _credentials(tls), options=options)
+
+
+def check_address(address: str) -> str:
+    """Give the address with a port; raises `InvalidField` for a URL, which gRPC would take for a host name."""
+    if address.startswith(_SCHEMES):
+        return address
+    host, _, port = address.rpartition(":")
+    has_port = bool(host) and port.isdecimal()
+    if not address or "/" in address or any(character.isspace() for character in address):
+        raise errors.InvalidField.of("address", f"{address!r} is not host:port, such as localhost:{DEFAULT_PORT}")
+    if has_port and not address.endswith("]"):
+        return address
+    if ":" in address and not address.endswith("]"):
+        raise errors.InvalidField.of("address", f"{address!r} is not host:port; write an IPv6 address as [::1]:50051")
+    return f"{address}:{DEFAULT_PORT}"
+
+
+def _credentials(tls: TLS) -> grpc.ChannelCredentials:
+    if (tls.cert is None) != (tls.key is None):
+        raise errors.InvalidField.of("tls", "cert and key belong together: give both or neither")
+    ca, cert, key = (_read(name, getattr(tls, name)) for name in ("ca", "cert", "key"))
+    return grpc.ssl_channel_credentials(root_certificates=ca, private_key=key, certificate_chain=cert)
+
+
+def _read(name: str, path: str | Path | None) -> bytes | None:
+    if path is None:
+        return None
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise errors.InvalidField.of(f"tls.{name}", f"{path}: {error.strerror}") from error

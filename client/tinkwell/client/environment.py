@@ -1,0 +1,6 @@
+"""Settings that gRPC reads when it is imported, so this module comes first."""
+
+import os
+
+# With fork support on, closing a process's last channel rebuilds gRPC's event engine and leaks. Nothing here forks.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")

@@ -1,0 +1,301 @@
+"""What a call can end with, as one tree.
+
+Error
+├── InvalidField          a field of the request is wrong; `violations` names each one
+├── NotFound              the resource does not exist, or is deleted
+├── AlreadyExists         something that must be unique is taken
+├── IllegalTransition     the state of the resource does not allow this
+├── Unauthenticated       no valid token came with the call
+├── PermissionDenied      the caller may not do this
+│   └── WrongWorker       the reporting worker is not the action's
+├── LostRace              another writer was faster: read again and retry
+├── HistoryGone           events from that revision on cannot be had: list again, then watch from now
+│   ├── Compacted         the revision is older than the oldest kept one
+│   └── OtherHistory      the revision belongs to another log, or lies beyond its end
+├── ResourceExhausted     a limit of the server or of gRPC is reached
+│   ├── TooSlow           the watcher stayed too far behind for too long
+│   └── LimitReached      the server has as many streams as it may have
+├── Unavailable           no server answers at the address, or it is stopping
+├── DeadlineExceeded      no answer came in time
+├── Unimplemented         the server does not know the method
+├── Internal              a fault of the server; `reference` finds it in the server's log
+└── Closed                the client was closed, or is
+
+Whatever gRPC raises is turned into one of these by `from_rpc`: first by the reason in the status details, else by the
+status code. The server's half of that table is `tinkwell.server.api.status`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from google.protobuf import message as protobuf_message
+from google.rpc import error_details_pb2, status_pb2
+from grpc import StatusCode, aio
+
+from tinkwell.core.errors import Violation
+
+DOMAIN = "tinkwell"
+_DETAILS_KEY = "grpc-status-details-bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What the server says about an error beside its text."""
+
+    reason: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    violations: tuple[Violation, ...] = ()
+    resource_type: str = ""
+    resource_id: str = ""
+
+
+class Error(Exception):
+    """The call failed.
+
+    `code` is the name of the gRPC status code, such as `NOT_FOUND`; `reason` the name of an `ErrorReason` without its
+    prefix, or empty where the server gave none; `message` the text for people.
+    """
+
+    default_code = "UNKNOWN"
+
+    def __init__(self, message: str = "", *, code: str = "", details: Details | None = None) -> None:
+        self.message = message or (type(self).__doc__ or "").splitlines()[0]
+        self.code = code or self.default_code
+        self.details = details or Details()
+        super().__init__(self.message)
+
+    @property
+    def reason(self) -> str:
+        """The machine-readable reason, such as `COMPACTED`; empty where the server gave none."""
+        return self.details.reason
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """Further facts by name, as the server gave them."""
+        return self.details.metadata
+
+
+class InvalidField(Error):
+    """One or more fields of the request are wrong."""
+
+    default_code = "INVALID_ARGUMENT"
+
+    @classmethod
+    def of(cls, name: str, description: str) -> "InvalidField":
+        """Build the error for a single field."""
+        return cls.of_all([Violation(name, description)])
+
+    @classmethod
+    def of_all(cls, violations: Iterable[Violation]) -> "InvalidField":
+        """Build the error for several fields at once."""
+        found = tuple(violations)
+        text = "; ".join(f"{v.field}: {v.description}" if v.field else v.description for v in found)
+        return cls(text, details=Details(reason="INVALID_FIELD", violations=found))
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """Each wrong field with what is wrong about it."""
+        return self.details.violations
+
+
+class NotFound(Error):
+    """The resource does not exist, or is deleted."""
+
+    default_code = "NOT_FOUND"
+
+    @property
+    def resource_type(self) -> str:
+        """What was looked for, such as `hardware`."""
+        return self.details.resource_type
+
+    @property
+    def resource_id(self) -> str:
+        """The id, name or address that was looked for."""
+        return self.details.resource_id
+
+
+class AlreadyExists(Error):
+    """Something that must be unique is taken."""
+
+    default_code = "ALREADY_EXISTS"
+
+
+class IllegalTransition(Error):
+    """The state of the resource does not allow this."""
+
+    default_code = "FAILED_PRECONDITION"
+
+
+class Unauthenticated(Error):
+    """No valid token came with the call."""
+
+    default_code = "UNAUTHENTICATED"
+
+
+class PermissionDenied(Error):
+    """The caller may not do this."""
+
+    default_code = "PERMISSION_DENIED"
+
+
+class WrongWorker(PermissionDenied):
+    """The reporting worker is not the one that the action belongs to."""
+
+
+class LostRace(Error):
+    """Another writer was faster: read again and retry."""
+
+    default_code = "ABORTED"
+
+
+class HistoryGone(Error):
+    """Events from that revision on cannot be had: list again, then watch from now."""
+
+    default_code = "OUT_OF_RANGE"
+
+    @property
+    def history_id(self) -> str:
+        """The history that the server keeps now; empty where it did not say."""
+        return self.metadata.get("history_id", "")
+
+
+class Compacted(HistoryGone):
+    """The revision is older than the oldest one that is kept."""
+
+    @property
+    def oldest_revision(self) -> int:
+        """The oldest revision that is kept, 0 where the server did not say."""
+        text = self.metadata.get("oldest_revision", "")
+        return int(text) if text.isdecimal() else 0
+
+
+class OtherHistory(HistoryGone):
+    """The revision belongs to another history of the log, or lies beyond its end."""
+
+
+class ResourceExhausted(Error):
+    """A limit of the server or of gRPC is reached."""
+
+    default_code = "RESOURCE_EXHAUSTED"
+
+
+class TooSlow(ResourceExhausted):
+    """The watcher stayed too far behind for too long."""
+
+
+class LimitReached(ResourceExhausted):
+    """The server has as many streams as it may have."""
+
+
+class Unavailable(Error):
+    """No server answers at the address, or it is stopping."""
+
+    default_code = "UNAVAILABLE"
+
+
+class DeadlineExceeded(Error):
+    """No answer came in time."""
+
+    default_code = "DEADLINE_EXCEEDED"
+
+
+class Unimplemented(Error):
+    """The server does not know the method."""
+
+    default_code = "UNIMPLEMENTED"
+
+
+class Internal(Error):
+    """A fault of the server."""
+
+    default_code = "INTERNAL"
+
+    @property
+    def reference(self) -> str:
+        """The reference under which the server logged the fault, where it gave one."""
+        return self.metadata.get("reference", "")
+
+
+class Closed(Error):
+    """The client is closed."""
+
+    default_code = "CANCELLED"
+
+
+_BY_REASON: Mapping[str, type[Error]] = {
+    "INVALID_FIELD": InvalidField,
+    "NOT_FOUND": NotFound,
+    "ALREADY_EXISTS": AlreadyExists,
+    "ILLEGAL_TRANSITION": IllegalTransition,
+    "WRONG_WORKER": WrongWorker,
+    "LOST_RACE": LostRace,
+    "COMPACTED": Compacted,
+    "OTHER_HISTORY": OtherHistory,
+    "TOO_SLOW": TooSlow,
+    "LIMIT_REACHED": LimitReached,
+    "UNAVAILABLE": Unavailable,
+    "UNAUTHENTICATED": Unauthenticated,
+    "INTERNAL": Internal,
+}
+
+_BY_CODE: Mapping[StatusCode, type[Error]] = {
+    StatusCode.INVALID_ARGUMENT: InvalidField,
+    StatusCode.NOT_FOUND: NotFound,
+    StatusCode.ALREADY_EXISTS: AlreadyExists,
+    StatusCode.FAILED_PRECONDITION: IllegalTransition,
+    StatusCode.PERMISSION_DENIED: PermissionDenied,
+    StatusCode.UNAUTHENTICATED: Unauthenticated,
+    StatusCode.ABORTED: LostRace,
+    StatusCode.OUT_OF_RANGE: HistoryGone,
+    StatusCode.RESOURCE_EXHAUSTED: ResourceExhausted,
+    StatusCode.UNAVAILABLE: Unavailable,
+    StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
+    StatusCode.UNIMPLEMENTED: Unimplemented,
+    StatusCode.INTERNAL: Internal,
+}
+
+
+def from_rpc(error: aio.AioRpcError, address: str) -> Error:
+    """Turn what gRPC raised into an error of this tree; `address` is named where no server answers."""
+    details = _details(error)
+    code = error.code()
+    kind = _BY_REASON.get(details.reason) or _BY_CODE.get(code, Error)
+    text = error.details() or ""
+    if kind is Unavailable:
+        text = f"no server is available at {address}: {_why(text)}"
+    elif kind is DeadlineExceeded:
+        text = f"the server at {address} did not answer in time"
+    return kind(text, code=code.name, details=details)
+
+
+def _why(text: str) -> str:
+    # gRPC's account of a failed connection ends with what the system said; before that comes its own machinery.
+    return text.rpartition(": ")[2] if text.startswith("failed to connect") else text or "the connection was lost"
+
+
+def _details(error: aio.AioRpcError) -> Details:
+    for key, value in error.trailing_metadata() or ():
+        if key == _DETAILS_KEY and isinstance(value, bytes):
+            try:
+                return _unpack(status_pb2.Status.FromString(value))
+            except protobuf_message.DecodeError:
+                return Details()  # what cannot be read is not ours; code and text still tell the story
+    return Details()
+
+
+def _unpack(status: status_pb2.Status) -> Details:
+    info, bad, resource = (
+        error_details_pb2.ErrorInfo(),
+        error_details_pb2.BadRequest(),
+        error_details_pb2.ResourceInfo(),
+    )
+    for detail in status.details:
+        for target in (info, bad, resource):
+            detail.Unpack(target)
+    return Details(
+        reason=info.reason if info.domain == DOMAIN else "",
+        metadata=dict(info.metadata),
+        violations=tuple(Violation(v.field, v.description) for v in bad.field_violations),
+        resource_type=resource.resource_type,
+        resource_id=resource.resource_name,
+    )

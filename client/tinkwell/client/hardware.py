@@ -1,0 +1,83 @@
+"""The machines."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from tinkwell.api.v1 import hardware_service_pb2 as pb
+from tinkwell.api.v1 import hardware_service_pb2_grpc
+from tinkwell.client import call, convert, informer, model, service
+from tinkwell.core.kind import ResourceType
+
+
+class HardwareClient(service.Service):
+    """Pushes, finds and watches machines."""
+
+    def __init__(self, caller: call.Caller) -> None:
+        self._stub = hardware_service_pb2_grpc.HardwareServiceStub(caller.channel)
+        super().__init__(caller, self._stub.Watch)
+
+    async def push(
+        self, hardware: model.Hardware | Mapping[str, Any], *, expected_version: int | None = None
+    ) -> model.Change:
+        """Create a machine or replace it; pushing a deleted id brings it back.
+
+            network = {"interfaces": [{"dhcp": {"mac": "52:54:00:10:00:03"}}]}
+            await client.hardware.push({"id": machine_id, "network": network})
+
+        A mapping has the JSON shape of a machine; `metadata` may be an object or its JSON text. An unknown key or a
+        wrong type raises `InvalidField` with its path. With `expected_version` (0: it must not exist) another version
+        raises `LostRace`. A taken MAC or IP address raises `AlreadyExists`.
+        """
+        request = pb.PushRequest(data=convert.to_hardware(hardware))
+        if expected_version is not None:
+            request.expected_version = expected_version
+        answer = await self._caller.unary(self._stub.Push, request, may_repeat=expected_version is None)
+        return model.Change(answer.revision, answer.version)
+
+    async def by_id(self, id: str) -> model.Hardware:  # noqa: A002
+        """Get a machine by its id; raises `NotFound`."""
+        request = convert.build(pb.ByIDRequest, id=id)
+        return convert.hardware(await self._caller.unary(self._stub.ByID, request, may_repeat=True))
+
+    async def by_mac(self, mac: str) -> model.Hardware:
+        """Get the machine that has an interface with this MAC address, in any case; raises `NotFound`."""
+        request = convert.build(pb.ByMACRequest, mac=mac)
+        return convert.hardware(await self._caller.unary(self._stub.ByMAC, request, may_repeat=True))
+
+    async def by_ip(self, ip: str) -> model.Hardware:
+        """Get the machine that has an interface with this IP address; raises `NotFound`."""
+        request = convert.build(pb.ByIPRequest, ip=ip)
+        return convert.hardware(await self._caller.unary(self._stub.ByIP, request, may_repeat=True))
+
+    def all(self) -> AsyncIterator[model.Hardware]:
+        """Iterate over every machine, oldest first."""
+        return self._list(self._stub.All, pb.AllRequest(), convert.hardware)
+
+    async def delete(self, id: str) -> model.Change:  # noqa: A002
+        """Delete a machine; raises `NotFound`."""
+        request = convert.build(pb.DeleteRequest, id=id)
+        answer = await self._caller.unary(self._stub.Delete, request, may_repeat=False)
+        return model.Change(answer.revision)
+
+    async def phone_home(
+        self,
+        *,
+        id: str | None = None,  # noqa: A002
+        mac: str | None = None,
+        ip: str | None = None,
+        data: Mapping[str, Any] | str | None = None,
+    ) -> model.Change:
+        """Record that a machine announced itself, as an event whose data has `data` below the key `phone_home`.
+
+        Exactly one of `id`, `mac` and `ip` says which machine; raises `NotFound` for an unknown one.
+        """
+        machine = convert.exactly_one(id=id, mac=mac, ip=ip)
+        request = convert.build(pb.PhoneHomeRequest, **machine, data=convert.to_json_text(data, "data"))
+        answer = await self._caller.unary(self._stub.PhoneHome, request, may_repeat=False)
+        return model.Change(answer.revision)
+
+    def informer(self, *, strict: bool = False) -> "informer.Informer[model.Hardware]":
+        """Make a live cache of all machines, with handlers; see `Informer`."""
+        return informer.Informer(
+            ResourceType.HARDWARE, self.all, lambda: self.watch(now=True), model.Hardware.from_json, strict=strict
+        )

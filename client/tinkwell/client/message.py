@@ -1,0 +1,93 @@
+"""Between protobuf messages and plain JSON objects, strictly: nothing is dropped and nothing is coerced.
+
+`google.protobuf.json_format` prints 64-bit numbers as strings and reads strings as numbers; the shape of Tinkwell's
+JSON has plain numbers, and a wrong type in a user's file must be an error that names its path.
+"""
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from google.protobuf import descriptor, message
+
+from tinkwell.core.errors import Violation
+
+_TYPES: Mapping[int, tuple[type, str]] = {
+    descriptor.FieldDescriptor.CPPTYPE_STRING: (str, "a string"),
+    descriptor.FieldDescriptor.CPPTYPE_BOOL: (bool, "true or false"),
+    descriptor.FieldDescriptor.CPPTYPE_INT64: (int, "a whole number"),
+}
+
+
+def to_json(source: message.Message) -> dict[str, Any]:
+    """Give the JSON object of a message; fields with their default value are left out."""
+    return {field.name: _plain(value, is_repeated=field.is_repeated) for field, value in source.ListFields()}
+
+
+def fill(target: message.Message, data: object, path: str) -> list[Violation]:
+    """Write a JSON object into a message; returns what is wrong with it, by path below `path`."""
+    if not isinstance(data, Mapping):
+        return [Violation(path, f"must be an object, not {_name(data)}")]
+    violations = []
+    for key, value in data.items():
+        field = target.DESCRIPTOR.fields_by_name.get(key) if isinstance(key, str) else None
+        where = f"{path}.{key}" if path else str(key)
+        if field is None:
+            violations.append(unknown_key(where, key, target.DESCRIPTOR.fields_by_name.keys()))
+        elif value is not None:
+            violations.extend(_set(target, field, value, where))
+    return violations
+
+
+def unknown_key(path: str, key: object, known: Any) -> Violation:
+    """Name a key that does not belong there, and the one that was probably meant."""
+    close = difflib.get_close_matches(str(key), list(known), n=1)
+    hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(sorted(known))}"
+    return Violation(path, f"unknown key; {hint}")
+
+
+def _plain(value: Any, *, is_repeated: bool) -> Any:
+    if is_repeated:
+        return [_plain(item, is_repeated=False) for item in value]
+    return to_json(value) if isinstance(value, message.Message) else value
+
+
+def _set(target: message.Message, field: Any, value: object, path: str) -> list[Violation]:
+    is_message = field.message_type is not None
+    if field.is_repeated:
+        return _extend(getattr(target, field.name), value, path, is_message=is_message, field=field)
+    if is_message:
+        child = getattr(target, field.name)
+        child.SetInParent()
+        return fill(child, value, path)
+    return _assign(field, value, path, lambda checked: setattr(target, field.name, checked))
+
+
+def _extend(
+    container: Any, value: object, path: str, *, is_message: bool, field: descriptor.FieldDescriptor
+) -> list[Violation]:
+    if not isinstance(value, list | tuple):
+        return [Violation(path, f"must be a list, not {_name(value)}")]
+    violations = []
+    for index, item in enumerate(value):
+        where = f"{path}[{index}]"
+        violations += (
+            fill(container.add(), item, where) if is_message else _assign(field, item, where, container.append)
+        )
+    return violations
+
+
+def _assign(field: descriptor.FieldDescriptor, value: object, path: str, write: Any) -> list[Violation]:
+    kind, wanted = _TYPES[field.cpp_type]
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        return [Violation(path, f"must be {wanted}, not {_name(value)}")]
+    try:
+        write(value)
+    except ValueError as error:  # a number beyond 64 bits, or text that is not Unicode
+        return [Violation(path, str(error))]
+    return []
+
+
+def _name(value: object) -> str:
+    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)

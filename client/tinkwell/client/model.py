@@ -1,0 +1,250 @@
+"""What calls return and events carry: frozen objects with a fixed JSON shape.
+
+`to_json` gives the same keys as the data of events and as `-o json` on the command line; `from_json` reads them back.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple, Self
+
+from tinkwell.client import shape
+from tinkwell.core.kind import EventType, ResourceType, State
+
+
+class LogStream(StrEnum):
+    """Where an output line was written to."""
+
+    STDOUT = "STDOUT"
+    STDERR = "STDERR"
+
+
+class _Shaped:
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the JSON object; absent values are left out."""
+        return shape.to_json(self)  # type: ignore[arg-type]  # every subclass is a dataclass
+
+    @classmethod
+    def from_json(cls, data: object) -> Self:
+        """Read the JSON object; raises `InvalidField` naming a key that is missing or of a wrong type."""
+        return shape.from_json(cls, data)  # type: ignore[type-var]  # every subclass is a dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware(_Shaped):
+    """One machine; `network` is `{"interfaces": [{"dhcp": {…}, "netboot": {…}}]}`, with default values left out."""
+
+    id: str
+    version: int = 0
+    metadata: dict[str, Any] = field(default_factory=dict)
+    network: dict[str, Any] = field(default_factory=dict)
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    deleted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Template(_Shaped):
+    """A YAML text with references to devices; `data` is None in lists."""
+
+    id: str
+    name: str = ""
+    version: int = 0
+    data: str | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    deleted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow(_Shaped):
+    """A template rendered for devices; `hardware` is the device map, `data` the rendered text, None but in `get`."""
+
+    id: str
+    template_id: str = ""
+    template_name: str = ""
+    hardware: dict[str, Any] = field(default_factory=dict)
+    state: State = State.PENDING
+    version: int = 0
+    total_actions: int = 0
+    completed_actions: int = 0
+    global_timeout_seconds: int = 0
+    cause: dict[str, Any] | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    deleted_at: datetime | None = None
+    data: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Action(_Shaped):
+    """One step of a workflow, with everything needed to run it.
+
+    `remaining_seconds` until the deadline of a running action is a moment's answer and no part of the JSON shape.
+    """
+
+    id: str
+    workflow_id: str = ""
+    index: int = 0
+    task_name: str = ""
+    name: str = ""
+    image: str = ""
+    timeout_seconds: int = 0
+    command: tuple[str, ...] = ()
+    on_timeout: tuple[str, ...] = ()
+    on_failure: tuple[str, ...] = ()
+    worker_id: str = ""
+    volumes: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    pid: str = ""
+    state: State = State.PENDING
+    attempt: int = 0
+    version: int = 0
+    message: str = ""
+    exit_code: int | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    remaining_seconds: float | None = field(default=None, metadata=shape.HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionStatus(_Shaped):
+    """One entry of a workflow's journal: what was reported about an action."""
+
+    workflow_id: str
+    action_id: str
+    task_name: str
+    action_name: str
+    worker_id: str
+    state: State
+    attempt: int = 0
+    seconds: float = 0.0
+    message: str = ""
+    exit_code: int | None = None
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowContext(_Shaped):
+    """How far a workflow is; `current_*` describe the action that runs or ran last, empty before the first."""
+
+    workflow_id: str
+    current_worker: str = ""
+    current_task: str = ""
+    current_action: str = ""
+    current_action_index: int = 0
+    current_action_state: State | None = None
+    total_number_of_actions: int = 0
+    workflow_state: State = State.PENDING
+    completed_actions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine(_Shaped):
+    """One output line of an action; `number` counts within the attempt, from 1. The server fills in the names."""
+
+    action_id: str
+    attempt: int
+    number: int
+    text: str
+    stream: LogStream = LogStream.STDOUT
+    created_at: datetime | None = None
+    task_name: str = ""
+    action_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event(_Shaped):
+    """One change of one resource; `data` is the resource after it, the last known state for DELETED.
+
+    A type that this release does not know reads as UPDATED, a resource type as CUSTOM; `name` always tells.
+    """
+
+    id: str
+    revision: int
+    resource_type: ResourceType
+    event_type: EventType
+    name: str
+    resource_id: str = field(default="", metadata=shape.OPTIONAL)
+    parent_id: str = field(default="", metadata=shape.OPTIONAL)
+    version: int = 0
+    created_at: datetime | None = None
+    actor: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def resource(self) -> Hardware | Template | Workflow | Action | None:
+        """The resource that `data` holds, as an object; None for a custom event."""
+        match self.resource_type:
+            case ResourceType.HARDWARE:
+                return Hardware.from_json(self.data)
+            case ResourceType.TEMPLATE:
+                return Template.from_json(self.data)
+            case ResourceType.WORKFLOW:
+                return Workflow.from_json(self.data)
+            case ResourceType.ACTION:
+                return Action.from_json(self.data)
+            case ResourceType.CUSTOM:
+                return None
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether an informer made this event up from a list, to tell what changed while no events could be had."""
+        return not self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Change(_Shaped):
+    """A change: the revision of its event (0: nothing had to change), and the resource's version where it is known."""
+
+    revision: int
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Created(_Shaped):
+    """A resource that was created, and the revision of that event."""
+
+    id: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Published(_Shaped):
+    """A custom event that was recorded."""
+
+    id: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reported(_Shaped):
+    """A report that was taken: revision 0 when it was a repetition; no remaining seconds where there is no deadline."""
+
+    revision: int
+    attempt: int
+    remaining_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Position(_Shaped):
+    """How far a named consumer has come; `revision` is the last event handled, 0 before the first."""
+
+    name: str
+    revision: int = 0
+    history_id: str = ""
+    token: int = 0
+    updated_at: datetime | None = None
+
+
+class Document(NamedTuple):
+    """A version of the JSON document that a workflow's workers share, as text; empty when there is none."""
+
+    data: bytes
+    version: int

@@ -1,0 +1,207 @@
+"""Workflows, their actions, their output, and the document their workers share."""
+
+import dataclasses
+import uuid
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+
+from tinkwell.api.v1 import workflow_service_pb2 as pb
+from tinkwell.api.v1 import workflow_service_pb2_grpc
+from tinkwell.client import call, convert, informer, model, service
+from tinkwell.core.kind import ResourceType, State
+
+# A server takes messages up to 4 MiB, and a line has at most 16 KiB of text.
+_LINES_BYTES = 1024 * 1024
+_LINES_COUNT = 1000
+
+
+class WorkflowClient(service.Service):
+    """Creates, follows and watches workflows, and reports on their actions."""
+
+    def __init__(self, caller: call.Caller) -> None:
+        self._stub = workflow_service_pb2_grpc.WorkflowServiceStub(caller.channel)
+        super().__init__(caller, self._stub.Watch)
+
+    async def create(
+        self,
+        template: str,
+        devices: Mapping[str, str] | str,
+        *,
+        id: str | None = None,  # noqa: A002
+    ) -> model.Created:
+        """Create a workflow from a template, by its id or name, for devices: a mapping or its JSON text.
+
+            created = await client.workflows.create("ubuntu", {"device_1": "52:54:00:10:00:03"})
+
+        Raises `NotFound` for an unknown template, `InvalidField` where it cannot be rendered for these devices.
+        """
+        request = convert.build(
+            pb.CreateWorkflowRequest,
+            id=id or str(uuid.uuid4()),
+            template=template,
+            hardware=convert.to_json_text(devices, "hardware"),
+        )
+        answer = await self._caller.unary(self._stub.CreateWorkflow, request, may_repeat=True)
+        return model.Created(answer.id, answer.revision)
+
+    async def get(self, id: str) -> model.Workflow:  # noqa: A002
+        """Get a workflow with its rendered template; raises `NotFound`."""
+        request = convert.build(pb.GetWorkflowRequest, id=id)
+        return convert.workflow(await self._caller.unary(self._stub.GetWorkflow, request, may_repeat=True))
+
+    def list(self, states: Iterable[State | str] = ()) -> AsyncIterator[model.Workflow]:
+        """Iterate over workflows without their data, oldest first; `states` filters, empty means all."""
+        wanted = [convert.STATES[convert.member(State, state, f"states[{i}]")] for i, state in enumerate(states)]
+        return self._list(self._stub.ListWorkflows, pb.ListWorkflowsRequest(states=wanted), convert.workflow)
+
+    async def delete(self, id: str) -> model.Change:  # noqa: A002
+        """Delete a workflow; one that is not finished is cancelled first. Raises `NotFound`."""
+        request = convert.build(pb.DeleteWorkflowRequest, id=id)
+        answer = await self._caller.unary(self._stub.DeleteWorkflow, request, may_repeat=False)
+        return model.Change(answer.revision)
+
+    async def cancel(self, id: str, reason: str = "") -> model.Change:  # noqa: A002
+        """End an unfinished workflow; what runs is stopped. Revision 0 means that it was cancelled before."""
+        request = convert.build(pb.CancelWorkflowRequest, id=id, reason=reason)
+        answer = await self._caller.unary(self._stub.CancelWorkflow, request, may_repeat=True)
+        return model.Change(answer.revision)
+
+    def events(self, id: str) -> AsyncIterator[model.ActionStatus]:  # noqa: A002
+        """Iterate over what was reported about a workflow's actions, in order; also for a deleted workflow."""
+        request = convert.build(pb.ShowWorkflowEventsRequest, id=id)
+        return self._list(self._stub.ShowWorkflowEvents, request, convert.action_status)
+
+    async def context(self, id: str) -> model.WorkflowContext:  # noqa: A002
+        """Get how far a workflow is; raises `NotFound`."""
+        request = convert.build(pb.GetWorkflowContextRequest, id=id)
+        answer = await self._caller.unary(self._stub.GetWorkflowContext, request, may_repeat=True)
+        return convert.workflow_context(answer)
+
+    def contexts(self, worker_id: str) -> AsyncIterator[model.WorkflowContext]:
+        """Iterate over the workflows whose next action is this worker's."""
+        request = convert.build(pb.WorkflowContextRequest, worker_id=worker_id)
+        return self._list(self._stub.GetWorkflowContexts, request, convert.workflow_context)
+
+    async def context_list(self, worker_id: str) -> tuple[model.WorkflowContext, ...]:
+        """Get how far every workflow of a worker is."""
+        request = convert.build(pb.WorkflowContextRequest, worker_id=worker_id)
+        answer = await self._caller.unary(self._stub.GetWorkflowContextList, request, may_repeat=True)
+        return tuple(convert.workflow_context(context) for context in answer.workflow_contexts)
+
+    async def actions(self, id: str) -> tuple[model.Action, ...]:  # noqa: A002
+        """Get a workflow's actions in order; raises `NotFound`."""
+        request = convert.build(pb.GetWorkflowActionsRequest, workflow_id=id)
+        answer = await self._caller.unary(self._stub.GetWorkflowActions, request, may_repeat=True)
+        return tuple(convert.action(action) for action in answer.actions)
+
+    async def report(
+        self,
+        workflow_id: str,
+        *,
+        action_id: str = "",
+        task_name: str = "",
+        action_name: str = "",
+        worker_id: str,
+        state: State | str,
+        attempt: int = 0,
+        seconds: float = 0.0,
+        message: str = "",
+        exit_code: int | None = None,
+    ) -> model.Reported:
+        """Report on an action, named by `action_id` or by `task_name` and `action_name`, and so move it on.
+
+        `state` is RUNNING, SUCCEEDED, FAILED or TIMEOUT; attempt 0 means the current one, for RUNNING the next one. A
+        repeated report changes nothing; a call for a certain attempt is therefore retried. Raises `WrongWorker`, or
+        `IllegalTransition` where the action's state does not allow it.
+        """
+        request = convert.build(
+            pb.ReportActionStatusRequest,
+            workflow_id=workflow_id,
+            action_id=action_id,
+            task_name=task_name,
+            action_name=action_name,
+            worker_id=worker_id,
+            state=convert.STATES[convert.member(State, state, "state")],
+            attempt=attempt,
+            seconds=seconds,
+            message=message,
+            exit_code=exit_code,
+        )
+        answer = await self._caller.unary(self._stub.ReportActionStatus, request, may_repeat=attempt > 0)
+        remaining = answer.remaining_seconds if answer.HasField("remaining_seconds") else None
+        return model.Reported(answer.revision, answer.attempt, remaining)
+
+    async def data(self, id: str, version: int = 0) -> model.Document:  # noqa: A002
+        """Get the document that a workflow's workers share, as (data, version); version 0 means the latest."""
+        request = convert.build(pb.GetWorkflowDataRequest, workflow_id=id, version=version)
+        answer = await self._caller.unary(self._stub.GetWorkflowData, request, may_repeat=True)
+        return model.Document(answer.data, answer.version)
+
+    async def metadata(self, id: str, version: int = 0) -> model.Document:  # noqa: A002
+        """Get the metadata stored with a version of the document, as (data, version); version 0 means the latest."""
+        request = convert.build(pb.GetWorkflowDataRequest, workflow_id=id, version=version)
+        answer = await self._caller.unary(self._stub.GetWorkflowMetadata, request, may_repeat=True)
+        return model.Document(answer.data, answer.version)
+
+    async def data_version(self, id: str) -> int:  # noqa: A002
+        """Get the latest version of the document, 0 when there is none."""
+        request = convert.build(pb.GetWorkflowDataRequest, workflow_id=id)
+        answer = await self._caller.unary(self._stub.GetWorkflowDataVersion, request, may_repeat=True)
+        return answer.version
+
+    async def update_data(self, id: str, data: bytes, metadata: bytes = b"") -> int:  # noqa: A002
+        """Store a new version of the document, both parts JSON text, and give its number."""
+        request = convert.build(pb.UpdateWorkflowDataRequest, workflow_id=id, data=data, metadata=metadata)
+        return (await self._caller.unary(self._stub.UpdateWorkflowData, request, may_repeat=False)).version
+
+    async def append_logs(self, workflow_id: str, lines: Iterable[model.LogLine] | AsyncIterable[model.LogLine]) -> int:
+        """Store output lines, and give how many the server took; a line that is already there is left as it is.
+
+        An async iterable is streamed line by line as it produces them; a plain one is sent in few messages.
+        """
+        requests = _live(workflow_id, lines) if isinstance(lines, AsyncIterable) else _packed(workflow_id, lines)
+        return (await self._caller.upload(self._stub.AppendLogs, requests)).accepted
+
+    async def logs(self, id: str, follow: bool = False) -> AsyncIterator[model.LogLine]:  # noqa: A002
+        """Iterate over a workflow's output in order; `follow` goes on until the workflow is finished."""
+        request = convert.build(pb.WatchLogsRequest, workflow_id=id, follow=follow)
+        # A workflow may be silent for hours; there the connection's keepalive finds a dead server.
+        silence = None if follow else self._caller.timeout_seconds
+        stream = self._caller.stream(self._stub.WatchLogs, request, silence_seconds=silence)
+        try:
+            while (answer := await stream.read()) is not None:
+                for line in answer.lines:
+                    yield convert.log_line(line)
+        finally:
+            stream.cancel()
+
+    def informer(self, *, strict: bool = False) -> "informer.Informer[model.Workflow]":
+        """Make a live cache of all workflows, without their data, with handlers; see `Informer`.
+
+        The events of actions reach handlers too; they change no workflow in the cache.
+        """
+        return informer.Informer(
+            ResourceType.WORKFLOW, self.list, lambda: self.watch(now=True), _without_data, strict=strict
+        )
+
+
+def _without_data(data: object) -> model.Workflow:
+    # As lists give them, so that the cache holds the same whatever it was filled from.
+    return dataclasses.replace(model.Workflow.from_json(data), data=None)
+
+
+async def _live(workflow_id: str, lines: AsyncIterable[model.LogLine]) -> AsyncIterator[pb.AppendLogsRequest]:
+    async for line in lines:
+        yield pb.AppendLogsRequest(workflow_id=workflow_id, lines=[convert.to_log_line(line)])
+
+
+async def _packed(workflow_id: str, lines: Iterable[model.LogLine]) -> AsyncIterator[pb.AppendLogsRequest]:
+    request = pb.AppendLogsRequest(workflow_id=workflow_id)
+    size = 0
+    for line in lines:
+        request.lines.append(convert.to_log_line(line))
+        size += len(line.text) * 4 + 100
+        if size >= _LINES_BYTES or len(request.lines) >= _LINES_COUNT:
+            yield request
+            request, size = pb.AppendLogsRequest(workflow_id=workflow_id), 0
+    if request.lines:
+        yield request
