@@ -15,6 +15,8 @@ CREATE TABLE events (
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     actor         text NOT NULL,
     data          json NOT NULL,
+    -- Lets a page be bounded in bytes without fetching what it leaves out.
+    size          integer NOT NULL GENERATED ALWAYS AS (octet_length(data::text)) STORED,
     PRIMARY KEY (revision)
 ) PARTITION BY RANGE (revision);
 ALTER SEQUENCE events_revision OWNED BY events.revision;

@@ -135,19 +135,27 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Fires an event that no change of a row stands behind. A machine's phone call carries the machine's own state.
-CREATE FUNCTION publish_event(name text, resource_id uuid, data json) RETURNS events
-LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
-AS $$ SELECT record_event('CUSTOM', resource_id, NULL, 'CUSTOM', name, 0, data) $$;
-
-CREATE FUNCTION phone_home(machine uuid, call jsonb) RETURNS SETOF events
-LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+-- Events that no change of a row stands behind. Each call is a transaction of its own, so that its revision is committed
+-- as soon as it is drawn. A machine's phone call carries the machine's own state.
+CREATE FUNCTION publish_event(name text, resource_id uuid, data json, actor text) RETURNS events
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
 AS $$
+BEGIN
+    PERFORM set_config('tinkwell.actor', actor, true);
+    RETURN record_event('CUSTOM', resource_id, NULL, 'CUSTOM', name, 0, data);
+END $$;
+
+CREATE FUNCTION phone_home(machine uuid, call jsonb, actor text) RETURNS SETOF events
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    PERFORM set_config('tinkwell.actor', actor, true);
+    RETURN QUERY
     SELECT e.* FROM hardware h
       CROSS JOIN LATERAL record_event('HARDWARE', h.id, NULL, 'HARDWARE_PHONE_HOME', 'hardware.phone_home', h.version,
                                       (hardware_shape(h)::jsonb || jsonb_build_object('phone_home', call))::json) e
-     WHERE h.id = machine AND h.deleted_at IS NULL
-$$;
+     WHERE h.id = machine AND h.deleted_at IS NULL;
+END $$;
 REVOKE ALL ON FUNCTION publish_event, phone_home FROM PUBLIC;
 
 CREATE TRIGGER hardware_version BEFORE UPDATE ON hardware FOR EACH ROW EXECUTE FUNCTION count_version();

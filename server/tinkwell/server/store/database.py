@@ -7,12 +7,13 @@ import asyncio
 import dataclasses
 import logging
 import random
-from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 import asyncpg
 import sqlalchemy
 from sqlalchemy import exc
+from sqlalchemy.engine import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from tinkwell.core import errors
@@ -79,7 +80,28 @@ class Database:
 
         return await _run(once)
 
+    async def execute(self, query: sqlalchemy.TextClause, values: Mapping[str, object]) -> Sequence[Row[Any]]:
+        """Run one statement that is a transaction of its own, and return its rows."""
 
+        async def once() -> Sequence[Row[Any]]:
+            async with self._engine.connect() as connection:
+                alone = await connection.execution_options(isolation_level="AUTOCOMMIT")
+                return (await alone.execute(query, dict(values))).all()
+
+        return await _run(once)
+
+    async def answers(self) -> bool:
+        """Return whether the database answers at this moment."""
+        try:
+            async with asyncio.timeout(_PING_SECONDS):
+                await self.execute(_PING, {})
+        except (errors.Unavailable, TimeoutError):
+            return False
+        return True
+
+
+_PING = sqlalchemy.text("SELECT 1")
+_PING_SECONDS = 2
 _SET_ACTOR = sqlalchemy.text("SELECT set_config('tinkwell.actor', :actor, true)")
 
 

@@ -1,0 +1,191 @@
+"""The server process: puts the layers together, runs them, and takes them down in order."""
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib import metadata
+
+import grpc.aio
+import prometheus_client
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1._async import HealthServicer
+from grpc_reflection.v1alpha import reflection
+
+from tinkwell.api.v1 import (
+    event_service_pb2,
+    event_service_pb2_grpc,
+    hardware_service_pb2,
+    hardware_service_pb2_grpc,
+    template_service_pb2,
+    template_service_pb2_grpc,
+    workflow_service_pb2,
+    workflow_service_pb2_grpc,
+)
+from tinkwell.core import errors
+from tinkwell.server import credentials, metric
+from tinkwell.server.api import auth, encode, interceptor
+from tinkwell.server.api.event import EventServicer
+from tinkwell.server.api.hardware import HardwareServicer
+from tinkwell.server.api.metric import CallMetrics
+from tinkwell.server.api.template import TemplateServicer
+from tinkwell.server.api.watch import Watches
+from tinkwell.server.api.workflow import WorkflowServicer
+from tinkwell.server.http.application import create_application
+from tinkwell.server.http.listener import HttpListener
+from tinkwell.server.service.event import EventService
+from tinkwell.server.service.hardware import HardwareService
+from tinkwell.server.service.log import LogService
+from tinkwell.server.service.template import TemplateService
+from tinkwell.server.service.watch import WatchService
+from tinkwell.server.service.workflow import WorkflowService
+from tinkwell.server.service.workflow_data import WorkflowDataService
+from tinkwell.server.settings import Settings
+from tinkwell.server.store import engine, readiness
+from tinkwell.server.store.database import Database
+from tinkwell.server.store.log import PostgresLog
+from tinkwell.server.watch.hub import Hub
+from tinkwell.server.watch.reader import Reader
+from tinkwell.server.watch.stream import Streams
+
+logger = logging.getLogger(__name__)
+
+_SERVICES = tuple(
+    module.DESCRIPTOR.services_by_name[name].full_name
+    for module, name in (
+        (hardware_service_pb2, "HardwareService"),
+        (template_service_pb2, "TemplateService"),
+        (workflow_service_pb2, "WorkflowService"),
+        (event_service_pb2, "EventService"),
+    )
+)
+# A client that vanished without goodbye is found within half a minute; clients may ask as often about us.
+_OPTIONS = (
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+    ("grpc.max_receive_message_length", 4 << 20),
+    ("grpc.so_reuseport", 0),
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where a ready server answers, as host:port."""
+
+    grpc: str
+    http: str
+
+
+async def serve(settings: Settings, *, ready: Callable[[Addresses], None] | None = None) -> None:
+    """Serve until cancelled; `ready` is called once, when calls are accepted and the event log is open.
+
+    Raises `errors.Unavailable` when the database cannot be reached, and `readiness.NotUsable` when its schema is not
+    the one that this release works on, or when it would not survive a crash.
+    """
+    database_url = settings.database_url.get_secret_value()
+    await readiness.wait(database_url, allow_unsafe=settings.throwaway_database)
+    async with contextlib.AsyncExitStack() as stack:
+        pool = engine.create(database_url, pool_size=settings.pool_size)
+        stack.push_async_callback(pool.dispose)
+        log = await stack.enter_async_context(PostgresLog(database_url, table_readers=settings.catchup_readers).open())
+        server = _Server(settings, Database(pool), log)
+        await server.run(ready)
+
+
+class _Server:
+    """Everything of one process that lives as long as it does."""
+
+    def __init__(self, settings: Settings, database: Database, log: PostgresLog) -> None:
+        self._settings = settings
+        self._database = database
+        self._hub = Hub(
+            encode=encode.encode_event,
+            ring_bytes=settings.ring_bytes,
+            subscriber_bytes=settings.subscriber_bytes,
+            max_subscribers=settings.max_watchers,
+        )
+        self._reader = Reader(log, self._hub)
+        self._registry = prometheus_client.CollectorRegistry()
+        self._registry.register(metric.WatchCollector(self._hub, self._reader))
+        streams = Streams(self._hub, log, encode=encode.encode_event, table_readers=settings.catchup_readers)
+        self._watches = Watches(WatchService(self._hub, log, streams))
+        self._logs = LogService(database)
+        self._health = HealthServicer()
+
+    async def run(self, ready: Callable[[Addresses], None] | None) -> None:
+        application = create_application(
+            readiness=self._readiness, registry=self._registry, version=metadata.version("tinkwell")
+        )
+        http = HttpListener(application, host=self._settings.host, port=self._settings.http_port)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._reader.run(), name="reader")
+            async with http.listen() as http_address, self._listen() as grpc_address:
+                await self._hub.opened.wait()
+                await self._set_health(health_pb2.HealthCheckResponse.SERVING)
+                logger.info("the server is ready", extra={"grpc": grpc_address, "http": http_address})
+                if ready is not None:
+                    ready(Addresses(grpc=grpc_address, http=http_address))
+                await asyncio.get_running_loop().create_future()
+
+    @asynccontextmanager
+    async def _listen(self) -> AsyncIterator[str]:
+        server = self._create()
+        address = self._bind(server)
+        await self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
+        await server.start()
+        try:
+            yield address
+        finally:
+            # Streams would hold the server for the whole grace, so they end first; clients resume elsewhere.
+            await self._health.enter_graceful_shutdown()
+            self._hub.close(errors.Unavailable("the server is stopping; try again"))
+            self._logs.close()
+            await server.stop(self._settings.shutdown_grace_seconds)
+
+    def _create(self) -> grpc.aio.Server:
+        tokens = {name: token.get_secret_value() for name, token in self._settings.tokens.items()}
+        calls = interceptor.CallInterceptor(auth.Authenticator(tokens), CallMetrics(self._registry))
+        server = grpc.aio.server(interceptors=[calls], options=_OPTIONS)
+        database, watches = self._database, self._watches
+        hardware_service_pb2_grpc.add_HardwareServiceServicer_to_server(
+            HardwareServicer(HardwareService(database), watches), server
+        )
+        template_service_pb2_grpc.add_TemplateServiceServicer_to_server(
+            TemplateServicer(TemplateService(database), watches), server
+        )
+        workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server(
+            WorkflowServicer(WorkflowService(database), WorkflowDataService(database), self._logs, watches), server
+        )
+        event_service_pb2_grpc.add_EventServiceServicer_to_server(
+            EventServicer(EventService(database), watches), server
+        )
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        if self._settings.reflection:
+            reflection.enable_server_reflection((*_SERVICES, "grpc.health.v1.Health", reflection.SERVICE_NAME), server)
+        return server
+
+    def _bind(self, server: grpc.aio.Server) -> str:
+        host = self._settings.host
+        wanted = f"[{host}]:{self._settings.port}" if ":" in host else f"{host}:{self._settings.port}"
+        secure = credentials.server_credentials(self._settings)
+        try:
+            port = server.add_secure_port(wanted, secure) if secure else server.add_insecure_port(wanted)
+        except RuntimeError as error:
+            raise errors.Unavailable(f"cannot listen on {wanted}; is another server running there?") from error
+        return f"{wanted.rsplit(':', 1)[0]}:{port}"
+
+    async def _set_health(self, status: int) -> None:
+        for name in ("", *_SERVICES):
+            await self._health.set(name, status)
+
+    async def _readiness(self) -> dict[str, bool | str]:
+        return {
+            "database": await self._database.answers(),
+            "event_log": self._reader.is_connected and self._hub.is_open,
+        }

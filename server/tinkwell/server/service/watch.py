@@ -1,0 +1,128 @@
+"""Where a watch begins, and what it then receives."""
+
+import asyncio
+import contextlib
+import dataclasses
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from tinkwell.core import errors
+from tinkwell.core.log import Selection, SourceLost
+from tinkwell.server.watch.history import Excerpt
+from tinkwell.server.watch.hub import Hub
+from tinkwell.server.watch.source import Source
+from tinkwell.server.watch.stream import Streams
+from tinkwell.server.watch.subscriber import Subscriber
+
+T = TypeVar("T")
+
+DEFAULT_SINCE_SECONDS = 300.0
+# How long a watch waits for a revision that was drawn but has not reached this server.
+_AHEAD_SECONDS = 30.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Since:
+    """Begin with the events of the last seconds, or with the oldest kept one if that is younger."""
+
+    seconds: float = DEFAULT_SINCE_SECONDS
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FromRevision:
+    """Begin with this revision of a history; an empty history is not compared."""
+
+    revision: int
+    history_id: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Now:
+    """Begin with the next event."""
+
+
+Start = Since | FromRevision | Now
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Watch:
+    """A watch whose start position is fixed: from `position` on, nothing will be left out."""
+
+    position: int
+    history_id: str
+    excerpts: AsyncGenerator[Excerpt, None]
+
+
+class WatchService:
+    """Opens watches over one hub."""
+
+    def __init__(self, hub: Hub, log: Source, streams: Streams) -> None:
+        self._hub = hub
+        self._log = log
+        self._streams = streams
+
+    @asynccontextmanager
+    async def open(self, selection: Selection, start: Start) -> AsyncIterator[Watch]:
+        """Fix the start position and watch from there; leaving the block frees everything.
+
+        Raises `errors.Compacted` for a revision that is no longer kept, `errors.OtherHistory` for one that belongs to
+        another log or lies beyond its end, `errors.LimitReached` and `errors.Unavailable`.
+        """
+        if not self._hub.is_open:
+            # Says why, before anything is asked of a database that may be away.
+            self._hub.subscribe(selection, position=0).close()
+        position = await self._position(start)
+        subscriber = self._hub.subscribe(selection, position=position)
+        try:
+            # The history may have ended while the position was looked up; the subscriber belongs to the one open now.
+            if isinstance(start, FromRevision) and start.history_id not in ("", self._hub.history_id):
+                raise self._other_history("the revision belongs to another history of the log")
+            await self._wait_until_reached(subscriber)
+            async with contextlib.aclosing(self._streams.follow(subscriber)) as excerpts:
+                yield Watch(position, self._hub.history_id, excerpts)
+        finally:
+            subscriber.close()
+
+    async def _position(self, start: Start) -> int:
+        match start:
+            case Now():
+                return self._hub.released + 1
+            case Since(seconds):
+                # What was drawn but not yet released here comes later by itself.
+                first = await _ask(self._log.first_revision_since(seconds))
+                return min(first, self._hub.released + 1)
+            case FromRevision(revision, history_id):
+                await self._check(revision, history_id)
+                return revision
+
+    async def _check(self, revision: int, history_id: str) -> None:
+        history = await _ask(self._log.history())
+        if history_id and history_id != history.history_id:
+            raise self._other_history("the revision belongs to another history of the log")
+        if revision < history.oldest_revision:
+            raise errors.Compacted(revision, history.oldest_revision)
+        if revision > self._hub.released + 1:
+            last = await _ask(self._log.last_drawn())
+            if revision > last + 1:
+                raise self._other_history(f"revision {revision} lies beyond the end of the log, which is {last}")
+
+    async def _wait_until_reached(self, subscriber: Subscriber) -> None:
+        deadline = time.monotonic() + _AHEAD_SECONDS
+        while subscriber.position > self._hub.released + 1:
+            if time.monotonic() > deadline:
+                raise errors.Unavailable("this server has not reached the revision yet; try again")
+            if not self._hub.is_open:
+                raise errors.Unavailable("the event log was closed; try again")
+            await asyncio.sleep(0.01)
+
+    def _other_history(self, description: str) -> errors.OtherHistory:
+        return errors.OtherHistory(description, history_id=self._hub.history_id)
+
+
+async def _ask(question: Awaitable[T]) -> T:
+    try:
+        return await question
+    except SourceLost as error:
+        raise errors.Unavailable("the event log does not answer; try again") from error

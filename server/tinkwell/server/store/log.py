@@ -1,0 +1,215 @@
+"""The event log in PostgreSQL: implements `tinkwell.server.watch.source` over connections of its own.
+
+The reader's statements run one by one outside transaction blocks, so that each has a snapshot of its own: the rule in
+`tinkwell.server.watch.tail` depends on that.
+"""
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+
+import asyncpg
+
+from tinkwell.core import errors
+from tinkwell.core.event import Event
+from tinkwell.core.kind import EventType, ResourceType
+from tinkwell.core.log import History, Page, Selection, SourceLost
+from tinkwell.server.store import engine, statement
+from tinkwell.server.store.bell import PostgresBell
+
+logger = logging.getLogger(__name__)
+
+_PAGE_EVENTS = 1_000
+_PAGE_BYTES = 8 << 20
+_CONNECT_SECONDS = 10
+_COMMAND_SECONDS = 10
+_KEEPALIVE = {
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+    "timezone": "UTC",
+    "default_transaction_isolation": "read committed",
+}
+_READER = {**_KEEPALIVE, "application_name": "tinkwell reader"}
+_LISTENER = {**_KEEPALIVE, "application_name": "tinkwell listener", "idle_session_timeout": "0"}
+# Three times the longest sleep: a frozen process gives the bell back.
+_HOLDER = {**_KEEPALIVE, "application_name": "tinkwell bell", "idle_in_transaction_session_timeout": "15s"}
+
+
+class PostgresLog:
+    """One process's view of the log. `open` and `close` frame the pool that watchers who are behind read through."""
+
+    def __init__(self, database_url: str, *, table_readers: int) -> None:
+        # asyncpg takes the URL without SQLAlchemy's driver name.
+        self._dsn = engine.driver_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False)
+        self._table_readers = table_readers
+        self._pool: asyncpg.Pool | None = None
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator["PostgresLog"]:
+        """Keep the pool for replays."""
+        pool = asyncpg.create_pool(
+            self._dsn,
+            min_size=0,
+            max_size=self._table_readers,
+            timeout=_CONNECT_SECONDS,
+            command_timeout=60,
+            server_settings={**_KEEPALIVE, "application_name": "tinkwell replay"},
+        )
+        self._pool = pool
+        try:
+            yield self
+        finally:
+            self._pool = None
+            pool.terminate()
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator["PostgresSession"]:
+        """Connect the reader, the listener and the holder of the bell."""
+        async with contextlib.AsyncExitStack() as stack:
+            with _lost():
+                reader = await self._connect(stack, _READER)
+                listener = await self._connect(stack, _LISTENER)
+                holder = await self._connect(stack, _HOLDER)
+                if await reader.fetchval("SELECT pg_is_in_recovery()"):
+                    raise SourceLost("this server is a standby; the log is read on the primary")
+                bell = PostgresBell(listener, holder)
+                await bell.start()
+            yield PostgresSession(reader, bell)
+
+    async def replay(self, *, first: int, last: int, selection: Selection, limit: int) -> Page:
+        """See `Source.replay`."""
+        with _lost():
+            async with self._acquire() as connection:
+                rows = await connection.fetch(
+                    statement.REPLAY,
+                    first,
+                    last,
+                    list(selection.event_types),
+                    list(selection.resource_types),
+                    list(selection.names),
+                    selection.resource_id or None,
+                    limit,
+                    _PAGE_BYTES,
+                )
+                # Read after the page: what was forgotten in between is missing from it.
+                oldest = await connection.fetchval("SELECT oldest_revision FROM event_history")
+        if first < oldest:
+            raise errors.Compacted(first, oldest)
+        return _page(rows, limit)
+
+    async def first_revision_since(self, seconds: float) -> int:
+        """See `Source.first_revision_since`."""
+        with _lost():
+            async with self._acquire() as connection:
+                return int(
+                    await connection.fetchval(
+                        "SELECT first_revision_since(clock_timestamp() - make_interval(secs => $1))", seconds
+                    )
+                )
+
+    async def last_drawn(self) -> int:
+        """See `Source.last_drawn`."""
+        with _lost():
+            async with self._acquire() as connection:
+                return await _last_drawn(connection)
+
+    async def history(self) -> History:
+        """See `Source.history`."""
+        with _lost():
+            async with self._acquire() as connection:
+                return await _history(connection, seen=0)
+
+    def _acquire(self) -> "asyncpg.pool.PoolAcquireContext":
+        if self._pool is None:
+            raise errors.Unavailable("the server is stopping; try again")
+        return self._pool.acquire(timeout=_CONNECT_SECONDS)
+
+    async def _connect(self, stack: contextlib.AsyncExitStack, settings: dict[str, str]) -> asyncpg.Connection:
+        connection = await asyncpg.connect(
+            self._dsn, timeout=_CONNECT_SECONDS, command_timeout=_COMMAND_SECONDS, server_settings=settings
+        )
+        stack.callback(connection.terminate)
+        return connection
+
+
+class PostgresSession:
+    """Implements `tinkwell.server.watch.source.Session`."""
+
+    def __init__(self, connection: asyncpg.Connection, bell: PostgresBell) -> None:
+        self._connection = connection
+        self._bell = bell
+
+    @property
+    def bell(self) -> PostgresBell:
+        return self._bell
+
+    async def history(self, *, seen: int) -> History:
+        with _lost():
+            return await _history(self._connection, seen=seen)
+
+    async def last_revision(self) -> int:
+        with _lost():
+            return int(await self._connection.fetchval("SELECT coalesce(max(revision), 0) FROM events"))
+
+    async def last_drawn(self) -> int:
+        with _lost():
+            return await _last_drawn(self._connection)
+
+    async def oldest_revision(self) -> int:
+        with _lost():
+            return int(await self._connection.fetchval("SELECT oldest_revision FROM event_history"))
+
+    async def page(self, *, gaps: Sequence[tuple[int, int]], tail: int | None) -> Page:
+        firsts, lasts = [first for first, _ in gaps], [last for _, last in gaps]
+        with _lost():
+            rows = await self._connection.fetch(statement.PAGE, firsts, lasts, tail, _PAGE_EVENTS, _PAGE_BYTES)
+        return _page(rows, _PAGE_EVENTS)
+
+    async def holders(self) -> frozenset[str]:
+        with _lost():
+            return frozenset(await self._connection.fetchval(statement.HOLDERS) or ())
+
+
+async def _history(connection: asyncpg.Connection, *, seen: int) -> History:
+    row = await connection.fetchrow("SELECT history_id::text, oldest_revision FROM current_history($1)", seen)
+    assert row is not None
+    return History(row[0], row[1])
+
+
+async def _last_drawn(connection: asyncpg.Connection) -> int:
+    return int(await connection.fetchval("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM events_revision"))
+
+
+def _page(rows: Sequence[asyncpg.Record], limit: int) -> Page:
+    is_cut = len(rows) >= limit or sum(row[11] for row in rows) >= _PAGE_BYTES
+    return Page([_event(row) for row in rows], is_cut)
+
+
+def _event(row: asyncpg.Record) -> Event:
+    revision, event_id, resource_type, resource_id, parent_id, event_type, name, version, created_at, actor, data, _ = (
+        row
+    )
+    return Event(
+        revision=revision,
+        id=event_id,
+        resource_type=ResourceType(resource_type),
+        resource_id=resource_id,
+        parent_id=parent_id,
+        event_type=EventType(event_type),
+        name=name,
+        version=version,
+        created_at=created_at,
+        actor=actor,
+        data=data,
+    )
+
+
+@contextlib.contextmanager
+def _lost() -> Iterator[None]:
+    """Turn whatever says that the database is out of reach into `SourceLost`."""
+    try:
+        yield
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise SourceLost(f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,8 @@
+-- Whoever may have drawn a revision and has not ended: INSERT takes this lock before it evaluates the default.
+SELECT array_agg(DISTINCT virtualtransaction)
+  FROM pg_locks
+ WHERE locktype = 'relation'
+   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+   AND relation = 'events'::regclass
+   AND mode = 'RowExclusiveLock'
+   AND granted

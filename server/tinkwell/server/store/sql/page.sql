@@ -1,0 +1,19 @@
+-- What lies in the gaps and above the tail, in order. The two parts are joined by UNION ALL, since OR would keep the
+-- planner from the index; each gap is a probe of its own. $5 bounds the bytes, but for the first event.
+SELECT revision, id::text, resource_type, coalesce(resource_id::text, ''), coalesce(parent_id::text, ''), event_type, name,
+       version, created_at, actor, data::text, size
+  FROM (
+      SELECT seen.*, sum(size) OVER (ORDER BY revision) - size AS bytes_before
+        FROM (
+            (SELECT e.*
+               FROM unnest($1::bigint[], $2::bigint[]) AS gap (first, last)
+              CROSS JOIN LATERAL (
+                    SELECT * FROM events WHERE revision BETWEEN gap.first AND gap.last ORDER BY revision LIMIT $4
+                    ) AS e)
+            UNION ALL
+            (SELECT * FROM events WHERE revision > $3::bigint ORDER BY revision LIMIT $4)
+        ) AS seen
+       ORDER BY revision LIMIT $4
+  ) AS page
+ WHERE bytes_before < $5::bigint
+ ORDER BY revision

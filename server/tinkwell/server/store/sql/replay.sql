@@ -1,0 +1,18 @@
+-- Selected events of a range of revisions. An empty array selects all.
+SELECT revision, id::text, resource_type, coalesce(resource_id::text, ''), coalesce(parent_id::text, ''), event_type, name,
+       version, created_at, actor, data::text, size
+  FROM (
+      SELECT seen.*, sum(size) OVER (ORDER BY revision) - size AS bytes_before
+        FROM (
+            SELECT * FROM events
+             WHERE revision BETWEEN $1 AND $2
+               AND (cardinality($3::text[]) = 0 OR event_type = ANY ($3))
+               AND (cardinality($4::text[]) = 0 OR resource_type = ANY ($4))
+               AND (cardinality($5::text[]) = 0 OR name = ANY ($5))
+               AND ($6::uuid IS NULL OR $6 IN (resource_id, parent_id))
+             ORDER BY revision LIMIT $7
+        ) AS seen
+       ORDER BY revision
+  ) AS page
+ WHERE bytes_before < $8::bigint
+ ORDER BY revision
