@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+# Quoted, because the classes are generic for type checkers only.
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
@@ -56,9 +57,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
     async def intercept_service(
         self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable["Handler | None"]],
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> Handler | None:
+    ) -> "Handler | None":
         """Return the wrapped handler of the method, None if there is no such method."""
         handler = await continuation(handler_call_details)
         if handler is None:
