@@ -37,7 +37,7 @@ class Refusal:
     @property
     def reason(self) -> str:
         """The reason in google.rpc.ErrorInfo."""
-        return self._info.reason
+        return str(self._info.reason)
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -87,9 +87,8 @@ class Edge:
 
     async def send(self, method: str, request: bytes, *, metadata: tuple[tuple[str, str], ...] = ()) -> bytes:
         """Call a unary method with these very bytes."""
-        call = self.channel.unary_unary(method, request_serializer=None, response_deserializer=None)
-        answer = await call(request, timeout=_DEADLINE_SECONDS, metadata=metadata)
-        return typing.cast("bytes", answer)
+        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self.channel.unary_unary(method)
+        return await call(request, timeout=_DEADLINE_SECONDS, metadata=metadata)
 
 
 @contextlib.asynccontextmanager
