@@ -175,8 +175,9 @@ async def test_health_checks_are_served_with_fields_that_are_not_known_here(serv
         "/grpc.health.v1.Health/Watch"
     )
     watch = watching(b"")
-    assert await watch.read() == answer
-    watch.cancel()
+    watching = watch(b"")
+    assert await watching.read() == answer
+    watching.cancel()
 
 
 async def test_a_method_that_does_not_exist_is_unimplemented(server: Edge) -> None:
