@@ -2,46 +2,19 @@
 
 import asyncio
 import contextlib
-import datetime
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.log_event import IDS, KINDS, make_event
 from tinkwell.core import errors
 from tinkwell.core.event import Event
-from tinkwell.core.kind import EventType, ResourceType
 from tinkwell.core.log import History, Page, Selection, SourceLost
 from tinkwell.server.watch.history import Entry, Excerpt, Ring
 from tinkwell.server.watch.hub import Hub
 from tinkwell.server.watch.stream import Streams
-
-KINDS = [
-    (ResourceType.HARDWARE, EventType.CREATED, "hardware.created"),
-    (ResourceType.HARDWARE, EventType.UPDATED, "hardware.updated"),
-    (ResourceType.WORKFLOW, EventType.WORKFLOW_TIMEOUT, "workflow.timeout"),
-    (ResourceType.ACTION, EventType.ACTION_STARTED, "action.started"),
-    (ResourceType.CUSTOM, EventType.CUSTOM, "rack.door_opened"),
-]
-IDS = ["", "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"]
-
-
-def make_event(revision: int, *, kind: int = 0, resource: int = 1, parent: int = 0, size: int = 10) -> Event:
-    resource_type, event_type, name = KINDS[kind]
-    return Event(
-        revision=revision,
-        id=f"00000000-0000-0000-0000-{revision:012}",
-        resource_type=resource_type,
-        resource_id=IDS[resource],
-        parent_id=IDS[parent],
-        event_type=event_type,
-        name=name,
-        version=1,
-        created_at=datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
-        actor="test",
-        data="x" * size,
-    )
 
 
 def encode(event: Event) -> bytes:
@@ -136,7 +109,7 @@ async def drive(
             events = []
             for kind, resource, parent, size in subject:
                 last += 1
-                events.append(make_event(last, kind=kind, resource=resource, parent=parent, size=size))
+                events.append(make_event(last, kind=kind, resource=resource, parent=parent, data="x" * size))
             last += number
             table.events += events
             hub.publish(events, released=last)
@@ -171,9 +144,8 @@ def test_a_full_buffer_makes_a_watcher_fall_behind_and_not_grow() -> None:
     hub = make_hub(subscriber_bytes=5_000)
     subscriber = hub.subscribe(Selection(), position=1)
     hub.catch_up(subscriber, max_count=10, max_bytes=1 << 20)
-    assert subscriber.is_live
-    hub.publish([make_event(n, size=500) for n in range(1, 101)], released=100)
-    assert not subscriber.is_live
+    assert hub.behind_count == 0
+    hub.publish([make_event(n, data="x" * 500) for n in range(1, 101)], released=100)
     assert hub.behind_count == 1
     taken = subscriber.take(max_count=500, max_bytes=1 << 20)
     assert taken is not None
@@ -185,7 +157,7 @@ def test_one_event_larger_than_the_buffer_is_delivered() -> None:
     hub = make_hub(subscriber_bytes=100)
     subscriber = hub.subscribe(Selection(), position=1)
     hub.catch_up(subscriber, max_count=10, max_bytes=100)
-    hub.publish([make_event(1, size=50_000)], released=1)
+    hub.publish([make_event(1, data="x" * 50_000)], released=1)
     taken = subscriber.take(max_count=10, max_bytes=100)
     assert taken is not None
     assert [entry.event.revision for entry in taken.entries] == [1]

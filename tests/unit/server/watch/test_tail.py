@@ -1,36 +1,18 @@
 """The rule that puts events in order, against a simulated database whose every interleaving hypothesis may choose."""
 
 import dataclasses
-import datetime
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tinkwell.core.event import Event
-from tinkwell.core.kind import EventType, ResourceType
+from support.log_event import make_event
 from tinkwell.core.log import Page
 from tinkwell.server.watch.tail import Tail
 
 
-def event(revision: int, *, data: str = "{}") -> Event:
-    return Event(
-        revision=revision,
-        id=f"00000000-0000-0000-0000-{revision:012}",
-        resource_type=ResourceType.HARDWARE,
-        resource_id="11111111-1111-1111-1111-111111111111",
-        parent_id="",
-        event_type=EventType.CREATED,
-        name="hardware.created",
-        version=1,
-        created_at=datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
-        actor="test",
-        data=data,
-    )
-
-
 def page(*revisions: int, is_cut: bool = False) -> Page:
-    return Page([event(revision) for revision in revisions], is_cut)
+    return Page([make_event(revision) for revision in revisions], is_cut)
 
 
 def released(tail: Tail, *revisions: int, is_cut: bool = False) -> list[int]:
@@ -121,7 +103,7 @@ def test_a_lost_connection_makes_every_gap_be_asked_about_again() -> None:
 
 def test_at_the_bound_of_waiting_bytes_the_tail_stops() -> None:
     tail = Tail(last=0, waiting_bytes=10)
-    tail.observe(Page([event(2, data="x" * 11)], is_cut=False))
+    tail.observe(Page([make_event(2, data="x" * 11)], is_cut=False))
     assert not tail.may_advance
     assert [e.revision for e in tail.observe(page(1))] == [1, 2]
     assert tail.may_advance
@@ -170,7 +152,7 @@ class Database:
             for revision in self.visible
             if any(first <= revision <= last for first, last in gaps) or (tail is not None and revision > tail)
         ]
-        return Page([event(revision) for revision in wanted[:limit]], len(wanted) >= limit)
+        return Page([make_event(revision) for revision in wanted[:limit]], len(wanted) >= limit)
 
     def holders(self) -> frozenset[str]:
         return frozenset(writer.name for writer in self.writers.values())

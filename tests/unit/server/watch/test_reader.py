@@ -1,0 +1,282 @@
+"""The reader over a scripted log: when it sleeps, what it does when a session is lost, and how a history ends."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+
+import pytest
+
+from support.log_event import make_event
+from support.waiting import eventually
+from tinkwell.core import errors
+from tinkwell.core.event import Event
+from tinkwell.core.log import History, Page, Selection, SourceLost
+from tinkwell.server.watch.hub import Hub
+from tinkwell.server.watch.reader import Pace, Reader
+
+FAST = Pace(
+    poll_seconds=0,
+    awake_seconds=0,
+    ask_again_seconds=0,
+    check_seconds=0.01,
+    longest_sleep_seconds=60,
+    first_backoff_seconds=0,
+    longest_backoff_seconds=0,
+)
+
+
+class Log:
+    """A log in memory with the doorbell's locks, and switches for everything that can go wrong."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.drawn = 0
+        self.holders: frozenset[str] = frozenset()
+        self.history_id = "h1"
+        self.oldest = 1
+        self.is_away = False
+        self.silent_writers = 0
+        self.sleeper: Bell | None = None
+        self.sessions = 0
+        self.after_hush: Callable[[], None] = lambda: None
+
+    def commit(self, *revisions: int) -> None:
+        """Make rows visible as a writer does: silent if nobody sleeps, ringing otherwise."""
+        self.events = sorted([*self.events, *map(make_event, revisions)], key=lambda event: event.revision)
+        self.drawn = max(self.drawn, *revisions)
+        if self.sleeper is not None:
+            self.sleeper.ring()
+
+    @contextlib.asynccontextmanager
+    async def session(self) -> AsyncIterator["Session"]:
+        self.sessions += 1
+        if self.is_away:
+            raise SourceLost("away")
+        yield Session(self)
+
+    async def replay(self, *, first: int, last: int, selection: Selection, limit: int) -> Page:
+        raise AssertionError("the reader does not replay")
+
+    async def first_revision_since(self, seconds: float) -> int:
+        raise AssertionError("the reader does not ask")
+
+    async def last_drawn(self) -> int:
+        raise AssertionError("the reader asks its session")
+
+    async def history(self) -> History:
+        raise AssertionError("the reader asks its session")
+
+
+class Bell:
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._rung = asyncio.Event()
+
+    @property
+    def is_rung(self) -> bool:
+        return self._rung.is_set()
+
+    def ring(self) -> None:
+        self._rung.set()
+
+    def clear(self) -> None:
+        self._rung.clear()
+
+    async def hush(self) -> bool:
+        if self._log.is_away:
+            raise SourceLost("away")
+        if self._log.silent_writers:
+            return False
+        self._log.sleeper = self
+        self._log.after_hush()
+        return True
+
+    async def wait(self, timeout_seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                return await self._rung.wait()
+        except TimeoutError:
+            return False
+
+    async def release(self) -> None:
+        self._log.sleeper = None
+
+
+class Session:
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self.bell = Bell(log)
+
+    async def history(self, *, seen: int) -> History:
+        return History(self._log.history_id, self._log.oldest)
+
+    async def last_revision(self) -> int:
+        return self._log.events[-1].revision if self._log.events else 0
+
+    async def last_drawn(self) -> int:
+        if self._log.is_away:
+            raise SourceLost("away")
+        return self._log.drawn
+
+    async def oldest_revision(self) -> int:
+        return self._log.oldest
+
+    async def page(self, *, gaps: Sequence[tuple[int, int]], tail: int | None) -> Page:
+        await asyncio.sleep(0)
+        if self._log.is_away:
+            raise SourceLost("away")
+        return Page(
+            [
+                event
+                for event in self._log.events
+                if any(first <= event.revision <= last for first, last in gaps)
+                or (tail is not None and event.revision > tail)
+            ],
+            is_cut=False,
+        )
+
+    async def holders(self) -> frozenset[str]:
+        return self._log.holders
+
+
+def make_hub() -> Hub:
+    return Hub(encode=lambda event: b"", ring_bytes=1 << 20, subscriber_bytes=1 << 20, max_subscribers=10)
+
+
+@contextlib.asynccontextmanager
+async def running(log: Log, hub: Hub) -> AsyncIterator[Reader]:
+    reader = Reader(log, hub, pace=FAST)
+    task = asyncio.create_task(reader.run())
+    try:
+        yield reader
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_it_begins_at_the_end_of_the_log() -> None:
+    log, hub = Log(), make_hub()
+    log.commit(1, 2, 3)
+    async with running(log, hub):
+        await eventually(lambda: hub.is_open)
+        assert hub.released == 3
+
+
+async def test_it_opens_only_when_whoever_might_own_a_smaller_revision_has_ended() -> None:
+    log, hub = Log(), make_hub()
+    log.commit(2)
+    log.holders = frozenset({"writer of 1"})
+    async with running(log, hub):
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert not hub.is_open
+        log.holders = frozenset({"a later one"})
+        await eventually(lambda: hub.is_open)
+        assert hub.released == 2
+
+
+async def test_asleep_it_is_woken_by_a_ring_and_not_by_polling() -> None:
+    log, hub = Log(), make_hub()
+    async with running(log, hub) as reader:
+        await eventually(lambda: log.sleeper is not None and reader.counts.sleeps > 0)
+        log.commit(1)
+        await eventually(lambda: hub.released == 1)
+        assert reader.counts.rings == 1
+
+
+async def test_what_a_silent_writer_committed_before_the_bell_was_had_is_found_by_the_last_poll() -> None:
+    log, hub = Log(), make_hub()
+    written: list[int] = []
+
+    def commit_once() -> None:
+        # The silent writer's rows are visible by the time the lock is granted, and it rang nobody.
+        if not written:
+            written.append(1)
+            sleeper, log.sleeper = log.sleeper, None
+            log.commit(1)
+            log.sleeper = sleeper
+
+    log.after_hush = commit_once
+    async with running(log, hub) as reader:
+        await eventually(lambda: hub.released == 1)
+        assert reader.counts.rings == 0
+
+
+async def test_it_does_not_sleep_while_a_writer_is_silent() -> None:
+    log, hub = Log(), make_hub()
+    log.silent_writers = 1
+    async with running(log, hub) as reader:
+        await eventually(lambda: reader.counts.polls > 50)
+        assert reader.counts.sleeps == 0
+
+
+async def test_it_does_not_sleep_over_a_gap() -> None:
+    log, hub = Log(), make_hub()
+    async with running(log, hub) as reader:
+        await eventually(lambda: reader.counts.sleeps > 0)
+        log.holders = frozenset({"writer of 1"})
+        log.commit(2)
+        await eventually(lambda: reader.counts.gap_waits > 20)
+        assert hub.released == 0
+        sleeps = reader.counts.sleeps
+        log.holders = frozenset()
+        await eventually(lambda: hub.released == 2)
+        assert reader.counts.sleeps >= sleeps
+
+
+async def test_a_lost_ring_is_made_up_for_by_comparing_positions() -> None:
+    log, hub = Log(), make_hub()
+    async with running(log, hub) as reader:
+        await eventually(lambda: log.sleeper is not None and reader.counts.sleeps > 0)
+        log.sleeper = None
+        log.commit(1)
+        await eventually(lambda: hub.released == 1)
+        assert reader.counts.rings == 0
+
+
+async def test_a_lost_session_is_replaced_and_watchers_stay() -> None:
+    log, hub = Log(), make_hub()
+    async with running(log, hub):
+        await eventually(lambda: hub.is_open)
+        subscriber = hub.subscribe(Selection(), position=1)
+        hub.catch_up(subscriber, max_count=10, max_bytes=100)
+        log.is_away = True
+        sessions = log.sessions
+        await eventually(lambda: log.sessions > sessions + 2)
+        log.commit(1, 2)
+        log.is_away = False
+        await eventually(lambda: hub.released == 2)
+        taken = subscriber.take(max_count=10, max_bytes=1 << 20)
+        assert taken is not None
+        assert [entry.event.revision for entry in taken.entries] == [1, 2]
+
+
+async def test_another_history_ends_all_watchers_and_opens_anew() -> None:
+    log, hub = Log(), make_hub()
+    log.commit(1, 2, 3)
+    async with running(log, hub):
+        await eventually(lambda: hub.is_open)
+        subscriber = hub.subscribe(Selection(), position=4)
+        log.is_away = True
+        sessions = log.sessions
+        await eventually(lambda: log.sessions > sessions)
+        log.history_id, log.events, log.is_away = "h2", [make_event(1)], False
+        await eventually(lambda: hub.history_id == "h2" and hub.is_open)
+        assert hub.released == 1
+        with pytest.raises(errors.OtherHistory):
+            subscriber.take(max_count=10, max_bytes=1 << 20)
+
+
+async def test_events_forgotten_before_they_were_read_end_all_watchers() -> None:
+    log, hub = Log(), make_hub()
+    async with running(log, hub):
+        await eventually(lambda: hub.is_open)
+        subscriber = hub.subscribe(Selection(), position=1)
+        # Revisions 1 to 4 are gone without a trace, as after dropping their partition.
+        log.oldest = 5
+        log.commit(6)
+        await eventually(lambda: hub.released == 6)
+        with pytest.raises(errors.Compacted) as caught:
+            subscriber.take(max_count=10, max_bytes=1 << 20)
+        assert caught.value.oldest_revision == 5
