@@ -49,7 +49,7 @@ class PostgresLog:
     @asynccontextmanager
     async def open(self) -> AsyncIterator["PostgresLog"]:
         """Keep the pool for replays."""
-        pool = asyncpg.create_pool(
+        pool = await asyncpg.create_pool(
             self._dsn,
             min_size=0,
             max_size=self._table_readers,

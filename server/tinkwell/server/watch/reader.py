@@ -115,12 +115,14 @@ class Reader:
             began = self._clock()
             if await self._poll(session):
                 quiet_since = self._clock()
-            elif self._clock() - quiet_since >= self._pace.awake_seconds:
+            # At most half of the time goes into polling.
+            pause = max(self._pace.poll_seconds, self._clock() - began)
+            if self._clock() - quiet_since >= self._pace.awake_seconds:
                 if await self._sleep(session):
-                    quiet_since = self._clock()
+                    quiet_since, pause = self._clock(), 0
                 else:
-                    await asyncio.sleep(self._pace.ask_again_seconds)
-            await asyncio.sleep(max(self._pace.poll_seconds, self._clock() - began))
+                    pause = self._pace.ask_again_seconds
+            await asyncio.sleep(pause)
 
     async def _join(self, session: source.Session) -> None:
         seen = self._tail.tail if self._tail is not None else 0
