@@ -60,6 +60,11 @@ def to_json_text(value: Mapping[str, Any] | str | None, field: str) -> str:
     raise errors.InvalidField.of(field, f"must be an object, not {type(value).__name__}")
 
 
+def from_json_text(text: str) -> Any:
+    """Read JSON text; None for empty text."""
+    return json.loads(text) if text else None
+
+
 def _object_text(text: str, field: str) -> str:
     if not isinstance(json.loads(text), dict):
         raise errors.InvalidField.of(field, "must be a JSON object")
@@ -90,7 +95,7 @@ def hardware(source: hardware_service_pb2.Hardware) -> model.Hardware:
     return model.Hardware(
         id=source.id,
         version=source.version,
-        metadata=_from_text(source.metadata) or {},
+        metadata=from_json_text(source.metadata) or {},
         network=message.to_json(source.network),
         created_at=_time(source, "created_at"),
         updated_at=_time(source, "updated_at"),
@@ -115,13 +120,13 @@ def workflow(source: workflow_service_pb2.Workflow) -> model.Workflow:
         id=source.id,
         template_id=source.template_id,
         template_name=source.template_name,
-        hardware=_from_text(source.hardware) or {},
+        hardware=from_json_text(source.hardware) or {},
         state=_state(source.state),
         version=source.version,
         total_actions=source.total_actions,
         completed_actions=source.completed_actions,
         global_timeout_seconds=source.global_timeout_seconds,
-        cause=_from_text(source.cause),
+        cause=from_json_text(source.cause),
         created_at=_time(source, "created_at"),
         updated_at=_time(source, "updated_at"),
         started_at=_time(source, "started_at"),
@@ -172,6 +177,22 @@ def action_status(source: workflow_service_pb2.WorkflowActionStatus) -> model.Ac
         message=source.message,
         exit_code=_present(source, "exit_code"),
         created_at=_time(source, "created_at"),
+    )
+
+
+def report(source: workflow_service_pb2.ReportActionStatusRequest) -> model.ActionStatus:
+    """Read a report as the journal keeps it."""
+    return model.ActionStatus(
+        workflow_id=source.workflow_id,
+        action_id=source.action_id,
+        task_name=source.task_name,
+        action_name=source.action_name,
+        worker_id=source.worker_id,
+        state=_state(source.state),
+        attempt=source.attempt,
+        seconds=source.seconds,
+        message=source.message,
+        exit_code=_present(source, "exit_code"),
     )
 
 
@@ -231,7 +252,7 @@ def event(source: event_service_pb2.Event) -> model.Event:
         version=source.version,
         created_at=_time(source, "created_at"),
         actor=source.actor,
-        data=_from_text(source.data) or {},
+        data=from_json_text(source.data) or {},
     )
 
 
@@ -288,7 +309,3 @@ def _time(source: Any, field: str) -> datetime | None:
 
 def _present(source: Any, field: str) -> Any:
     return getattr(source, field) if source.HasField(field) else None
-
-
-def _from_text(text: str) -> Any:
-    return json.loads(text) if text else None

@@ -1,0 +1,275 @@
+"""The client for scripts: the same calls, without an event loop of one's own.
+
+    from tinkwell.client import blocking
+
+    with blocking.connect("localhost:50051") as client:
+        client.hardware.push({"id": machine_id})
+        for event in client.events.watch(names=["rack.door_opened"]):
+            print(event.data)
+
+One thread runs one event loop, in which the asynchronous client lives; a call here runs one there and waits. Each
+method below is made from its asynchronous twin and has its parameters, types and errors. Any number of threads may use
+a client at once, a single iterator or watch only one at a time. Hooks of a watch (`on_created` …) run in the loop's
+thread and must not call this client; callbacks of `run` and `watch_events` run in the caller's.
+"""
+
+import asyncio
+import concurrent.futures
+import functools
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
+
+from tinkwell.client import channel, client, errors, event, hardware, service, template, watch, workflow
+from tinkwell.client.model import Event
+
+P = ParamSpec("P")
+S = TypeVar("S", bound=service.Service)
+T = TypeVar("T")
+
+
+class Runner:
+    """A thread with an event loop, in which other threads run coroutines."""
+
+    def __init__(self) -> None:
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), name="tinkwell-client", daemon=True)
+        self._thread.start()
+        self._started.wait()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine there and wait for it; an interrupt here cancels it there."""
+        if threading.current_thread() is self._thread:
+            coroutine.close()
+            raise RuntimeError("a hook of a watch may not call the blocking client: it would wait for itself")
+        if not self._thread.is_alive():
+            coroutine.close()
+            raise errors.Closed
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except concurrent.futures.CancelledError as error:
+            raise errors.Closed from error
+        finally:
+            future.cancel()
+
+    def iterate(self, source: AsyncIterator[T]) -> Iterator[T]:
+        """Iterate over what an asynchronous iterator there gives; leaving early ends it."""
+        try:
+            while (item := self.run(_next(source))) is not None:
+                yield item
+        finally:
+            if self._thread.is_alive():
+                self.run(_close(source))
+
+    def stop(self) -> None:
+        """End the loop, with all that still runs in it, and the thread."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stopping.set)
+            self._thread.join()
+
+    async def _live(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stopping = asyncio.Event()
+        self._started.set()
+        await self._stopping.wait()
+
+
+class Watch:
+    """Events as an iterator and a context manager; see `tinkwell.client.Watch`."""
+
+    def __init__(self, runner: Runner, source: watch.Watch) -> None:
+        self._runner = runner
+        self._source = source
+
+    @property
+    def revision(self) -> int:
+        """The last revision handed out, or the bookmark after it."""
+        return self._source.revision
+
+    @property
+    def history_id(self) -> str:
+        """The history that revisions belong to."""
+        return self._source.history_id
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is connected, with its start position fixed."""
+        return self._source.is_live
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Event:
+        item = self._runner.run(_next(self._source))
+        if item is None:
+            raise StopIteration
+        return item
+
+    def __enter__(self) -> Self:
+        self._runner.run(self._source.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def wait_live(self) -> None:
+        """Connect, and wait until the server has fixed the start position."""
+        self._runner.run(self._source.wait_live())
+
+    def run(self, callback: Callable[[Event], object]) -> None:
+        """Call back with one event after another, in this thread."""
+        try:
+            for item in self:
+                callback(item)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """End the watch, from any thread."""
+        self._runner.run(self._source.aclose())
+
+
+class _Service(Generic[S]):
+    def __init__(self, runner: Runner, source: S) -> None:
+        self._runner = runner
+        self._source = source
+
+    def watch(self, **options: Unpack[service.WatchOptions]) -> Watch:
+        """Watch events, in order, each once, over lost connections; see `tinkwell.client.HardwareClient.watch`."""
+        return Watch(self._runner, self._source.watch(**options))
+
+    def watch_events(self, callback: Callable[[Event], object], **options: Unpack[service.WatchOptions]) -> None:
+        """Call back with each event in order, in this thread; takes what `watch` takes, ends as it does."""
+        self.watch(**options).run(callback)
+
+
+def _call(method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[_Service[S], P], T]:
+    @functools.wraps(method)
+    def call(self: _Service[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._runner.run(method(self._source, *args, **kwargs))
+
+    return call
+
+
+def _iterate(
+    method: Callable[Concatenate[S, P], AsyncIterator[T]],
+) -> Callable[Concatenate[_Service[S], P], Iterator[T]]:
+    @functools.wraps(method)
+    def iterate(self: _Service[S], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        return self._runner.iterate(method(self._source, *args, **kwargs))
+
+    return iterate
+
+
+class HardwareClient(_Service[hardware.HardwareClient]):
+    """Pushes, finds and watches machines."""
+
+    push = _call(hardware.HardwareClient.push)
+    by_id = _call(hardware.HardwareClient.by_id)
+    by_mac = _call(hardware.HardwareClient.by_mac)
+    by_ip = _call(hardware.HardwareClient.by_ip)
+    all = _iterate(hardware.HardwareClient.all)
+    delete = _call(hardware.HardwareClient.delete)
+    phone_home = _call(hardware.HardwareClient.phone_home)
+
+
+class TemplateClient(_Service[template.TemplateClient]):
+    """Creates, finds and watches templates."""
+
+    create = _call(template.TemplateClient.create)
+    get = _call(template.TemplateClient.get)
+    list = _iterate(template.TemplateClient.list)
+    update = _call(template.TemplateClient.update)
+    delete = _call(template.TemplateClient.delete)
+
+
+class WorkflowClient(_Service[workflow.WorkflowClient]):
+    """Creates, follows and watches workflows, and reports on their actions."""
+
+    create = _call(workflow.WorkflowClient.create)
+    get = _call(workflow.WorkflowClient.get)
+    list = _iterate(workflow.WorkflowClient.list)
+    delete = _call(workflow.WorkflowClient.delete)
+    cancel = _call(workflow.WorkflowClient.cancel)
+    events = _iterate(workflow.WorkflowClient.events)
+    context = _call(workflow.WorkflowClient.context)
+    contexts = _iterate(workflow.WorkflowClient.contexts)
+    context_list = _call(workflow.WorkflowClient.context_list)
+    actions = _call(workflow.WorkflowClient.actions)
+    report = _call(workflow.WorkflowClient.report)
+    data = _call(workflow.WorkflowClient.data)
+    metadata = _call(workflow.WorkflowClient.metadata)
+    data_version = _call(workflow.WorkflowClient.data_version)
+    update_data = _call(workflow.WorkflowClient.update_data)
+    append_logs = _call(workflow.WorkflowClient.append_logs)
+    logs = _iterate(workflow.WorkflowClient.logs)
+
+
+class EventClient(_Service[event.EventClient]):
+    """Watches the events of all resources, publishes events of one's own, and keeps named positions."""
+
+    publish = _call(event.EventClient.publish)
+    position = _call(event.EventClient.position)
+    commit_position = _call(event.EventClient.commit_position)
+
+
+class Client:
+    """The clients of all services, over one connection; made by `connect`, a context manager."""
+
+    def __init__(self, runner: Runner, source: client.Client) -> None:
+        self._runner = runner
+        self._source = source
+        self.hardware = HardwareClient(runner, source.hardware)
+        self.templates = TemplateClient(runner, source.templates)
+        self.workflows = WorkflowClient(runner, source.workflows)
+        self.events = EventClient(runner, source.events)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def wait_ready(self, timeout_seconds: float = 30.0) -> None:
+        """Wait until the server says it is serving; raises `errors.Unavailable` with the last reason if it does not."""
+        self._runner.run(self._source.wait_ready(timeout_seconds))
+
+    def close(self) -> None:
+        """Close the connection and end the thread; calls of other threads end with `errors.Closed`."""
+        try:
+            self._runner.run(self._source.close())
+        finally:
+            self._runner.stop()
+
+
+def connect(
+    address: str = f"localhost:{channel.DEFAULT_PORT}",
+    *,
+    token: str | None = None,
+    tls: channel.TLS | None = None,
+    actor: str | None = None,
+    timeout_seconds: float = 30.0,
+) -> Client:
+    """Make a client for the server at an address; the options are those of `tinkwell.client.connect`."""
+
+    async def make() -> client.Client:
+        return client.connect(address, token=token, tls=tls, actor=actor, timeout_seconds=timeout_seconds)
+
+    runner = Runner()
+    try:
+        return Client(runner, runner.run(make()))
+    except BaseException:
+        runner.stop()
+        raise
+
+
+async def _next(source: AsyncIterator[T]) -> T | None:
+    # None is the end: nothing that is iterated over here is ever None, and StopIteration cannot leave a coroutine.
+    return await anext(source, None)
+
+
+async def _close(source: AsyncIterator[Any]) -> None:
+    close = getattr(source, "aclose", None)
+    if close is not None:
+        await close()

@@ -1,0 +1,63 @@
+"""The EventService of the fake server."""
+
+# ruff: noqa: N802  # RPC methods carry their names
+
+import dataclasses
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+from tinkwell.api.v1 import event_service_pb2 as pb
+from tinkwell.api.v1 import event_service_pb2_grpc
+from tinkwell.client import convert
+from tinkwell.client.model import Position
+from tinkwell.client.testing import encode
+from tinkwell.client.testing.world import World
+from tinkwell.core import errors, value
+from tinkwell.core.kind import EventType
+
+_BUILT_IN = {str(kind) for kind in ResourceType} - {ResourceType.CUSTOM}
+
+
+class EventServicer(event_service_pb2_grpc.EventServiceServicer):
+    """Events and positions in memory."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def Watch(self, request: pb.WatchRequest, context: Any) -> AsyncIterator[pb.WatchResponse]:
+        if request.resource_id and not request.resource_types:
+            raise errors.InvalidField.of("resource_id", "needs a resource type")
+        async for response in self._world.log.follow(request):
+            yield response
+
+    async def Publish(self, request: pb.PublishRequest, context: Any) -> pb.PublishResponse:
+        value.parse_event_name("name", request.name)
+        if request.name.partition(".")[0].upper() in _BUILT_IN:
+            raise errors.InvalidField.of("name", "begins with a built-in prefix")
+        event = self._world.emit(
+            EventType.CUSTOM,
+            name=request.name,
+            resource_id=request.resource_id,
+            data=convert.from_json_text(request.data) or {},
+        )
+        return pb.PublishResponse(id=event.id, revision=event.revision)
+
+    async def GetPosition(self, request: pb.GetPositionRequest, context: Any) -> pb.Position:
+        position = self._world.positions.get(request.name, Position(name=request.name))
+        if request.claim:
+            position = dataclasses.replace(position, token=position.token + 1)
+            self._world.positions[request.name] = position
+        return encode.fill(pb.Position(), position)
+
+    async def CommitPosition(self, request: pb.CommitPositionRequest, context: Any) -> pb.Position:
+        position = self._world.positions.get(request.name, Position(name=request.name))
+        if request.token != position.token:
+            raise errors.LostRace(f"position {request.name} was claimed by another consumer")
+        if request.history_id == position.history_id and request.revision < position.revision:
+            raise errors.InvalidField.of("revision", "may not go backwards")
+        position = dataclasses.replace(
+            position, revision=request.revision, history_id=request.history_id, updated_at=datetime.now(UTC)
+        )
+        self._world.positions[request.name] = position
+        return encode.fill(pb.Position(), position)

@@ -1,0 +1,81 @@
+"""What every call to the fake server passes: recording, the token, faults to order, and the translation of errors."""
+
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+from grpc import aio
+from grpc_status import rpc_status
+
+from tinkwell.client.testing import status
+from tinkwell.core import errors
+
+_KEPT_CALLS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedCall:
+    """A call that reached the server; `request` is None where the client streams."""
+
+    method: str
+    metadata: dict[str, str | bytes]
+    request: Any
+
+
+class Gate(aio.ServerInterceptor):
+    """Stands before the services."""
+
+    def __init__(self, token: str | None) -> None:
+        self._token = token
+        self._faults: deque[tuple[str, errors.TinkwellError]] = deque()
+        self.calls: deque[ReceivedCall] = deque(maxlen=_KEPT_CALLS)
+
+    def fail_next(self, error: errors.TinkwellError, *, method: str, times: int) -> None:
+        """Answer the next calls of a method with an error."""
+        self._faults.extend([(method, error)] * times)
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Any:
+        """Wrap the handler of a call in one of the same kind."""
+        handler = await continuation(handler_call_details)
+        if handler is None:
+            return None
+        method = handler_call_details.method.rpartition("/")[2]
+        metadata = dict(handler_call_details.invocation_metadata or ())
+
+        async def answer(request: Any, context: Any) -> Any:
+            try:
+                await self._admit(method, metadata, None if handler.request_streaming else request, context)
+                return await (handler.stream_unary or handler.unary_unary)(request, context)
+            except errors.TinkwellError as error:
+                return await context.abort_with_status(rpc_status.to_status(status.of(error)))
+
+        async def answers(request: Any, context: Any) -> AsyncIterator[Any]:
+            try:
+                await self._admit(method, metadata, request, context)
+                async for response in handler.unary_stream(request, context):
+                    yield response
+            except errors.TinkwellError as error:
+                await context.abort_with_status(rpc_status.to_status(status.of(error)))
+
+        codecs = (handler.request_deserializer, handler.response_serializer)
+        if handler.response_streaming:
+            return grpc.unary_stream_rpc_method_handler(answers, *codecs)
+        if handler.request_streaming:
+            return grpc.stream_unary_rpc_method_handler(answer, *codecs)
+        return grpc.unary_unary_rpc_method_handler(answer, *codecs)
+
+    async def _admit(self, method: str, metadata: dict[str, str | bytes], request: Any, context: Any) -> None:
+        self.calls.append(ReceivedCall(method, metadata, request))
+        if self._token is not None and metadata.get("authorization") != f"Bearer {self._token}":
+            refusal = status.build(grpc.StatusCode.UNAUTHENTICATED, "no valid token came", reason="UNAUTHENTICATED")
+            await context.abort_with_status(rpc_status.to_status(refusal))
+        for fault in self._faults:
+            if fault[0] in ("", method):
+                self._faults.remove(fault)
+                raise fault[1]

@@ -1,0 +1,74 @@
+"""The HardwareService of the fake server."""
+
+# ruff: noqa: N802  # RPC methods carry their names
+
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+from tinkwell.api.v1 import event_service_pb2, hardware_service_pb2_grpc
+from tinkwell.api.v1 import hardware_service_pb2 as pb
+from tinkwell.client import convert
+from tinkwell.client.model import Hardware
+from tinkwell.client.testing import encode
+from tinkwell.client.testing.world import World
+from tinkwell.core import errors
+from tinkwell.core.kind import EventType, ResourceType
+
+
+class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
+    """Machines in memory."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def Push(self, request: pb.PushRequest, context: Any) -> pb.PushResponse:
+        machine = convert.hardware(request.data)
+        try:
+            uuid.UUID(machine.id)
+        except ValueError as error:
+            raise errors.InvalidField.of("data.id", "must be a UUID") from error
+        old = self._world.resources[ResourceType.HARDWARE].get(machine.id)
+        if request.HasField("expected_version") and request.expected_version != (old.version if old else 0):
+            raise errors.LostRace(f"hardware {machine.id} has another version")
+        self._world.check_addresses(machine)
+        stored = self._world.put(machine)
+        return pb.PushResponse(revision=self._world.log.tail, version=stored.version)
+
+    async def ByMAC(self, request: pb.ByMACRequest, context: Any) -> pb.Hardware:
+        return encode.fill(pb.Hardware(), self._world.hardware_with("mac", request.mac))
+
+    async def ByIP(self, request: pb.ByIPRequest, context: Any) -> pb.Hardware:
+        return encode.fill(pb.Hardware(), self._world.hardware_with("ip", request.ip))
+
+    async def ByID(self, request: pb.ByIDRequest, context: Any) -> pb.Hardware:
+        return encode.fill(pb.Hardware(), self._world.find(Hardware, request.id))
+
+    async def All(self, request: pb.AllRequest, context: Any) -> AsyncIterator[pb.Hardware]:
+        for machine in self._world.all(Hardware):
+            yield encode.fill(pb.Hardware(), machine)
+
+    async def Delete(self, request: pb.DeleteRequest, context: Any) -> pb.DeleteResponse:
+        event = self._world.remove(self._world.find(Hardware, request.id))
+        return pb.DeleteResponse(revision=event.revision)
+
+    async def PhoneHome(self, request: pb.PhoneHomeRequest, context: Any) -> pb.PhoneHomeResponse:
+        key = request.WhichOneof("machine") or ""
+        if key == "id":
+            machine = self._world.find(Hardware, request.id)
+        else:
+            machine = self._world.hardware_with(key, getattr(request, key))
+        event = self._world.emit(
+            EventType.HARDWARE_PHONE_HOME,
+            ResourceType.HARDWARE,
+            resource_id=machine.id,
+            version=machine.version,
+            data={**machine.to_json(), "phone_home": convert.from_json_text(request.data) or {}},
+        )
+        return pb.PhoneHomeResponse(revision=event.revision)
+
+    async def Watch(
+        self, request: event_service_pb2.WatchRequest, context: Any
+    ) -> AsyncIterator[event_service_pb2.WatchResponse]:
+        async for response in self._world.log.follow(request, [ResourceType.HARDWARE]):
+            yield response

@@ -1,0 +1,131 @@
+"""The fake server itself."""
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import grpc
+from grpc import aio
+
+from tinkwell.api.v1 import (
+    event_service_pb2_grpc,
+    hardware_service_pb2_grpc,
+    template_service_pb2_grpc,
+    workflow_service_pb2_grpc,
+)
+from tinkwell.client.model import Event
+from tinkwell.client.testing import event, gate, hardware, template, workflow
+from tinkwell.client.testing.gate import ReceivedCall
+from tinkwell.client.testing.log import EventLog
+from tinkwell.client.testing.world import R, World
+from tinkwell.core import errors
+from tinkwell.core.kind import EventType, ResourceType
+
+_HEALTH_SERVICE = "grpc.health.v1.Health"
+_SERVING, _NOT_SERVING = b"\x08\x01", b"\x08\x02"
+# The client pings a silent connection every 20 s; gRPC's own limit is one ping in 5 minutes.
+_OPTIONS = (("grpc.http2.min_ping_interval_without_data_ms", 5_000), ("grpc.so_reuseport", 0))
+
+
+class FakeServer:
+    """A server in this process and event loop, on a free port of the loopback interface; an async context manager.
+
+    It keeps resources and events in memory, checks little, and does on demand what a real server does only on bad
+    days. Templates are not rendered: a test puts the workflows and actions it needs. `batch_size` and
+    `bookmark_seconds` shape its watches; with `token` it refuses calls without it, with `credentials` it speaks TLS.
+    """
+
+    def __init__(
+        self,
+        *,
+        token: str | None = None,
+        credentials: grpc.ServerCredentials | None = None,
+        batch_size: int = 50,
+        bookmark_seconds: float = 1.0,
+    ) -> None:
+        self.log = EventLog(batch_size=batch_size, bookmark_seconds=bookmark_seconds)
+        self.world = World(self.log)
+        self.is_serving = True
+        self._credentials = credentials
+        self._gate = gate.Gate(token)
+        self._server: aio.Server | None = None
+        self._port = 0
+
+    @property
+    def address(self) -> str:
+        """Where clients connect to; the same after a restart."""
+        return f"localhost:{self._port}"
+
+    @property
+    def calls(self) -> list[ReceivedCall]:
+        """The calls received, oldest first."""
+        return list(self._gate.calls)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Listen, after a stop on the same port again."""
+        server = aio.server(interceptors=[self._gate], options=_OPTIONS)
+        hardware_service_pb2_grpc.add_HardwareServiceServicer_to_server(hardware.HardwareServicer(self.world), server)
+        template_service_pb2_grpc.add_TemplateServiceServicer_to_server(template.TemplateServicer(self.world), server)
+        workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server(workflow.WorkflowServicer(self.world), server)
+        event_service_pb2_grpc.add_EventServiceServicer_to_server(event.EventServicer(self.world), server)
+        check: Any = grpc.unary_unary_rpc_method_handler(self._check_health)
+        server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(_HEALTH_SERVICE, {"Check": check})])
+        where = f"localhost:{self._port}"
+        if self._credentials is None:
+            self._port = server.add_insecure_port(where)
+        else:
+            self._port = server.add_secure_port(where, self._credentials)
+        await server.start()
+        self._server = server
+
+    async def stop(self) -> None:
+        """Go away, as a server that dies; what it keeps stays for the next start."""
+        if self._server is not None:
+            server, self._server = self._server, None
+            self.log.drop_connections()
+            await server.stop(None)
+
+    def put(self, resource: R, *, actor: str = "test") -> R:
+        """Create or replace a resource as the API would: version, times and the type of the event follow.
+
+        machine = server.put(Hardware(id="…"))
+        server.put(dataclasses.replace(workflow, state=State.TIMEOUT))     # a WORKFLOW_TIMEOUT event
+        """
+        return self.world.put(resource, actor=actor)
+
+    def remove(self, resource: R, *, actor: str = "test") -> Event:
+        """Delete a resource, as the API would."""
+        return self.world.remove(resource, actor=actor)
+
+    def emit(self, event_type: EventType, resource_type: ResourceType = ResourceType.CUSTOM, **fields: Any) -> Event:
+        """Record an event that changes no resource; `fields` are those of an event, such as `name` and `data`."""
+        return self.world.emit(event_type, resource_type, **fields)
+
+    def drop_connections(self) -> None:
+        """End all watches with UNAVAILABLE; they may come back at once."""
+        self.log.drop_connections()
+
+    def compact(self, oldest_revision: int) -> None:
+        """Forget the events below a revision."""
+        self.log.compact(oldest_revision)
+
+    def change_history(self, *, tail: int = 0) -> None:
+        """Begin another history, as a restored database does, whose last revision is `tail`."""
+        self.log.change_history(tail=tail)
+
+    def fail_next(self, error: errors.TinkwellError, *, method: str = "", times: int = 1) -> None:
+        """Answer the next calls with an error of `tinkwell.core.errors`; `method` such as "Push", empty means any."""
+        self._gate.fail_next(error, method=method, times=times)
+
+    def requests(self, method: str) -> Iterable[Any]:
+        """Give the requests received by a method, oldest first."""
+        return [call.request for call in self._gate.calls if call.method == method]
+
+    async def _check_health(self, request: bytes, context: Any) -> bytes:
+        return _SERVING if self.is_serving else _NOT_SERVING

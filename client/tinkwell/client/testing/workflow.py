@@ -1,0 +1,186 @@
+"""The WorkflowService of the fake server.
+
+A workflow is created with its template's text as it is, and without actions: a test puts those it needs.
+"""
+
+# ruff: noqa: N802  # RPC methods carry their names
+
+import dataclasses
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+from tinkwell.api.v1 import event_service_pb2, workflow_service_pb2_grpc
+from tinkwell.api.v1 import workflow_service_pb2 as pb
+from tinkwell.client import convert
+from tinkwell.client.model import Action, Workflow, WorkflowContext
+from tinkwell.client.testing import encode, report
+from tinkwell.client.testing.world import World
+from tinkwell.core import errors
+from tinkwell.core.kind import ResourceType, State
+
+
+class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
+    """Workflows in memory."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def CreateWorkflow(self, request: pb.CreateWorkflowRequest, context: Any) -> pb.CreateWorkflowResponse:
+        id_ = request.id or str(uuid.uuid4())
+        if id_ not in self._world.resources[ResourceType.WORKFLOW]:
+            template = self._world.template(request.template)
+            devices = convert.from_json_text(request.hardware) or {}
+            self._world.put(
+                Workflow(
+                    id=id_, template_id=template.id, template_name=template.name, hardware=devices, data=template.data
+                )
+            )
+        return pb.CreateWorkflowResponse(id=id_, revision=self._world.log.tail)
+
+    async def GetWorkflow(self, request: pb.GetWorkflowRequest, context: Any) -> pb.Workflow:
+        return encode.fill(pb.Workflow(), self._world.find(Workflow, request.id))
+
+    async def ListWorkflows(self, request: pb.ListWorkflowsRequest, context: Any) -> AsyncIterator[pb.Workflow]:
+        for workflow in self._world.all(Workflow):
+            if not request.states or convert.STATES[workflow.state] in request.states:
+                yield encode.fill(pb.Workflow(), dataclasses.replace(workflow, data=None))
+
+    async def DeleteWorkflow(self, request: pb.DeleteWorkflowRequest, context: Any) -> pb.DeleteWorkflowResponse:
+        workflow = self._world.find(Workflow, request.id)
+        if not workflow.state.is_final:
+            self._world.put(dataclasses.replace(workflow, state=State.CANCELLED))
+        return pb.DeleteWorkflowResponse(revision=self._world.remove(workflow).revision)
+
+    async def CancelWorkflow(self, request: pb.CancelWorkflowRequest, context: Any) -> pb.CancelWorkflowResponse:
+        workflow = self._world.find(Workflow, request.id)
+        if workflow.state is State.CANCELLED:
+            return pb.CancelWorkflowResponse()
+        if workflow.state.is_final:
+            raise errors.IllegalTransition(f"workflow {workflow.id}", f"has ended as {workflow.state}")
+        self._world.put(dataclasses.replace(workflow, state=State.CANCELLED, cause={"reason": request.reason}))
+        return pb.CancelWorkflowResponse(revision=self._world.log.tail)
+
+    async def ShowWorkflowEvents(
+        self, request: pb.ShowWorkflowEventsRequest, context: Any
+    ) -> AsyncIterator[pb.WorkflowActionStatus]:
+        for entry in self._world.journal:
+            if entry.workflow_id == request.id:
+                yield encode.fill(pb.WorkflowActionStatus(), entry)
+
+    async def GetWorkflowContext(self, request: pb.GetWorkflowContextRequest, context: Any) -> pb.WorkflowContext:
+        return encode.fill(pb.WorkflowContext(), self._context(self._world.find(Workflow, request.id)))
+
+    async def GetWorkflowContextList(self, request: pb.WorkflowContextRequest, context: Any) -> pb.WorkflowContextList:
+        mine = [workflow for workflow in self._world.all(Workflow) if self._works_on(request.worker_id, workflow)]
+        contexts = [encode.fill(pb.WorkflowContext(), self._context(workflow)) for workflow in mine]
+        return pb.WorkflowContextList(workflow_contexts=contexts)
+
+    async def GetWorkflowContexts(
+        self, request: pb.WorkflowContextRequest, context: Any
+    ) -> AsyncIterator[pb.WorkflowContext]:
+        for workflow in self._world.all(Workflow):
+            unfinished = [a for a in self._world.actions_of(workflow.id) if not a.state.is_final]
+            if not workflow.state.is_final and unfinished and unfinished[0].worker_id == request.worker_id:
+                yield encode.fill(pb.WorkflowContext(), self._context(workflow))
+
+    async def GetWorkflowActions(self, request: pb.GetWorkflowActionsRequest, context: Any) -> pb.WorkflowActionList:
+        self._world.find(Workflow, request.workflow_id)
+        actions = self._world.actions_of(request.workflow_id)
+        return pb.WorkflowActionList(actions=[encode.fill(pb.WorkflowAction(), action) for action in actions])
+
+    async def ReportActionStatus(
+        self, request: pb.ReportActionStatusRequest, context: Any
+    ) -> pb.ReportActionStatusResponse:
+        workflow = self._world.find(Workflow, request.workflow_id)
+        attempt = report.take(self._world, workflow, convert.report(request))
+        if not attempt:
+            return pb.ReportActionStatusResponse(attempt=request.attempt)
+        return pb.ReportActionStatusResponse(revision=self._world.log.tail, attempt=attempt)
+
+    async def GetWorkflowData(self, request: pb.GetWorkflowDataRequest, context: Any) -> pb.GetWorkflowDataResponse:
+        return self._document(request, 0)
+
+    async def GetWorkflowMetadata(self, request: pb.GetWorkflowDataRequest, context: Any) -> pb.GetWorkflowDataResponse:
+        return self._document(request, 1)
+
+    async def GetWorkflowDataVersion(
+        self, request: pb.GetWorkflowDataRequest, context: Any
+    ) -> pb.GetWorkflowDataResponse:
+        return pb.GetWorkflowDataResponse(version=len(self._world.documents.get(request.workflow_id, ())))
+
+    async def UpdateWorkflowData(
+        self, request: pb.UpdateWorkflowDataRequest, context: Any
+    ) -> pb.UpdateWorkflowDataResponse:
+        self._world.find(Workflow, request.workflow_id)
+        versions = self._world.documents.setdefault(request.workflow_id, [])
+        versions.append((request.data, request.metadata))
+        return pb.UpdateWorkflowDataResponse(version=len(versions))
+
+    async def AppendLogs(
+        self, request_iterator: AsyncIterator[pb.AppendLogsRequest], context: Any
+    ) -> pb.AppendLogsResponse:
+        accepted = 0
+        async for request in request_iterator:
+            self._world.find(Workflow, request.workflow_id)
+            lines = self._world.lines.setdefault(request.workflow_id, [])
+            known = {(line.action_id, line.attempt, line.number) for line in lines}
+            for line in map(convert.log_line, request.lines):
+                accepted += 1
+                if (line.action_id, line.attempt, line.number) not in known:
+                    lines.append(line)
+            self._world.log.wake()
+        return pb.AppendLogsResponse(accepted=accepted)
+
+    async def WatchLogs(self, request: pb.WatchLogsRequest, context: Any) -> AsyncIterator[pb.WatchLogsResponse]:
+        sent = 0
+        while True:
+            changed = self._world.log.changed
+            workflow = self._world.find(Workflow, request.workflow_id)
+            lines = self._world.lines.get(workflow.id, [])[sent:]
+            if lines:
+                sent += len(lines)
+                yield pb.WatchLogsResponse(lines=[convert.to_log_line(line) for line in lines])
+            elif workflow.state.is_final or not request.follow:
+                return
+            else:
+                await changed.wait()
+
+    async def Watch(
+        self, request: event_service_pb2.WatchRequest, context: Any
+    ) -> AsyncIterator[event_service_pb2.WatchResponse]:
+        async for response in self._world.log.follow(request, [ResourceType.WORKFLOW, ResourceType.ACTION]):
+            yield response
+
+    def _context(self, workflow: Workflow) -> WorkflowContext:
+        actions = self._world.actions_of(workflow.id)
+        begun: list[Action] = [action for action in actions if action.state is not State.PENDING]
+        progress = WorkflowContext(
+            workflow_id=workflow.id,
+            total_number_of_actions=len(actions),
+            workflow_state=workflow.state,
+            completed_actions=workflow.completed_actions,
+        )
+        if not begun:
+            return progress
+        return dataclasses.replace(
+            progress,
+            current_worker=begun[-1].worker_id,
+            current_task=begun[-1].task_name,
+            current_action=begun[-1].name,
+            current_action_index=begun[-1].index,
+            current_action_state=begun[-1].state,
+        )
+
+    def _works_on(self, worker_id: str, workflow: Workflow) -> bool:
+        return any(action.worker_id == worker_id for action in self._world.actions_of(workflow.id))
+
+    def _document(self, request: pb.GetWorkflowDataRequest, part: int) -> pb.GetWorkflowDataResponse:
+        self._world.find(Workflow, request.workflow_id)
+        versions = self._world.documents.get(request.workflow_id, [])
+        version = request.version or len(versions)
+        if not versions and not request.version:
+            return pb.GetWorkflowDataResponse()
+        if version > len(versions):
+            raise errors.NotFound("workflow data", f"{request.workflow_id} version {version}")
+        return pb.GetWorkflowDataResponse(data=versions[version - 1][part], version=version)

@@ -1,0 +1,164 @@
+"""The resources of the fake server, whose every change is an event."""
+
+import dataclasses
+import fnmatch
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from tinkwell.client.model import Action, ActionStatus, Event, Hardware, LogLine, Position, Template, Workflow
+from tinkwell.client.testing.log import EventLog
+from tinkwell.core import errors
+from tinkwell.core.kind import EventType, ResourceType, State
+
+Resource = Hardware | Template | Workflow | Action
+R = TypeVar("R", Hardware, Template, Workflow, Action)
+
+_TYPE_OF = {
+    Hardware: ResourceType.HARDWARE,
+    Template: ResourceType.TEMPLATE,
+    Workflow: ResourceType.WORKFLOW,
+    Action: ResourceType.ACTION,
+}
+_STATE_WORD = {State.RUNNING: "STARTED", State.PENDING: "RETRYING"}
+
+
+class World:
+    """What the fake server keeps. `put` and `remove` are changes as the API makes them; `emit` is a bare event."""
+
+    def __init__(self, log: EventLog) -> None:
+        self.log = log
+        self.resources: dict[ResourceType, dict[str, Any]] = {kind: {} for kind in _TYPE_OF.values()}
+        self.journal: list[ActionStatus] = []
+        self.lines: dict[str, list[LogLine]] = {}
+        self.documents: dict[str, list[tuple[bytes, bytes]]] = {}
+        self.positions: dict[str, Position] = {}
+        self._versions: dict[str, int] = {}  # of deleted resources too: a revived one goes on counting
+
+    def put(self, resource: R, *, actor: str = "test") -> R:
+        """Create or replace a resource; the event's type follows from what changed. Gives it with version and times."""
+        known = self.resources[_TYPE_OF[type(resource)]]
+        old: R | None = known.get(resource.id)
+        now = datetime.now(UTC)
+        version = self._versions[resource.id] = self._versions.get(resource.id, 0) + 1
+        created_at = old.created_at if old is not None else resource.created_at or now
+        new = dataclasses.replace(resource, version=version, created_at=created_at, updated_at=now)
+        known[resource.id] = new
+        self._record(new, _change_type(old, new), actor)
+        return new
+
+    def remove(self, resource: R, *, actor: str = "test") -> Event:
+        """Delete a resource."""
+        old = self.find(type(resource), resource.id)
+        del self.resources[_TYPE_OF[type(resource)]][resource.id]
+        now = datetime.now(UTC)
+        version = self._versions[old.id] = self._versions[old.id] + 1
+        changes: dict[str, Any] = {"version": version, "updated_at": now}
+        if not isinstance(old, Action):
+            changes["deleted_at"] = now
+        return self._record(dataclasses.replace(old, **changes), EventType.DELETED, actor)
+
+    def emit(
+        self,
+        event_type: EventType,
+        resource_type: ResourceType = ResourceType.CUSTOM,
+        *,
+        name: str = "",
+        resource_id: str = "",
+        parent_id: str = "",
+        version: int = 0,
+        data: dict[str, Any] | None = None,
+        actor: str = "test",
+    ) -> Event:
+        """Record an event that changes no resource here."""
+        event = Event(
+            id=f"00000000-0000-4000-8000-{self.log.tail + 1:012d}",
+            revision=0,
+            resource_type=resource_type,
+            event_type=event_type,
+            name=name or _event_name(resource_type, event_type),
+            resource_id=resource_id,
+            parent_id=parent_id,
+            version=version,
+            actor=actor,
+            data=data or {},
+        )
+        return self.log.append(event)
+
+    def find(self, kind: type[R], id_: str) -> R:
+        """Get a resource; raises `NotFound`."""
+        found: R | None = self.resources[_TYPE_OF[kind]].get(id_)
+        if found is None:
+            raise errors.NotFound(kind.__name__.lower(), id_)
+        return found
+
+    def all(self, kind: type[R]) -> list[R]:
+        """Get all resources of a kind, oldest first."""
+        return list(self.resources[_TYPE_OF[kind]].values())
+
+    def hardware_with(self, key: str, value: str) -> Hardware:
+        """Find a machine by `mac` or `ip`; raises `NotFound`."""
+        for machine in self.all(Hardware):
+            if value.lower() in _addresses(machine, key):
+                return machine
+        raise errors.NotFound("hardware", value)
+
+    def check_addresses(self, machine: Hardware) -> None:
+        """Raise `AlreadyExists` where another machine has one of these addresses."""
+        for key in ("mac", "ip"):
+            for address in _addresses(machine, key):
+                for other in self.all(Hardware):
+                    if other.id != machine.id and address in _addresses(other, key):
+                        raise errors.AlreadyExists(key, address, taken_by=other.id)
+
+    def template(self, id_or_name: str) -> Template:
+        """Find a template by its id or name; raises `NotFound`."""
+        for template in self.all(Template):
+            if id_or_name in (template.id, template.name):
+                return template
+        raise errors.NotFound("template", id_or_name)
+
+    def templates_like(self, pattern: str) -> list[Template]:
+        """Find templates by a pattern of their name; empty means all."""
+        wanted = pattern.lower() or "*"
+        return [item for item in self.all(Template) if fnmatch.fnmatchcase(item.name.lower(), wanted)]
+
+    def actions_of(self, workflow_id: str) -> list[Action]:
+        """Get the actions of a workflow in order."""
+        return sorted((a for a in self.all(Action) if a.workflow_id == workflow_id), key=lambda action: action.index)
+
+    def _record(self, resource: Resource, event_type: EventType, actor: str) -> Event:
+        data = resource.to_json()
+        if isinstance(resource, Workflow) and event_type is not EventType.CREATED:
+            data.pop("data", None)
+        return self.emit(
+            event_type,
+            _TYPE_OF[type(resource)],
+            resource_id=resource.id,
+            parent_id=resource.workflow_id if isinstance(resource, Action) else "",
+            version=resource.version,
+            data=data,
+            actor=actor,
+        )
+
+
+def _change_type(old: Resource | None, new: Resource) -> EventType:
+    if old is None:
+        return EventType.CREATED
+    if isinstance(old, Workflow | Action) and isinstance(new, Workflow | Action) and old.state is not new.state:
+        return EventType(f"{_TYPE_OF[type(new)]}_{_STATE_WORD.get(new.state, new.state)}")
+    if isinstance(old, Workflow) and isinstance(new, Workflow) and new.completed_actions > old.completed_actions:
+        return EventType.WORKFLOW_INPROGRESS
+    return EventType.UPDATED
+
+
+def _event_name(resource_type: ResourceType, event_type: EventType) -> str:
+    return f"{resource_type}.{event_type.removeprefix(f'{resource_type}_')}".lower()
+
+
+def _addresses(machine: Hardware, key: str) -> Iterator[str]:
+    for interface in machine.network.get("interfaces", []):
+        dhcp = interface.get("dhcp", {})
+        address = dhcp.get("mac", "") if key == "mac" else dhcp.get("ip", {}).get("address", "")
+        if address:
+            yield address.lower()
