@@ -1,0 +1,351 @@
+"""The rules of workflows: table tests for each rule, and properties over any sequence of reports and cancellations."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tinkwell.core import errors, transition
+from tinkwell.core.kind import State
+from tinkwell.core.transition import AdvanceWorkflow, EndAction, EndWorkflow, StartAction, StartWorkflow
+
+PENDING, RUNNING, SUCCEEDED, FAILED, TIMEOUT, CANCELLED = State
+FINAL = [state for state in State if state.is_final]
+
+
+def action(index, state=PENDING, *, attempt=None, worker="m", **fields):
+    started = 0 if state in (PENDING, CANCELLED) else 1
+    return transition.Action(
+        id=f"a{index}",
+        index=index,
+        task_name="t",
+        name=f"n{index}",
+        worker_id=worker,
+        state=state,
+        attempt=started if attempt is None else attempt,
+        **fields,
+    )
+
+
+def actions(*states):
+    return [action(index, state) for index, state in enumerate(states)]
+
+
+def workflow(state=RUNNING, *, remaining=None):
+    return transition.Workflow(id="w", state=state, remaining_seconds=remaining)
+
+
+def heard(index, state, **fields):
+    return transition.Report(**{"action_id": f"a{index}", "worker_id": "m", "state": state, **fields})
+
+
+def report(flow, acts, told):
+    return transition.report(flow, acts, told)
+
+
+def test_the_first_start_starts_the_workflow_before_the_action():
+    changes = report(workflow(PENDING), actions(PENDING, PENDING), heard(0, RUNNING, message="go"))
+    assert changes == transition.Changes((StartWorkflow(), StartAction("a0", 1, "go")), 1)
+
+
+def test_a_later_start_starts_the_action_alone():
+    changes = report(workflow(), actions(SUCCEEDED, PENDING), heard(1, RUNNING))
+    assert changes == transition.Changes((StartAction("a1", 1, ""),), 1)
+
+
+def test_a_success_before_the_last_action_counts_it():
+    changes = report(workflow(), actions(RUNNING, PENDING), heard(0, SUCCEEDED, message="done", exit_code=0))
+    assert changes == transition.Changes((EndAction("a0", SUCCEEDED, "done", 0), AdvanceWorkflow(1)), 1)
+
+
+def test_the_last_success_ends_the_workflow():
+    changes = report(workflow(), actions(SUCCEEDED, RUNNING), heard(1, SUCCEEDED))
+    assert changes.steps == (EndAction("a1", SUCCEEDED, ""), EndWorkflow(SUCCEEDED, 2))
+
+
+@pytest.mark.parametrize(("state", "reason"), [(FAILED, "ACTION_FAILED"), (TIMEOUT, "ACTION_TIMEOUT")])
+def test_an_action_that_does_not_succeed_cancels_the_rest_and_ends_the_workflow(state, reason):
+    before = actions(SUCCEEDED, RUNNING, PENDING, PENDING)
+    changes = report(workflow(), before, heard(1, state, message="broken", exit_code=3))
+    why = f"not run, because action n1 of task t ended as {state}"
+    cause = transition.Cause(reason=transition.Reason(reason), message="broken", action=before[1], exit_code=3)
+    assert changes.steps == (
+        EndAction("a1", state, "broken", 3),
+        EndAction("a2", CANCELLED, why),
+        EndAction("a3", CANCELLED, why),
+        EndWorkflow(state, 1, cause),
+    )
+
+
+@pytest.mark.parametrize(
+    ("workflow_left", "action_left", "reason"),
+    [
+        (None, None, "ACTION_TIMEOUT"),
+        (None, -1.0, "ACTION_TIMEOUT"),
+        (30.0, -1.0, "ACTION_TIMEOUT"),
+        (30.0, 10.0, "ACTION_TIMEOUT"),
+        (-1.0, None, "GLOBAL_TIMEOUT"),
+        (-1.0, 10.0, "GLOBAL_TIMEOUT"),
+        (0.0, 10.0, "GLOBAL_TIMEOUT"),
+        (-2.0, -1.0, "GLOBAL_TIMEOUT"),
+        (-1.0, -2.0, "ACTION_TIMEOUT"),
+    ],
+)
+def test_a_timeout_is_put_down_to_the_limit_that_passed_first(workflow_left, action_left, reason):
+    changes = report(
+        workflow(remaining=workflow_left), [action(0, RUNNING, remaining_seconds=action_left)], heard(0, TIMEOUT)
+    )
+    assert changes.steps[-1].cause.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("ACTION_FAILED", {"next": {"on_failure": ["sh", "-c", "f"]}}),
+        ("ACTION_TIMEOUT", {"next": {"on_timeout": ["t"]}}),
+        ("GLOBAL_TIMEOUT", {"next": {"on_timeout": ["t"]}}),
+        ("CANCELLED", {}),
+    ],
+)
+def test_a_cause_says_which_action_and_what_may_run_next(reason, expected):
+    ended = action(2, RUNNING, on_failure=("sh", "-c", "f"), on_timeout=("t",))
+    cause = transition.Cause(reason=transition.Reason(reason), message="why", action=ended, exit_code=1)
+    assert (
+        cause.as_document()
+        == {
+            "reason": reason,
+            "message": "why",
+            "action_id": "a2",
+            "action_index": 2,
+            "task_name": "t",
+            "action_name": "n2",
+            "worker_id": "m",
+            "exit_code": 1,
+        }
+        | expected
+    )
+
+
+def test_a_cause_without_an_action_and_without_hooks_leaves_the_keys_out():
+    bare = transition.Cause(reason=transition.Reason.CANCELLED, message="why")
+    assert bare.as_document() == {"reason": "CANCELLED", "message": "why"}
+    plain = transition.Cause(reason=transition.Reason.ACTION_FAILED, message="", action=action(0))
+    assert not {"next", "exit_code"} & plain.as_document().keys()
+
+
+@pytest.mark.parametrize("attempt", [0, 1])
+@pytest.mark.parametrize("state", [RUNNING, SUCCEEDED, FAILED, TIMEOUT])
+def test_a_repeated_report_changes_nothing_whatever_the_workflow_has_become(state, attempt):
+    for flow in (workflow(), workflow(FAILED), workflow(SUCCEEDED)):
+        assert report(flow, actions(state), heard(0, state, attempt=attempt)) == transition.Changes((), 1)
+
+
+@pytest.mark.parametrize(
+    ("flow", "acts", "told", "part"),
+    [
+        (workflow(), actions(SUCCEEDED), heard(0, FAILED), "ended as SUCCEEDED"),
+        (workflow(), actions(SUCCEEDED), heard(0, SUCCEEDED, attempt=2), "ended as SUCCEEDED"),
+        (workflow(FAILED), actions(FAILED), heard(0, SUCCEEDED), "ended as FAILED"),
+        (workflow(), actions(SUCCEEDED), heard(0, RUNNING), "ended as SUCCEEDED"),
+        (workflow(CANCELLED), actions(CANCELLED), heard(0, SUCCEEDED), "ended as CANCELLED"),
+        (workflow(CANCELLED), actions(PENDING), heard(0, RUNNING), "workflow has ended as CANCELLED"),
+        (workflow(PENDING), actions(PENDING), heard(0, SUCCEEDED), "report RUNNING first"),
+        (workflow(PENDING), actions(PENDING), heard(0, TIMEOUT), "report RUNNING first"),
+        (workflow(), actions(RUNNING, PENDING), heard(1, RUNNING), "n0 of task t comes first, and is RUNNING"),
+        (workflow(PENDING), actions(PENDING, PENDING), heard(1, RUNNING), "comes first, and is PENDING"),
+        (workflow(), actions(RUNNING), heard(0, RUNNING, attempt=2), "attempt 1 is due"),
+        (workflow(), [action(0, RUNNING, attempt=3)], heard(0, FAILED, attempt=2), "attempt 3 is due"),
+        (workflow(), [action(0, PENDING, attempt=1)], heard(0, RUNNING, attempt=1), "attempt 2 is due"),
+    ],
+)
+def test_what_the_states_do_not_allow_is_refused(flow, acts, told, part):
+    with pytest.raises(errors.IllegalTransition, match=part) as refused:
+        report(flow, acts, told)
+    assert refused.value.subject == f"action {told.action_id}"
+
+
+@pytest.mark.parametrize("state", [PENDING, CANCELLED])
+def test_some_states_are_never_reported(state):
+    with pytest.raises(errors.InvalidField) as refused:
+        report(workflow(), actions(RUNNING), heard(0, state))
+    assert refused.value.violations[0].field == "state"
+
+
+def test_only_the_worker_of_the_action_may_report():
+    for state in (PENDING, RUNNING, SUCCEEDED):
+        with pytest.raises(errors.WrongWorker):
+            report(workflow(), actions(state), heard(0, RUNNING, worker_id="other"))
+
+
+def test_a_retried_action_starts_with_the_next_attempt():
+    changes = report(workflow(), [action(0, PENDING, attempt=1)], heard(0, RUNNING, attempt=2))
+    assert changes == transition.Changes((StartAction("a0", 2, ""),), 2)
+
+
+def test_an_action_is_named_by_its_id_or_by_its_names():
+    acts = actions(PENDING, PENDING)
+    assert transition.locate(acts, action_id="a1") is acts[1]
+    assert transition.locate(acts, task_name="t", action_name="n1") is acts[1]
+    assert transition.locate(acts, action_id="a1", task_name="t", action_name="n1") is acts[1]
+
+
+@pytest.mark.parametrize(
+    ("named", "error"),
+    [
+        ({}, errors.InvalidField),
+        ({"task_name": "t"}, errors.InvalidField),
+        ({"action_name": "n0"}, errors.InvalidField),
+        ({"action_id": "a0", "task_name": "u"}, errors.InvalidField),
+        ({"action_id": "a0", "action_name": "n1"}, errors.InvalidField),
+        ({"action_id": "a9"}, errors.NotFound),
+        ({"task_name": "t", "action_name": "n9"}, errors.NotFound),
+    ],
+)
+def test_an_action_that_is_not_named_well_is_refused(named, error):
+    with pytest.raises(error):
+        transition.locate(actions(PENDING, PENDING), **named)
+
+
+def test_cancelling_ends_what_is_not_finished_and_then_the_workflow():
+    before = actions(SUCCEEDED, RUNNING, PENDING)
+    cause = transition.Cause(reason=transition.Reason.CANCELLED, message="enough", action=before[1])
+    assert transition.cancel(workflow(), before, "enough").steps == (
+        EndAction("a1", CANCELLED, "enough"),
+        EndAction("a2", CANCELLED, "enough"),
+        EndWorkflow(CANCELLED, 1, cause),
+    )
+
+
+def test_cancelling_before_the_start_names_no_action():
+    changes = transition.cancel(workflow(PENDING), actions(PENDING), "")
+    assert changes.steps[-1].cause.as_document() == {"reason": "CANCELLED", "message": "the workflow was cancelled"}
+
+
+@pytest.mark.parametrize("state", FINAL)
+def test_cancelling_what_has_ended(state):
+    if state is CANCELLED:
+        assert transition.cancel(workflow(state), actions(CANCELLED), "") == transition.Changes()
+    else:
+        with pytest.raises(errors.IllegalTransition, match=state):
+            transition.cancel(workflow(state), actions(SUCCEEDED), "")
+
+
+# The model: what a store does with the steps.
+
+
+def apply(flow, acts, changes):
+    for step in changes.steps:
+        match step:
+            case StartWorkflow():
+                flow = moved(transition.WORKFLOW_TRANSITIONS, flow, RUNNING)
+            case EndWorkflow():
+                flow = moved(transition.WORKFLOW_TRANSITIONS, flow, step.state)
+            case StartAction():
+                acts = [
+                    moved(transition.ACTION_TRANSITIONS, a, RUNNING, step.attempt) if a.id == step.action_id else a
+                    for a in acts
+                ]
+            case EndAction():
+                acts = [
+                    moved(transition.ACTION_TRANSITIONS, a, step.state) if a.id == step.action_id else a for a in acts
+                ]
+            case AdvanceWorkflow():
+                assert flow.state is RUNNING
+    return flow, acts
+
+
+def moved(table, item, state, attempt=None):
+    assert state in table[item.state]
+    return replace(item, state=state) if attempt is None else replace(item, state=state, attempt=attempt)
+
+
+def do(flow, acts, event):
+    if event == "cancel":
+        return transition.cancel(flow, acts, "")
+    return transition.report(flow, acts, event)
+
+
+def run(flow, acts, sequence):
+    """Apply a sequence; return the end and the events that were accepted."""
+    accepted = []
+    for event in sequence:
+        before = (flow, acts)
+        try:
+            changes = do(flow, acts, event)
+        except errors.TinkwellError:
+            continue
+        flow, acts = apply(flow, acts, changes)
+        check(before, (flow, acts), changes)
+        accepted.append(event)
+    return flow, acts, accepted
+
+
+def check(before, after, changes):
+    (old_flow, old_acts), (flow, acts) = before, after
+    assert bool(changes.steps) == (before != after)
+    for old, new in zip([old_flow, *old_acts], [flow, *acts], strict=True):
+        assert not old.state.is_final or new == old
+    for index, act in enumerate(acts):
+        if act.attempt:
+            assert all(earlier.state is SUCCEEDED for earlier in acts[:index])
+    assert sum(act.state is RUNNING for act in acts) <= 1
+    assert (flow.state is SUCCEEDED) == all(act.state is SUCCEEDED for act in acts)
+    if flow.state.is_final:
+        assert all(act.state.is_final for act in acts)
+    counted = [step.completed_actions for step in changes.steps if isinstance(step, AdvanceWorkflow | EndWorkflow)]
+    assert counted in ([], [sum(act.state is SUCCEEDED for act in acts)])
+
+
+SIZE = 4
+reports = st.builds(
+    transition.Report,
+    action_id=st.sampled_from([f"a{index}" for index in range(SIZE + 1)]),
+    worker_id=st.sampled_from(["m", "m", "m", "x"]),
+    state=st.sampled_from(State),
+    attempt=st.sampled_from([0, 0, 1, 2]),
+)
+# Mostly what an honest worker says, or the sequences would seldom get anywhere.
+honest = st.builds(heard, st.integers(0, SIZE - 1), st.sampled_from([RUNNING, SUCCEEDED, RUNNING, SUCCEEDED, FAILED]))
+sequences = st.lists(st.one_of(honest, honest, honest, reports, st.just("cancel")), max_size=25)
+usual = [heard(index, state) for index in range(SIZE) for state in (RUNNING, SUCCEEDED)]
+
+
+@given(sequences, st.integers(0, len(usual)))
+def test_no_sequence_breaks_the_order_or_moves_a_final_state(sequence, begun):
+    run(workflow(PENDING), actions(*[PENDING] * SIZE), usual[:begun] + sequence)
+
+
+@given(sequences, st.integers(0, len(usual)))
+def test_replaying_what_was_accepted_gives_the_same_end(sequence, begun):
+    start = workflow(PENDING), actions(*[PENDING] * SIZE)
+    flow, acts, accepted = run(*start, usual[:begun] + sequence)
+    assert run(*start, accepted) == (flow, acts, accepted)
+
+
+@given(sequences)
+def test_a_cancellation_always_ends_the_workflow(sequence):
+    flow, acts, _ = run(workflow(PENDING), actions(*[PENDING] * SIZE), [*sequence, "cancel"])
+    assert flow.state.is_final
+    assert all(act.state.is_final for act in acts)
+
+
+@given(sequences, st.data())
+def test_saying_everything_twice_changes_nothing_more(sequence, data):
+    start = workflow(PENDING), actions(*[PENDING] * SIZE)
+    flow, acts, accepted = run(*start, sequence)
+    doubled = [event for event in accepted for _ in range(data.draw(st.integers(1, 3)))]
+    assert run(*start, doubled)[:2] == (flow, acts)
+
+
+def test_an_honest_worker_gets_every_workflow_to_success():
+    flow, acts, accepted = run(workflow(PENDING), actions(*[PENDING] * SIZE), usual)
+    assert accepted == usual
+    assert flow.state is SUCCEEDED
+    assert [act.state for act in acts] == [SUCCEEDED] * SIZE
+
+
+def test_no_final_state_leads_anywhere():
+    for table in (transition.WORKFLOW_TRANSITIONS, transition.ACTION_TRANSITIONS):
+        assert set(table) == set(State)
+        assert all(not table[state] for state in FINAL)
