@@ -14,7 +14,7 @@ from tinkwell.client.model import Position
 from tinkwell.client.testing import encode
 from tinkwell.client.testing.world import World
 from tinkwell.core import errors, value
-from tinkwell.core.kind import EventType
+from tinkwell.core.kind import EventType, ResourceType
 
 _BUILT_IN = {str(kind) for kind in ResourceType} - {ResourceType.CUSTOM}
 
