@@ -121,7 +121,7 @@ BEGIN
     RETURNING * INTO recorded;
     RETURN recorded;
 END $$;
-REVOKE ALL ON FUNCTION record_event FROM PUBLIC;
+REVOKE ALL ON FUNCTION record_event, may_sleep FROM PUBLIC;
 
 -- The first revision that was drawn at or after a moment; the one after the last if there is none. Events are drawn in
 -- the order of time but for the clock's small steps, so halving the range finds it in a few index probes.

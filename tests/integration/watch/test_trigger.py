@@ -1,0 +1,260 @@
+"""The event that each change of a row becomes, whoever makes it; here with plain SQL, as with psql."""
+
+import json
+import uuid
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+MACHINE = "5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a11"
+NETWORK = {"interfaces": [{"dhcp": {"mac": "52:54:00:10:00:03", "ip": {"address": "192.168.56.43"}}}]}
+TEMPLATE = "6b6f9d7e-1e44-4e0a-8d68-0cf3a8f8a001"
+WORKFLOW = "7c1a0f3d-5a0e-4a38-9a8b-3d8e8b1f7b02"
+ACTION = "8d2b1f4e-6b1f-4b49-8b9c-4e9f9c208c03"
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(database_url)
+    yield connection
+    await connection.close(timeout=5)
+
+
+async def events(database: asyncpg.Connection) -> list[tuple[str, str, int]]:
+    rows = await database.fetch("SELECT event_type, name, version FROM events ORDER BY revision")
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+async def add_hardware(database: asyncpg.Connection, machine: str = MACHINE, network: object = NETWORK) -> None:
+    await database.execute(
+        "INSERT INTO hardware (id, metadata, network) VALUES ($1, $2, $3)",
+        uuid.UUID(machine),
+        '{"rate": 1.10, "none": null, "big": 12345678901234567890}',
+        json.dumps(network),
+    )
+
+
+async def add_workflow(database: asyncpg.Connection, *, actions: int = 1) -> None:
+    await database.execute("INSERT INTO template (id, name, data) VALUES ($1, 't', 'x')", uuid.UUID(TEMPLATE))
+    async with database.transaction():
+        await database.execute(
+            "INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions)"
+            " VALUES ($1, $2, 't', '{\"device_1\": \"x\"}', 'rendered', $3)",
+            uuid.UUID(WORKFLOW),
+            uuid.UUID(TEMPLATE),
+            actions,
+        )
+        for index in range(actions):
+            await database.execute(
+                "INSERT INTO action (id, workflow_id, action_index, task_name, name, image, worker_id)"
+                " VALUES ($1, $2, $3, 'task', $4, 'image', $5)",
+                uuid.UUID(ACTION) if index == 0 else uuid.uuid4(),
+                uuid.UUID(WORKFLOW),
+                index,
+                f"action {index}",
+                uuid.UUID(MACHINE),
+            )
+
+
+async def test_hardware_is_created_updated_deleted_and_comes_back(database: asyncpg.Connection) -> None:
+    await add_hardware(database)
+    await database.execute("UPDATE hardware SET metadata = '{}'")
+    await database.execute("UPDATE hardware SET deleted_at = now()")
+    await database.execute("UPDATE hardware SET metadata = '{\"dead\": true}'")
+    await database.execute("UPDATE hardware SET deleted_at = NULL")
+    await database.execute("DELETE FROM hardware")
+    assert await events(database) == [
+        ("CREATED", "hardware.created", 1),
+        ("UPDATED", "hardware.updated", 2),
+        ("DELETED", "hardware.deleted", 3),
+        ("CREATED", "hardware.created", 5),
+        ("DELETED", "hardware.deleted", 6),
+    ]
+
+
+async def test_an_event_carries_the_resource_exactly(database: asyncpg.Connection) -> None:
+    await add_hardware(database)
+    row = await database.fetchrow("SELECT data::text, size, resource_id::text, actor FROM events")
+    assert row is not None
+    text = row[0]
+    assert '"rate": 1.10' in text
+    assert '"big": 12345678901234567890' in text
+    assert '"none": null' in text
+    shape = json.loads(text)
+    assert list(shape) == ["id", "version", "metadata", "network", "created_at", "updated_at"]
+    assert shape["network"] == NETWORK
+    assert row[1] == len(text.encode())
+    assert row[2] == MACHINE
+    assert row[3] == await database.fetchval("SELECT session_user")
+
+
+async def test_the_actor_is_who_the_session_says_it_is(database: asyncpg.Connection) -> None:
+    async with database.transaction():
+        await database.execute("SELECT set_config('tinkwell.actor', 'night shift', true)")
+        await add_hardware(database)
+    assert await database.fetchval("SELECT actor FROM events") == "night shift"
+
+
+async def test_a_rolled_back_change_is_no_event(database: asyncpg.Connection) -> None:
+    transaction = database.transaction()
+    await transaction.start()
+    await add_hardware(database)
+    await database.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    await transaction.rollback()
+    assert await events(database) == []
+
+
+async def test_a_workflow_that_succeeds_is_told_step_by_step(database: asyncpg.Connection) -> None:
+    await add_workflow(database, actions=2)
+    first, second = [row[0] for row in await database.fetch("SELECT id FROM action ORDER BY action_index")]
+    for action, is_last in ((first, False), (second, True)):
+        async with database.transaction():
+            await database.execute("UPDATE workflow SET state = 'RUNNING' WHERE state = 'PENDING'")
+            await database.execute("UPDATE action SET state = 'RUNNING', attempt = 1 WHERE id = $1", action)
+        async with database.transaction():
+            await database.execute("UPDATE action SET state = 'SUCCEEDED' WHERE id = $1", action)
+            await database.execute(
+                "UPDATE workflow SET completed_actions = completed_actions + 1, state = $1",
+                "SUCCEEDED" if is_last else "RUNNING",
+            )
+    assert (await events(database))[1:] == [
+        ("CREATED", "workflow.created", 1),
+        ("CREATED", "action.created", 1),
+        ("CREATED", "action.created", 1),
+        ("WORKFLOW_STARTED", "workflow.started", 2),
+        ("ACTION_STARTED", "action.started", 2),
+        ("ACTION_SUCCEEDED", "action.succeeded", 3),
+        ("WORKFLOW_INPROGRESS", "workflow.inprogress", 3),
+        ("ACTION_STARTED", "action.started", 2),
+        ("ACTION_SUCCEEDED", "action.succeeded", 3),
+        ("WORKFLOW_SUCCEEDED", "workflow.succeeded", 4),
+    ]
+
+
+async def test_only_the_creation_of_a_workflow_carries_the_rendered_template(database: asyncpg.Connection) -> None:
+    await add_workflow(database)
+    await database.execute("UPDATE workflow SET state = 'RUNNING'")
+    await database.execute("UPDATE workflow SET state = 'FAILED', cause = '{\"reason\": \"ACTION_FAILED\"}'")
+    rows = await database.fetch("SELECT data FROM events WHERE resource_type = 'WORKFLOW' ORDER BY revision")
+    created, started, failed = (json.loads(row[0]) for row in rows)
+    assert created["data"] == "rendered"
+    assert "data" not in started
+    assert failed["cause"] == {"reason": "ACTION_FAILED"}
+
+
+async def test_an_action_names_its_workflow_as_parent(database: asyncpg.Connection) -> None:
+    await add_workflow(database)
+    row = await database.fetchrow(
+        "SELECT resource_id::text, parent_id::text FROM events WHERE resource_type = 'ACTION'"
+    )
+    assert row is not None
+    assert tuple(row) == (ACTION, WORKFLOW)
+
+
+async def test_a_retried_action_is_told_as_retrying(database: asyncpg.Connection) -> None:
+    await add_workflow(database)
+    await database.execute("UPDATE action SET state = 'RUNNING', attempt = 1")
+    await database.execute("UPDATE action SET state = 'PENDING'")
+    assert (await events(database))[-1] == ("ACTION_RETRYING", "action.retrying", 3)
+
+
+@pytest.mark.parametrize("table", ["workflow", "action"])
+@pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "TIMEOUT", "CANCELLED"])
+async def test_a_final_state_is_final_for_psql_too(database: asyncpg.Connection, table: str, state: str) -> None:
+    await add_workflow(database)
+    await database.execute(f"UPDATE {table} SET state = 'RUNNING'")
+    await database.execute(f"UPDATE {table} SET state = '{state}'")
+    with pytest.raises(asyncpg.CheckViolationError, match="may not go from"):
+        await database.execute(f"UPDATE {table} SET state = 'RUNNING'")
+
+
+@pytest.mark.parametrize("table", ["hardware", "template", "workflow", "action"])
+async def test_truncate_is_refused_since_it_would_lose_events(database: asyncpg.Connection, table: str) -> None:
+    with pytest.raises(asyncpg.FeatureNotSupportedError):
+        await database.execute(f"TRUNCATE {table} CASCADE")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"mac": "52-54-00-10-00-03"},
+        {"mac": "52:54:00:10:00:03".upper()},
+        {"ip": {"address": "192.168.56.43"}},
+    ],
+)
+async def test_addresses_are_unique_whatever_their_spelling(
+    database: asyncpg.Connection, other: dict[str, object]
+) -> None:
+    await add_hardware(database)
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await add_hardware(database, str(uuid.uuid4()), {"interfaces": [{"dhcp": other}]})
+
+
+async def test_the_forms_of_an_ipv6_address_are_one_address(database: asyncpg.Connection) -> None:
+    short = {"interfaces": [{"dhcp": {"ip": {"address": "2001:db8::1"}}}]}
+    long = {"interfaces": [{"dhcp": {"ip": {"address": "2001:0DB8:0:0:0:0:0:0001"}}}]}
+    await add_hardware(database, str(uuid.uuid4()), short)
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await add_hardware(database, str(uuid.uuid4()), long)
+
+
+async def test_a_deleted_machine_gives_its_addresses_back(database: asyncpg.Connection) -> None:
+    await add_hardware(database)
+    await database.execute("UPDATE hardware SET deleted_at = now()")
+    await add_hardware(database, str(uuid.uuid4()))
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await database.execute("UPDATE hardware SET deleted_at = NULL WHERE id = $1", uuid.UUID(MACHINE))
+
+
+async def test_a_writer_without_durable_commits_gets_them_for_its_events(database: asyncpg.Connection) -> None:
+    await database.execute("SET synchronous_commit = off")
+    async with database.transaction():
+        await add_hardware(database)
+        await database.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        assert await database.fetchval("SHOW synchronous_commit") == "on"
+
+
+async def test_a_user_who_may_write_resources_may_not_forge_events(database: asyncpg.Connection) -> None:
+    role = f"writer_{uuid.uuid4().hex}"
+    await database.execute(f"CREATE ROLE {role}")
+    await database.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON hardware TO {role}")
+    try:
+        await database.execute(f"SET ROLE {role}")
+        await add_hardware(database)
+        for forgery in (
+            "INSERT INTO events (resource_type, event_type, name, version, actor) VALUES ('', '', '', 1, '')",
+            "SELECT nextval('events_revision')",
+            "SELECT publish_event('a.b', NULL, '{}', 'me')",
+            "SELECT record_event('CUSTOM', NULL, NULL, 'CUSTOM', 'a.b', 0, '{}')",
+            "SELECT may_sleep()",
+        ):
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await database.execute(forgery)
+    finally:
+        await database.execute("RESET ROLE")
+        await database.execute(f"DROP OWNED BY {role}")
+        await database.execute(f"DROP ROLE {role}")
+    assert await events(database) == [("CREATED", "hardware.created", 1)]
+
+
+async def test_the_first_revision_since_a_moment_is_found_by_halving(database: asyncpg.Connection) -> None:
+    for _ in range(40):
+        await database.execute("SELECT publish_event('a.b', NULL, '{}', 'me')")
+    rows = await database.fetch("SELECT revision, created_at FROM events ORDER BY revision")
+    for row in rows:
+        assert await database.fetchval("SELECT first_revision_since($1)", row["created_at"]) == row["revision"]
+    assert await database.fetchval("SELECT first_revision_since(now() + interval '1 day')") == 41
+    assert await database.fetchval("SELECT first_revision_since(now() - interval '1 day')") == 1
+
+
+async def test_a_database_that_was_put_back_in_time_has_another_history(database: asyncpg.Connection) -> None:
+    known = await database.fetchval("SELECT history_id FROM current_history(0)")
+    assert await database.fetchval("SELECT history_id FROM current_history(0)") == known
+    assert await database.fetchval("SELECT history_id FROM current_history(1000)") != known
+
+
+async def test_a_database_from_another_cluster_has_another_history(database: asyncpg.Connection) -> None:
+    known = await database.fetchval("SELECT history_id FROM current_history(0)")
+    await database.execute("UPDATE event_history SET system_identifier = system_identifier + 1")
+    assert await database.fetchval("SELECT history_id FROM current_history(0)") != known
