@@ -101,11 +101,16 @@ def parse_text(field: str, text: str, *, max_bytes: int, allow_empty: bool = Fal
         raise errors.InvalidField.of(field, "must not be empty")
     if found := _SURROGATE.search(text):
         raise errors.InvalidField.of(field, f"has the lone surrogate {_escape(found[0])}, which no UTF-8 can hold")
-    if (size := len(text.encode())) > max_bytes:
-        raise errors.InvalidField.of(field, f"has {size:,} bytes; at most {max_bytes:,} are allowed")
+    check_size(field, text, max_bytes=max_bytes)
     if found := (_MULTILINE_CONTROL if multiline else _CONTROL).search(text):
         raise errors.InvalidField.of(field, f"has the control character {_escape(found[0])} at place {found.start()}")
     return text
+
+
+def check_size(field: str, text: str, *, max_bytes: int) -> None:
+    """Refuse a text of more than `max_bytes` in UTF-8."""
+    if (size := len(text.encode())) > max_bytes:
+        raise errors.InvalidField.of(field, f"has {size:,} bytes; at most {max_bytes:,} are allowed")
 
 
 def parse_name(field: str, text: str) -> str:

@@ -1,0 +1,297 @@
+"""Reads a template out of its tree, and finds all that is wrong with it.
+
+Each violation names the field's path, and its description begins with the line and column in the template. What depends
+on values that are not known yet is left unchecked.
+"""
+
+import difflib
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tinkwell.core import document, errors, image, template_tree, value
+from tinkwell.core.template_model import Action, Task, Template
+
+VERSION = "0.1"
+MAX_ACTIONS = 1_000
+MAX_TIMEOUT_SECONDS = 365 * 24 * 60 * 60
+MAX_VIOLATIONS = document.MAX_VIOLATIONS
+
+_TEMPLATE_KEYS = ("version", "name", "id", "global_timeout", "tasks")
+_TASK_KEYS = ("name", "worker", "volumes", "environment", "actions")
+_ACTION_KEYS = (
+    *("name", "image", "timeout", "command", "volumes", "environment"),
+    *("pid", "on-timeout", "on-failure"),
+)
+_DECIMAL_INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
+_BASED_INTEGER = re.compile(r"0x[0-9a-fA-F]+|0o[0-7]+")
+_MAX_INTEGER_CHARACTERS = 20
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_VOLUME_OPTIONS = re.compile(r"[a-zA-Z]+(?:,[a-zA-Z]+)*")
+
+
+def read(field: str, root: template_tree.Node | None, *, place: Callable[[int], str], needs_workers: bool) -> Template:
+    """Read a template; raises InvalidField with up to MAX_VIOLATIONS violations.
+
+    `place` tells where in the template a node was written. `needs_workers` demands that every task names its worker, as
+    it must after rendering.
+    """
+    reader = _Reader(place, needs_workers=needs_workers)
+    template = reader.template(_Spot(field, 0, root))
+    if reader.violations:
+        raise errors.InvalidField(reader.violations)
+    return template
+
+
+def parse_volume(field: str, text: str) -> str:
+    """Check a volume, `host[:container[:options]]`, such as `/lib/firmware:/lib/firmware:ro`."""
+    host, *rest = text.split(":")
+    if "\0" in text or not host or len(rest) > 2:
+        problem = "write it as host:container:options, such as /lib/firmware:/lib/firmware:ro"
+    elif rest and not rest[0].startswith("/"):
+        problem = "its place in the container must begin with /"
+    elif len(rest) == 2 and not _VOLUME_OPTIONS.fullmatch(rest[1]):
+        problem = "its options must be words joined by commas, such as ro"
+    else:
+        return text
+    raise errors.InvalidField.of(field, f"{value.show(text)} is not a volume: {problem}")
+
+
+def parse_variable(field: str, text: str) -> str:
+    """Check the name of an environment variable."""
+    if not _VARIABLE.fullmatch(text) or len(text) > value.MAX_NAME_BYTES:
+        raise errors.InvalidField.of(
+            field,
+            f"{value.show(text)} is not the name of a variable; use letters, digits, _, . and -, a letter or _ first, "
+            f"at most {value.MAX_NAME_BYTES} of them",
+        )
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """A part of the template: its path, where it begins, and its node; without a node it is missing, or null."""
+
+    path: str
+    start: int
+    node: template_tree.Node | None
+
+    def child(self, part: str | int, node: template_tree.Node | None) -> "_Spot":
+        if node is None or (isinstance(node, template_tree.Scalar) and node.is_null):
+            return _Spot(value.child(self.path, part), node.start if node else self.start, None)
+        return _Spot(value.child(self.path, part), node.start, node)
+
+
+class _Reader:
+    """Reads part by part; what is wrong is noted, and reading goes on with an empty value in its place."""
+
+    def __init__(self, place: Callable[[int], str], *, needs_workers: bool) -> None:
+        self.violations: list[errors.Violation] = []
+        self._place = place
+        self._needs_workers = needs_workers
+        self._action_count = 0
+
+    def template(self, root: _Spot) -> Template:
+        fields = self._fields(root, _TEMPLATE_KEYS)
+        if not fields:
+            return Template(name="", version="", global_timeout_seconds=0, tasks=())
+        return Template(
+            name=self._text(fields["name"], _parse_title),
+            version=self._text(fields["version"], _parse_version),
+            global_timeout_seconds=self._seconds(fields["global_timeout"]),
+            tasks=self._tasks(fields["tasks"]),
+        )
+
+    def _tasks(self, spot: _Spot) -> tuple[Task, ...]:
+        items = self._items(spot)
+        if not items:
+            self._complain(spot, "there must be at least one task")
+        names: set[str] = set()
+        tasks = [self._task(item, names) for item in items]
+        return tuple(task for task in tasks if task)
+
+    def _task(self, spot: _Spot, names: set[str]) -> Task | None:
+        fields = self._fields(spot, _TASK_KEYS)
+        if not fields:
+            return None
+        name = self._unique_name(fields["name"], names, "task")
+        worker = self._text(fields["worker"], _parse_worker if self._needs_workers else _parse_any)
+        return Task(
+            name=name,
+            worker=worker,
+            volumes=self._texts(fields["volumes"], parse_volume),
+            environment=self._environment(fields["environment"]),
+            actions=self._actions(fields["actions"], task_name=name, worker=worker),
+        )
+
+    def _actions(self, spot: _Spot, *, task_name: str, worker: str) -> tuple[Action, ...]:
+        items = self._items(spot)
+        if not items:
+            self._complain(spot, "a task must have at least one action")
+        before = self._action_count
+        self._action_count += len(items)
+        if before <= MAX_ACTIONS < self._action_count:
+            self._complain(spot, f"there are more than {MAX_ACTIONS:,} actions in all; split the template")
+            return ()
+        names: set[str] = set()
+        actions = [self._action(item, names, task_name=task_name, worker=worker) for item in items]
+        return tuple(action for action in actions if action)
+
+    def _action(self, spot: _Spot, names: set[str], *, task_name: str, worker: str) -> Action | None:
+        fields = self._fields(spot, _ACTION_KEYS)
+        if not fields:
+            return None
+        return Action(
+            task_name=task_name,
+            name=self._unique_name(fields["name"], names, "action of this task"),
+            image=self._text(fields["image"], image.parse_image),
+            timeout_seconds=self._seconds(fields["timeout"]),
+            command=self._texts(fields["command"], _parse_any),
+            volumes=self._texts(fields["volumes"], parse_volume),
+            environment=self._environment(fields["environment"]),
+            pid=self._text(fields["pid"], _parse_pid),
+            on_timeout=self._texts(fields["on-timeout"], _parse_any),
+            on_failure=self._texts(fields["on-failure"], _parse_any),
+            worker=worker,
+        )
+
+    def _fields(self, spot: _Spot, known: tuple[str, ...]) -> dict[str, _Spot]:
+        """Find the known keys of a mapping, and note the unknown ones; nothing where there is no mapping."""
+        if not isinstance(spot.node, template_tree.Mapping):
+            self._complain(spot, f"must have keys ({', '.join(known)}) and {_describe(spot.node)}")
+            return {}
+        for name, entry in spot.node.entries.items():
+            key = _Spot(value.child(spot.path, name), entry.key.start, entry.key)
+            if entry.key.has_value:
+                self._complain(key, "this key must be written out; it cannot come from a value")
+            elif name not in known:
+                near = difflib.get_close_matches(name[:100], known, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+                self._complain(key, f"the key is not known; {hint}")
+        entries = spot.node.entries
+        return {name: spot.child(name, entries[name].node if name in entries else None) for name in known}
+
+    def _items(self, spot: _Spot) -> list[_Spot]:
+        match spot.node:
+            case None:
+                return []
+            case template_tree.Sequence(items=items):
+                return [spot.child(index, item) for index, item in enumerate(items)]
+        self._complain(spot, f'must be a list, such as ["a", "b"], and {_describe(spot.node)}')
+        return []
+
+    def _text(self, spot: _Spot, parse: Callable[[str, str], str]) -> str:
+        """Read a text and check it, unless a part of it is not known yet."""
+        match spot.node:
+            case None:
+                text = ""
+            case template_tree.Scalar(text=text):
+                if spot.node.is_opaque:
+                    return text
+            case _:
+                self._complain(spot, f"must be text and {_describe(spot.node)}; put quotes around it if it is text")
+                return ""
+        try:
+            return parse(spot.path, text)
+        except errors.InvalidField as exc:
+            for violation in exc.violations:
+                self._complain(spot, violation.description)
+            return ""
+
+    def _unique_name(self, spot: _Spot, names: set[str], what: str) -> str:
+        name = self._text(spot, _parse_title)
+        if isinstance(spot.node, template_tree.Scalar) and not spot.node.is_opaque and name:
+            if name in names:
+                self._complain(spot, f"another {what} has the name {value.show(name)}, too")
+            names.add(name)
+        return name
+
+    def _texts(self, spot: _Spot, parse: Callable[[str, str], str]) -> tuple[str, ...]:
+        return tuple(self._text(item, parse) for item in self._items(spot))
+
+    def _environment(self, spot: _Spot) -> tuple[str, ...]:
+        if spot.node is None:
+            return ()
+        if not isinstance(spot.node, template_tree.Mapping):
+            self._complain(spot, f"must be a mapping, such as {{KEY: text}}, and {_describe(spot.node)}")
+            return ()
+        variables: list[tuple[str, str]] = []
+        for name, entry in spot.node.entries.items():
+            key = self._text(_Spot(value.child(spot.path, name), entry.key.start, entry.key), parse_variable)
+            variables.append((key, self._text(spot.child(name, entry.node), _parse_any)))
+        return tuple(f"{key}={text}" for key, text in sorted(variables))
+
+    def _seconds(self, spot: _Spot) -> int:
+        """Read a number of seconds; it must be written as a number, without quotes."""
+        match spot.node:
+            case None:
+                return 0
+            case template_tree.Scalar(text=text, is_plain=is_plain):
+                if spot.node.is_opaque:
+                    return 0
+                problem = _find_integer_mistake(text, is_plain=is_plain)
+            case _:
+                problem = f"must be a number of seconds and {_describe(spot.node)}"
+                text = ""
+        if problem:
+            self._complain(spot, problem)
+            return 0
+        seconds = int(text, 0)
+        if not 0 <= seconds <= MAX_TIMEOUT_SECONDS:
+            self._complain(spot, f"is {seconds:,}; it must be from 0 to {MAX_TIMEOUT_SECONDS:,} seconds")
+            return 0
+        return seconds
+
+    def _complain(self, spot: _Spot, description: str) -> None:
+        if len(self.violations) < MAX_VIOLATIONS:
+            self.violations.append(errors.Violation(spot.path, f"{self._place(spot.start)}: {description}"))
+
+
+def _find_integer_mistake(text: str, *, is_plain: bool) -> str:
+    """Say why a text is not an integer; empty when it is one."""
+    is_integer = _DECIMAL_INTEGER.fullmatch(text) or _BASED_INTEGER.fullmatch(text)
+    if is_integer and not is_plain:
+        return f"is text; write it without quotes: {text}"
+    if is_integer and len(text) <= _MAX_INTEGER_CHARACTERS:
+        return ""
+    if re.fullmatch(r"0[0-9]+", text):
+        return f"{value.show(text)} is read as decimal by some and as octal by others; write it without leading zeros"
+    return f"{value.show(text)} is not a whole number of seconds from 0 to {MAX_TIMEOUT_SECONDS:,}"
+
+
+def _describe(node: template_tree.Node | None) -> str:
+    match node:
+        case None:
+            return "is empty"
+        case template_tree.Scalar(text=text):
+            return f"is the text {value.show(text)}"
+        case template_tree.Sequence():
+            return "is a list"
+        case template_tree.Mapping():
+            return "is a mapping"
+
+
+_parse_title = functools.partial(value.parse_text, max_bytes=value.MAX_NAME_BYTES)
+
+
+def _parse_any(_field: str, text: str) -> str:
+    return text
+
+
+def _parse_version(field: str, text: str) -> str:
+    if text != VERSION:
+        raise errors.InvalidField.of(field, f'is {value.show(text)}; it must be "{VERSION}"')
+    return text
+
+
+def _parse_worker(field: str, text: str) -> str:
+    if not text:
+        raise errors.InvalidField.of(field, "must not be empty; name the machine, such as {{.device_1}}")
+    return text
+
+
+def _parse_pid(field: str, text: str) -> str:
+    if text not in ("", "host"):
+        raise errors.InvalidField.of(field, f"is {value.show(text)}; it must be host, or left out")
+    return text
