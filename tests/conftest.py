@@ -1,0 +1,82 @@
+"""Fixtures for everybody: a cluster, a fresh database, a server over it, and a client of that server."""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+
+import tinkwell.client
+from support import database, waiting
+
+if TYPE_CHECKING:
+    from support.server import Server
+
+_LEFTOVER_SECONDS = 2
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def postgres() -> AsyncIterator[database.Databases]:
+    """The cluster of this run."""
+    async with database.databases() as databases:
+        yield databases
+
+
+@pytest.fixture
+async def database_url(postgres: database.Databases) -> AsyncIterator[str]:
+    """A migrated database of the test's own."""
+    async with postgres.fresh() as url:
+        yield url
+
+
+@pytest.fixture
+async def empty_database_url(postgres: database.Databases) -> AsyncIterator[str]:
+    """A database of the test's own with nothing in it."""
+    async with postgres.fresh(migrated=False) as url:
+        yield url
+
+
+@pytest.fixture
+async def server(database_url: str) -> AsyncIterator["Server"]:
+    """A server in this process over the test's own database."""
+    # The whole server takes a while to import, which tests of anything smaller need not wait for.
+    from support import server as support
+
+    async with support.running(database_url) as running:
+        yield running
+
+
+@pytest.fixture
+def server_address(server: "Server") -> str:
+    """The server's gRPC address."""
+    return server.address
+
+
+@pytest.fixture
+async def client(server_address: str) -> AsyncIterator[tinkwell.client.Client]:
+    """A client of the server."""
+    async with tinkwell.client.connect(server_address) as connected:
+        yield connected
+
+
+@pytest.fixture(autouse=True)
+def no_task_is_left(request: pytest.FixtureRequest) -> None:
+    """Hold every asynchronous test, and its fixtures, to ending the tasks that they began."""
+    if inspect.iscoroutinefunction(getattr(request, "function", None)):
+        request.getfixturevalue("_no_task_is_left")
+
+
+@pytest.fixture
+async def _no_task_is_left() -> AsyncIterator[None]:
+    yield
+
+    def is_quiet() -> bool:
+        return not asyncio.all_tasks() - {asyncio.current_task()}
+
+    try:
+        await waiting.eventually(is_quiet, deadline_seconds=_LEFTOVER_SECONDS)
+    except TimeoutError:
+        left = sorted(repr(task) for task in asyncio.all_tasks() - {asyncio.current_task()})
+        pytest.fail("tasks were left running:\n" + "\n".join(left), pytrace=False)

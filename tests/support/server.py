@@ -1,0 +1,43 @@
+"""A real server inside the test's own process, on ports that the system chooses."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from tinkwell.server import main
+from tinkwell.server.settings import Settings
+
+_START_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that accepts calls, by its addresses as host:port."""
+
+    address: str
+    http_address: str
+    database_url: str
+
+
+@asynccontextmanager
+async def running(database_url: str, **settings: object) -> AsyncIterator[Server]:
+    """Serve the database until the block ends; settings are those of `Settings`, such as `tokens` or `ring_bytes`."""
+    chosen = {"host": "127.0.0.1", "port": 0, "http_port": 0, "throwaway_database": True, **settings}
+    ready: asyncio.Future[main.Addresses] = asyncio.get_running_loop().create_future()
+    serving: asyncio.Future[None] = asyncio.create_task(
+        main.serve(Settings.model_validate({"database_url": database_url, **chosen}), ready=ready.set_result),
+        name="server",
+    )
+    try:
+        async with asyncio.timeout(_START_SECONDS):
+            await asyncio.wait([ready, serving], return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()
+        addresses = ready.result()
+        yield Server(addresses.grpc, addresses.http, database_url)
+    finally:
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+        if not serving.cancelled() and (error := serving.exception()) is not None:
+            raise error
