@@ -1,0 +1,87 @@
+"""An event as one line for people."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tinkwell.cli import output
+from tinkwell.core.kind import EventType, ResourceType
+
+if TYPE_CHECKING:
+    from tinkwell.client import Event
+
+MAX_SUMMARY_CHARACTERS = 160
+
+_TYPE_WIDTH = max(len(item) for item in EventType)
+_RESOURCE_WIDTH = max(len(item) for item in ResourceType)
+_ID_WIDTH = 36
+
+
+def format_event(event: "Event") -> str:
+    """Give time, revision, type, resource and what it is about; columns stand below each other."""
+    columns = (
+        output.moment(event.created_at, digits=3),
+        f"{event.revision:>7}",
+        output.paint(f"{event.event_type:<{_TYPE_WIDTH}}", event.event_type),
+        f"{event.resource_type:<{_RESOURCE_WIDTH}}",
+        f"{event.resource_id or '-':<{_ID_WIDTH}}",
+        summary(event),
+    )
+    return "  ".join(columns).rstrip()
+
+
+def summary(event: "Event") -> str:
+    """Say in a few words what the event is about."""
+    match event.resource_type:
+        case ResourceType.HARDWARE:
+            text = _hardware(event)
+        case ResourceType.TEMPLATE:
+            text = _text(event.data, "name")
+        case ResourceType.WORKFLOW:
+            text = _workflow(event.data)
+        case ResourceType.ACTION:
+            text = _action(event.data)
+        case ResourceType.CUSTOM:
+            text = f"{event.name} {_compact(event.data)}" if event.data else event.name
+    text = output.clean(text)
+    return text if len(text) <= MAX_SUMMARY_CHARACTERS else f"{text[: MAX_SUMMARY_CHARACTERS - 1]}…"
+
+
+def _hardware(event: "Event") -> str:
+    dhcp = [interface.get("dhcp", {}) for interface in event.data.get("network", {}).get("interfaces", [])]
+    hostname = next((_text(item, "hostname") for item in dhcp if item.get("hostname")), "")
+    words = [hostname, *(_text(item, "mac") for item in dhcp)]
+    if event.event_type is EventType.HARDWARE_PHONE_HOME and event.data.get("phone_home"):
+        words.append(_compact(event.data["phone_home"]))
+    return " ".join(word for word in words if word)
+
+
+def _workflow(data: Mapping[str, Any]) -> str:
+    words = [_text(data, "template_name"), _text(data, "state")]
+    words.append(f"{data.get('completed_actions', 0)}/{data.get('total_actions', 0)}")
+    if cause := data.get("cause"):
+        words.append(format_cause(cause))
+    return " ".join(word for word in words if word)
+
+
+def format_cause(cause: Mapping[str, Any]) -> str:
+    """Write why a workflow ended as key=value pairs."""
+    return " ".join(f"{key}={value if isinstance(value, str) else _compact(value)}" for key, value in cause.items())
+
+
+def _action(data: Mapping[str, Any]) -> str:
+    words = [f"{_text(data, 'task_name')}/{_text(data, 'name')}"]
+    if data.get("attempt", 0) > 1:
+        words.append(f"attempt {data['attempt']}")
+    if data.get("exit_code") is not None:
+        words.append(f"exit {data['exit_code']}")
+    words.append(_text(data, "message"))
+    return " ".join(word for word in words if word)
+
+
+def _text(data: Mapping[str, Any], key: str) -> str:
+    return str(data.get(key) or "")
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,69 @@
+"""How a command says that it failed: one sentence on standard error, and an exit code.
+
+0    done; also a watch that was ended by Ctrl-C, by SIGTERM, or by a closed pipe
+1    failed
+2    the command line is wrong
+130  interrupted by Ctrl-C
+"""
+
+import re
+from typing import IO
+
+import rich_click as click
+
+from tinkwell.cli import connection
+from tinkwell.core import errors as core_errors
+
+_LAST_ERROR = re.compile(r"last error: (?:UNKNOWN: )?(?P<cause>.*)", re.DOTALL)
+_REFUSED = re.compile("connection refused", re.IGNORECASE)
+_START_ONE = 'start one with "tinkwell dev", or name another with --server or TINKWELL_SERVER'
+
+
+class Failure(click.ClickException):
+    """The command failed; each sentence is shown in a line of its own."""
+
+    def __init__(self, *sentences: str) -> None:
+        super().__init__("\n".join(sentences))
+        self.sentences = sentences
+
+    def show(self, file: IO[str] | None = None) -> None:
+        """Write the sentences to standard error."""
+        for sentence in self.sentences:
+            click.echo(f"Error: {sentence}", file=file, err=file is None)
+
+
+def describe(error: Exception) -> str:
+    """Put an error into one sentence."""
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
+
+    match error:
+        case errors.Unavailable() if not error.reason:
+            return _unreachable(error)
+        case errors.Unauthenticated():
+            return f"{error.message}; give a token with --token or TINKWELL_TOKEN"
+        case errors.Compacted():
+            return f"{error.message}; begin there with --from-revision, or with --since"
+        case errors.Internal() if error.reference:
+            return f"{error.message} (the server's log has it under {error.reference})"
+        case errors.Error():
+            return error.message
+        case core_errors.TinkwellError():
+            return str(error)
+        case OSError():
+            return _os_error(error)
+        case _:
+            return f"{type(error).__name__}: {error} (a mistake in tinkwell; --debug shows where)"
+
+
+def _unreachable(error: Exception) -> str:
+    server = connection.current().server
+    found = _LAST_ERROR.search(str(error))
+    if found is None or _REFUSED.search(found["cause"]):
+        return f"no server answers at {server}; {_START_ONE}"
+    cause = " ".join(found["cause"].split())
+    return f"the server at {server} cannot be reached ({cause}); {_START_ONE}"
+
+
+def _os_error(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason

@@ -1,0 +1,188 @@
+"""`tinkwell hardware`: the machines."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import rich_click as click
+
+from tinkwell.cli import command, document_file, failure, option, output, session, several, watching
+from tinkwell.core import document, errors, value
+
+if TYPE_CHECKING:
+    from tinkwell.client import Client, Hardware
+
+_HEADER = ("ID", "MAC", "IP", "HOSTNAME", "VERSION")
+_KINDS = (("id", value.parse_uuid), ("mac", value.parse_mac), ("ip", value.parse_ip))
+
+
+class Key(NamedTuple):
+    """What a machine is looked for by: `id`, `mac` or `ip`, and its value."""
+
+    kind: str
+    text: str
+
+
+class KeyType(click.ParamType[Key]):
+    """An id, a MAC or an IP address; its form tells which."""
+
+    name = "machine"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Key:
+        """Find out what it is."""
+        if isinstance(value, Key):
+            return value
+        for kind, parse in _KINDS:
+            try:
+                return Key(kind, parse("", str(value)))
+            except errors.InvalidField:
+                continue
+        raise click.BadParameter(f"{value!r} is neither an id (UUID) nor a MAC or IP address", ctx=ctx, param=param)
+
+
+@click.group(cls=command.Group)
+def hardware() -> None:
+    """Machines: what they are, and how they boot."""
+
+
+@hardware.command()
+@click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE|-]...")
+@click.option("--file", "more_files", multiple=True, type=click.Path(), help="The same as FILE.")
+@option.object_format
+@session.connected
+async def push(
+    client: "Client", files: tuple[str, ...], more_files: tuple[str, ...], output_format: output.Format
+) -> None:
+    """Create machines or replace them.
+
+    FILE holds one machine, a list of machines, or one after another (JSON lines), as JSON or YAML; - is standard input,
+    which is also read where no FILE is given. All is read before the first machine is pushed; the first one that is
+    refused ends it.
+    """
+    parts = [part for file in _inputs(files + more_files) for part in document_file.parts(document_file.read(file))]
+    if not parts:
+        raise failure.Failure("there is no machine in the input")
+    pushed: list[dict[str, Any]] = []
+    try:
+        for part in parts:
+            result = await _push(client, part)
+            pushed.append(result)
+            if output_format is output.Format.TABLE:
+                output.line(f"{result['id']}  version {result['version']}  revision {result['revision']}")
+    except failure.Failure as error:
+        if pushed:
+            raise failure.Failure(*error.sentences, f"{len(pushed)} of {len(parts)} machines were pushed") from error
+        raise
+    if output_format is not output.Format.TABLE:
+        output.whole(pushed if len(pushed) > 1 else pushed[0], output_format)
+
+
+@hardware.command()
+@click.argument("machines", nargs=-1, required=True, type=KeyType(), metavar="ID|MAC|IP...")
+@option.object_format
+@session.connected
+async def get(client: "Client", machines: tuple[Key, ...], output_format: output.Format) -> None:
+    """Show machines by id, MAC or IP address, a line for each interface.
+
+    With -o json or yaml, one machine asked for is an object, several are a list.
+    """
+    is_list = len(machines) > 1
+    await several.show(
+        machines, lambda key: _find(client, key), lambda found: _show(found, output_format, is_list=is_list)
+    )
+
+
+@hardware.command("list")
+@option.object_format
+@session.connected
+async def list_(client: "Client", output_format: output.Format) -> None:
+    """List all machines, oldest first, a line for each interface."""
+    _show([machine async for machine in client.hardware.all()], output_format, is_list=True)
+
+
+@hardware.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@session.connected
+async def delete(client: "Client", ids: tuple[str, ...]) -> None:
+    """Delete machines. One that does not exist is told of at the end, and does not keep the others."""
+    await several.delete(ids, lambda machine_id: client.hardware.delete(machine_id))
+
+
+@hardware.command("phone-home")
+@click.argument("machine", type=KeyType(), metavar="ID|MAC|IP")
+@click.option("--data", type=option.JsonObject(), help="What the machine says, as a JSON object.")
+@option.object_format
+@session.connected
+async def phone_home(
+    client: "Client", machine: Key, data: document.JsonObject | None, output_format: output.Format
+) -> None:
+    """Record that a machine announced itself; watchers get a HARDWARE_PHONE_HOME event."""
+    text = None if data is None else document.dump_json(data)
+    change = await client.hardware.phone_home(**{machine.kind: machine.text}, data=text)
+    if output_format is output.Format.TABLE:
+        output.line(f"{machine.text}  revision {change.revision}")
+    else:
+        output.whole(change.to_json(), output_format)
+
+
+@hardware.command()
+@click.argument("machine_id", required=False, metavar="[ID]")
+@watching.options
+@session.streaming
+async def watch(client: "Client", machine_id: str | None, wanted: watching.Wanted) -> None:
+    """Show the events of machines, or of one machine, as they happen."""
+    await watching.follow(client.hardware.watch(**wanted.selection(machine_id)), wanted)
+
+
+def _inputs(files: tuple[str, ...]) -> tuple[str, ...]:
+    """Give the files to read: standard input where none is named and it is not the keyboard."""
+    if not files and sys.stdin.isatty():
+        raise click.UsageError("give a FILE, or - for standard input")
+    return files or ("-",)
+
+
+async def _push(client: "Client", part: document_file.Part) -> dict[str, Any]:
+    from tinkwell.client import errors as client_errors  # gRPC costs start-up time, see main
+
+    if not isinstance(part.value, dict):
+        raise failure.Failure(f"{part.place}: a machine is an object, not {document.describe(part.value)}")
+    machine = dict(part.value)
+    metadata = machine.pop("metadata", None)
+    # Metadata goes as text, which keeps its numbers as they are written; the rest has whole numbers only.
+    plain = json.loads(document.dump_json(machine))
+    plain["metadata"] = document.dump_json(metadata) if isinstance(metadata, dict) else metadata
+    try:
+        change = await client.hardware.push(plain)
+    except client_errors.InvalidField as error:
+        raise part.explain(error.violations) from error
+    except client_errors.AlreadyExists as error:
+        raise failure.Failure(f"{part.place}: {error.message}") from error
+    return {"id": machine["id"], **change.to_json()}
+
+
+async def _find(client: "Client", key: Key) -> "Hardware":
+    match key.kind:
+        case "mac":
+            return await client.hardware.by_mac(key.text)
+        case "ip":
+            return await client.hardware.by_ip(key.text)
+        case _:
+            return await client.hardware.by_id(key.text)
+
+
+def _show(machines: "list[Hardware]", output_format: output.Format, *, is_list: bool) -> None:
+    if output_format is output.Format.TABLE:
+        output.table(_HEADER, _rows(machines))
+    elif is_list:
+        output.objects(machines, output_format)
+    else:
+        output.whole(machines[0].to_json(), output_format)
+
+
+def _rows(machines: "Iterable[Hardware]") -> Iterator[tuple[str, ...]]:
+    for machine in machines:
+        for interface in machine.network.get("interfaces") or [{}]:
+            dhcp = interface.get("dhcp", {})
+            address = dhcp.get("ip", {}).get("address", "")
+            yield machine.id, dhcp.get("mac", ""), address, dhcp.get("hostname", ""), str(machine.version)

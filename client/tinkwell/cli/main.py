@@ -1,0 +1,126 @@
+"""The `tinkwell` command: its global options, its own commands, and those that other components add.
+
+Starting up is what a user waits for most often, so modules that cost time are imported inside the functions that need
+them, here and in the other modules of this package: gRPC and the client, asyncio, ruamel.yaml, the commands themselves.
+Everywhere else in the project imports stand at the top.
+"""
+
+import functools
+import os
+import sys
+from typing import Any
+
+import rich_click as click
+from click.exceptions import Exit
+
+from tinkwell.cli import connection, failure
+from tinkwell.cli.command import Component, Deferred, Group
+
+ENTRY_POINT_GROUP = "tinkwell.commands"
+
+_OWN = (
+    Component("hardware", "tinkwell.cli.hardware:hardware", "Machines: what they are, and how they boot."),
+    Component("template", "tinkwell.cli.template:template", "Templates: what to do on which machine, step by step."),
+    Component("workflow", "tinkwell.cli.workflow:workflow", "Workflows: templates carried out on certain machines."),
+    Component("events", "tinkwell.cli.event:events", "The log of everything that happens."),
+    Component(
+        "completion", "tinkwell.cli.completion:completion", "Print what a shell needs to complete command lines."
+    ),
+)
+
+# What the project's other components say of themselves, and which extra they need; to ask one would be to import it.
+_KNOWN = {
+    "dev": ("Run everything on this machine, with a database of its own.", "dev"),
+    "server": ("Run a server.", "server"),
+    "provisioner": ("Run a provisioner, which brings workflows to completion.", "provisioner"),
+    "agent": ("Run the actions that are meant for certain machines.", "provisioner"),
+    "db": ("Bring the database's schema up to date.", "server"),
+}
+
+
+class Root(Group):
+    """The group of all commands, which is where every error ends."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Give the names of the commands here, then those of other components."""
+        return list(_components())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Find a command, without importing it."""
+        component = _own().get(cmd_name) or _components().get(cmd_name)
+        return Deferred(component) if component else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command to run, and import it."""
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, found.component.load() if isinstance(found, Deferred) else found, rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; whatever it raises becomes a sentence and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # The reader has what it wanted. Python would complain once more when it flushes at exit.
+            _discard_output()
+            ctx.exit(0)
+        except KeyboardInterrupt:
+            ctx.exit(130)
+        except (click.ClickException, click.Abort, Exit):
+            raise
+        except Exception as error:
+            if connection.current().debug:
+                raise
+            raise failure.Failure(failure.describe(error)) from error
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run as click's own groups do: rich-click would put each error into a box."""
+        return click.Group.main(self, *args, **kwargs)
+
+
+@functools.cache
+def _own() -> dict[str, Component]:
+    return {component.name: component for component in _OWN}
+
+
+@functools.cache
+def _components() -> dict[str, Component]:
+    """Give all components by name: those here first, then those of entry points."""
+    from importlib import metadata
+
+    found = dict(_own())
+    for entry_point in sorted(metadata.entry_points(group=ENTRY_POINT_GROUP), key=lambda item: item.name):
+        summary, extra = _KNOWN.get(entry_point.name, (f"Provided by {entry_point.value.partition('.')[0]}.", ""))
+        found.setdefault(entry_point.name, Component(entry_point.name, entry_point.value, summary, extra))
+    return found
+
+
+def _discard_output() -> None:
+    try:
+        descriptor = sys.stdout.fileno()
+    except (AttributeError, OSError, ValueError):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+
+
+@click.group(
+    cls=Root,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Options can be set in the environment, too: TINKWELL_SERVER, TINKWELL_TOKEN, TINKWELL_TLS_CA and so on.",
+)
+@click.command_panel("Resources", commands=[component.name for component in _OWN[:4]])
+@click.command_panel("Processes", commands=list(_KNOWN))
+@click.command_panel("Shell", commands=["completion"])
+@click.rich_config({"commands_before_options": True})
+@click.version_option(package_name="tinkwell", message="%(prog)s %(version)s")
+def main() -> None:
+    """Provision and deploy, and watch every change as it happens.
+
+    `tinkwell dev` starts all of it on this machine.
+    """
+
+
+main.params.extend(connection.options())

@@ -1,0 +1,265 @@
+"""`tinkwell workflow`: templates at work on machines."""
+
+import json
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from tinkwell.cli import command, event_line, failure, log_line, option, output, session, several, watching
+from tinkwell.core import document
+from tinkwell.core.kind import State
+
+if TYPE_CHECKING:
+    from tinkwell.client import Action, ActionStatus, Client, Workflow, WorkflowContext
+
+_HEADER = ("ID", "TEMPLATE", "STATE", "ACTIONS", "CREATED")
+_ACTION_HEADER = ("INDEX", "TASK", "ACTION", "WORKER", "STATE", "ATTEMPT", "SECONDS", "EXIT", "MESSAGE")
+_JOURNAL_HEADER = ("TIME", "TASK", "ACTION", "WORKER", "STATE", "ATTEMPT", "SECONDS", "EXIT", "MESSAGE")
+
+
+@click.group(cls=command.Group)
+def workflow() -> None:
+    """Workflows: a template carried out on certain machines."""
+
+
+@workflow.command()
+@click.option("-t", "--template", required=True, metavar="ID|NAME", help="Template to carry out.")
+@click.option("-r", "--hardware", type=option.JsonObject(), help='Devices, such as {"device_1": "52:54:00:10:00:03"}.')
+@click.option(
+    "--device",
+    "devices",
+    type=option.Assignment(),
+    multiple=True,
+    help="One device, such as device_1=52:54:00:10:00:03. Repeatable.",
+)
+@option.object_format
+@session.connected
+async def create(
+    client: "Client",
+    template: str,
+    hardware: document.JsonObject | None,
+    devices: tuple[tuple[str, str], ...],
+    output_format: output.Format,
+) -> None:
+    """Start a workflow, and print its id. Devices may be given in both ways."""
+    created = await client.workflows.create(template, document.dump_json(_device_map(hardware, devices)))
+    if output_format is output.Format.TABLE:
+        output.line(created.id)
+    else:
+        output.whole(created.to_json(), output_format)
+
+
+@workflow.command()
+@click.argument("workflow_id", metavar="ID")
+@click.option("--data", "only_data", is_flag=True, help="Print the rendered template, and nothing else.")
+@option.object_format
+@session.connected
+async def get(client: "Client", workflow_id: str, only_data: bool, output_format: output.Format) -> None:
+    """Show a workflow."""
+    found = await client.workflows.get(workflow_id)
+    if only_data:
+        output.line((found.data or "").removesuffix("\n"))
+    elif output_format is output.Format.TABLE:
+        output.fields(_fields(found))
+    else:
+        output.whole(found.to_json(), output_format)
+
+
+@workflow.command("list")
+@click.option("--state", "states", type=option.Member(State), multiple=True, help="Only this state. Repeatable.")
+@option.object_format
+@session.connected
+async def list_(client: "Client", states: tuple[State, ...], output_format: output.Format) -> None:
+    """List workflows, oldest first, without their data."""
+    found = [item async for item in client.workflows.list(states)]
+    if output_format is output.Format.TABLE:
+        output.table(_HEADER, map(_row, found))
+    else:
+        output.objects(found, output_format)
+
+
+@workflow.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@session.connected
+async def delete(client: "Client", ids: tuple[str, ...]) -> None:
+    """Delete workflows; unfinished ones are cancelled first. One that does not exist does not keep the others."""
+    await several.delete(ids, client.workflows.delete)
+
+
+@workflow.command()
+@click.argument("workflow_id", metavar="ID")
+@click.option("--reason", default="", help="Why; it is kept with the workflow.")
+@session.connected
+async def cancel(client: "Client", workflow_id: str, reason: str) -> None:
+    """End an unfinished workflow; what runs is stopped."""
+    change = await client.workflows.cancel(workflow_id, reason)
+    output.line(
+        f"{workflow_id}  cancelled  revision {change.revision}"
+        if change.revision
+        else f"{workflow_id}  was cancelled before"
+    )
+
+
+@workflow.command()
+@click.argument("workflow_id", metavar="ID")
+@option.object_format
+@session.connected
+async def state(client: "Client", workflow_id: str, output_format: output.Format) -> None:
+    """Show how far a workflow is, action by action."""
+    context = await client.workflows.context(workflow_id)
+    actions = await client.workflows.actions(workflow_id)
+    if output_format is not output.Format.TABLE:
+        output.whole({**context.to_json(), "actions": [action.to_json() for action in actions]}, output_format)
+        return
+    output.fields(_progress(context))
+    output.line("")
+    output.table(_ACTION_HEADER, map(_action_row, actions))
+
+
+@workflow.command()
+@click.argument("workflow_id", metavar="ID")
+@option.stream_format
+@session.connected
+async def events(client: "Client", workflow_id: str, output_format: output.Format) -> None:
+    """Show what was reported about a workflow's actions, in order; also for a deleted workflow."""
+    found = [entry async for entry in client.workflows.events(workflow_id)]
+    match output_format:
+        case output.Format.TABLE:
+            output.table(_JOURNAL_HEADER, map(_journal_row, found))
+        case output.Format.JSONL:
+            for entry in found:
+                output.item(entry.to_json(), output_format)
+        case _:
+            output.objects(found, output_format)
+
+
+@workflow.command()
+@click.argument("workflow_id", metavar="ID")
+@click.option("-f", "--follow", is_flag=True, help="Go on until the workflow is finished.")
+@click.option("--no-prefix", is_flag=True, help="Print the output alone, without the action before each line.")
+@option.stream_format
+@session.streaming
+async def logs(client: "Client", workflow_id: str, follow: bool, no_prefix: bool, output_format: output.Format) -> None:
+    """Show what a workflow's actions printed."""
+    actions = await client.workflows.actions(workflow_id)
+    prefix = log_line.Prefix(actions)
+    async for line in log_line.lines(client, workflow_id, follow=follow):
+        if output_format is not output.Format.TABLE:
+            output.item(line.to_json(), output_format)
+        else:
+            output.line(line.text if no_prefix else f"{prefix.of(line)}{line.text}")
+
+
+@workflow.command()
+@click.argument("workflow_id", metavar="ID")
+@click.option("--version", type=click.IntRange(min=0), default=0, metavar="N", help="Version; 0 is the latest.")
+@click.option("--metadata", "only_metadata", is_flag=True, help="Print what was stored about the document.")
+@click.option("--latest-version", "only_version", is_flag=True, help="Print the number of the latest version.")
+@option.object_format
+@session.connected
+async def data(
+    client: "Client",
+    workflow_id: str,
+    version: int,
+    only_metadata: bool,
+    only_version: bool,
+    output_format: output.Format,
+) -> None:
+    """Print the JSON document that a workflow's workers share, as it is stored; -o json indents it."""
+    if only_version:
+        output.line(str(await client.workflows.data_version(workflow_id)))
+        return
+    read = client.workflows.metadata if only_metadata else client.workflows.data
+    found = await read(workflow_id, version)
+    if not found.data:
+        what = "metadata" if only_metadata else "data"
+        raise failure.Failure(f"workflow {workflow_id} has no {what}{f' of version {version}' if version else ''}")
+    text = found.data.decode()
+    if output_format is output.Format.TABLE:
+        output.line(text)
+    else:
+        output.whole(json.loads(text), output_format)
+
+
+@workflow.command()
+@click.argument("workflow_id", required=False, metavar="[ID]")
+@watching.options
+@session.streaming
+async def watch(client: "Client", workflow_id: str | None, wanted: watching.Wanted) -> None:
+    """Show the events of workflows and their actions, or of one workflow, as they happen."""
+    await watching.follow(client.workflows.watch(**wanted.selection(workflow_id)), wanted)
+
+
+def _device_map(hardware: document.JsonObject | None, devices: tuple[tuple[str, str], ...]) -> document.JsonObject:
+    result = dict(hardware or {})
+    for name, address in devices:
+        if name in result:
+            raise click.UsageError(f"the device {name} is given twice")
+        result[name] = address
+    return result
+
+
+def _fields(item: "Workflow") -> list[tuple[str, str]]:
+    return [
+        ("ID", item.id),
+        ("TEMPLATE", f"{item.template_name} ({item.template_id})"),
+        ("STATE", item.state),
+        ("ACTIONS", _progress_text(item.completed_actions, item.total_actions)),
+        ("CAUSE", event_line.format_cause(item.cause or {})),
+        ("DEVICES", event_line.format_cause(item.hardware)),
+        ("TIMEOUT", f"{item.global_timeout_seconds} s" if item.global_timeout_seconds else ""),
+        ("CREATED", output.moment(item.created_at)),
+        ("STARTED", output.moment(item.started_at)),
+        ("FINISHED", output.moment(item.finished_at)),
+        ("VERSION", str(item.version)),
+    ]
+
+
+def _row(item: "Workflow") -> tuple[str, ...]:
+    actions = f"{item.completed_actions}/{item.total_actions}"
+    return item.id, item.template_name, item.state, actions, output.moment(item.created_at)
+
+
+def _progress(context: "WorkflowContext") -> list[tuple[str, str]]:
+    current = f"{context.current_task}/{context.current_action}" if context.current_action else ""
+    return [
+        ("WORKFLOW", context.workflow_id),
+        ("STATE", context.workflow_state),
+        ("ACTIONS", _progress_text(context.completed_actions, context.total_number_of_actions)),
+        ("CURRENT", f"{current} {context.current_action_state or ''}".strip()),
+        ("WORKER", context.current_worker),
+    ]
+
+
+def _progress_text(completed: int, total: int) -> str:
+    percent = f" ({completed * 100 // total}%)" if total else ""
+    return f"{completed} of {total} done{percent}"
+
+
+def _action_row(action: "Action") -> tuple[str, ...]:
+    took = (action.finished_at - action.started_at) if action.finished_at and action.started_at else None
+    return (
+        str(action.index),
+        action.task_name,
+        action.name,
+        action.worker_id,
+        action.state,
+        str(action.attempt or ""),
+        f"{took.total_seconds():.1f}" if took else "",
+        "" if action.exit_code is None else str(action.exit_code),
+        action.message,
+    )
+
+
+def _journal_row(entry: "ActionStatus") -> tuple[str, ...]:
+    return (
+        output.moment(entry.created_at),
+        entry.task_name,
+        entry.action_name,
+        entry.worker_id,
+        entry.state,
+        str(entry.attempt or ""),
+        f"{entry.seconds:.1f}" if entry.seconds else "",
+        "" if entry.exit_code is None else str(entry.exit_code),
+        entry.message,
+    )
