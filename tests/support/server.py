@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from tinkwell.server import main
 from tinkwell.server.settings import Settings
@@ -31,7 +32,8 @@ async def running(database_url: str, **settings: object) -> AsyncIterator[Server
     )
     try:
         async with asyncio.timeout(_START_SECONDS):
-            await asyncio.wait([ready, serving], return_when=asyncio.FIRST_COMPLETED)
+            waited: list[asyncio.Future[Any]] = [ready, serving]
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         if serving.done():
             serving.result()
         addresses = ready.result()

@@ -1,0 +1,202 @@
+"""Everything that can be set about a server, and where it may be set.
+
+An option of the command wins over the environment (`TINKWELL_` and the setting's name in capitals), which wins over a
+TOML file. A name that is not a setting is an error in all of them: a misspelt setting must not be a silent one.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import pydantic
+import pydantic_settings
+
+_PREFIX = "TINKWELL_"
+_DEFAULT_FILE = Path("tinkwell.toml")
+_MEBIBYTE = 1 << 20
+# Variables of the same prefix that belong to the client, to the provisioner, and to the commands of this component.
+_OTHERS = frozenset(
+    f"{_PREFIX}{name}"
+    for name in (
+        "SERVER",
+        "TOKEN",
+        "TLS",
+        "TLS_CA",
+        "TLS_CERT",
+        "TLS_KEY",
+        "TLS_SERVER_NAME",
+        "TIMEOUT",
+        "DEBUG",
+        "CONFIG",
+        "PG_BIN",
+    )
+)
+_OTHERS_PREFIXES = (f"{_PREFIX}PROVISIONER_", f"{_PREFIX}AGENT_", f"{_PREFIX}DEV_")
+
+Port = Annotated[int, pydantic.Field(ge=0, le=65_535)]
+Name = Annotated[str, pydantic.StringConstraints(min_length=1, max_length=100, pattern=r"^[^\s]+$")]
+
+
+class InvalidSettings(Exception):
+    """Settings are missing or wrong; each line of the text names one and what is wrong with it."""
+
+
+class Settings(pydantic_settings.BaseSettings):
+    """The settings of one server. Made from its arguments alone; `load` reads the environment and the file."""
+
+    model_config = pydantic_settings.SettingsConfigDict(
+        env_prefix=_PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True
+    )
+
+    database_url: pydantic.SecretStr
+    """postgresql://USER:PASSWORD@HOST/DATABASE, or `?host=DIRECTORY` for a Unix socket."""
+    throwaway_database: bool = False
+    """Accept a database that a crash of the machine would damage (fsync = off)."""
+    pool_size: int = pydantic.Field(default=10, ge=1, le=500)
+    """Connections to the database that requests share."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on; `0.0.0.0` or `::` for all of the machine's."""
+    port: Port = 50_051
+    """gRPC port; 0 takes a free one."""
+    http_port: Port = 8_080
+    """Port of health checks and metrics; 0 takes a free one."""
+    server_cert: pydantic.FilePath | None = None
+    """PEM file of the server's certificate chain; turns TLS on."""
+    server_key: pydantic.FilePath | None = None
+    """PEM file of its private key."""
+    client_ca: pydantic.FilePath | None = None
+    """PEM file of the authorities whose certificates clients must show."""
+    tokens: dict[Name, pydantic.SecretStr] = pydantic.Field(default_factory=dict)
+    """Bearer tokens by the name of their owner; with none, everybody is admitted."""
+    reflection: bool = True
+    """Let tools such as grpcurl ask for the services' descriptions."""
+
+    ring_bytes: int = pydantic.Field(default=64 * _MEBIBYTE, ge=_MEBIBYTE)
+    """Newest events that are kept in memory for watchers that begin or fall behind."""
+    subscriber_bytes: int = pydantic.Field(default=_MEBIBYTE, ge=65_536)
+    """Events that may wait for one slow watcher before it is fed from the database."""
+    max_watchers: int = pydantic.Field(default=10_000, ge=1)
+    """Watches that may be open at once."""
+    catchup_readers: int = pydantic.Field(default=4, ge=1, le=100)
+    """Watchers that may read old events from the database at the same time."""
+
+    shutdown_grace_seconds: float = pydantic.Field(default=5.0, ge=0, le=600)
+    """How long calls that are under way may take once the server is told to stop."""
+    log_format: Literal["text", "json"] = "text"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[pydantic_settings.BaseSettings],
+        init_settings: pydantic_settings.PydanticBaseSettingsSource,
+        *others: pydantic_settings.PydanticBaseSettingsSource,
+        **more: pydantic_settings.PydanticBaseSettingsSource,
+    ) -> tuple[pydantic_settings.PydanticBaseSettingsSource, ...]:
+        """Take the arguments alone, so that only `load` depends on where it is called."""
+        return (init_settings,)
+
+    @pydantic.field_validator("database_url")
+    @classmethod
+    def _is_postgresql(cls, url: pydantic.SecretStr) -> pydantic.SecretStr:
+        if not url.get_secret_value().startswith(("postgresql://", "postgres://")):
+            raise ValueError("it must look like postgresql://USER:PASSWORD@HOST/DATABASE")
+        return url
+
+    @pydantic.field_validator("tokens")
+    @classmethod
+    def _tell_callers_apart(cls, tokens: dict[str, pydantic.SecretStr]) -> dict[str, pydantic.SecretStr]:
+        secrets = [token.get_secret_value() for token in tokens.values()]
+        if not all(secrets):
+            raise ValueError("a token must not be empty")
+        if len(set(secrets)) < len(secrets):
+            raise ValueError("two names have the same token")
+        return tokens
+
+    @pydantic.model_validator(mode="after")
+    def _tls_is_complete(self) -> Self:
+        if (self.server_cert is None) != (self.server_key is None):
+            raise ValueError("server_cert and server_key belong together: set both or neither")
+        if self.client_ca is not None and self.server_cert is None:
+            raise ValueError("client_ca needs server_cert and server_key, since only TLS can ask for certificates")
+        return self
+
+
+def load(config: Path | None = None, **options: object) -> Settings:
+    """Read the settings: the options that are not None, the environment, the file.
+
+    The file is the given one, or $TINKWELL_CONFIG, or tinkwell.toml in the working directory where there is one.
+    Raises `InvalidSettings`.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    file = _file(config)
+    from_file = _read(file) if file else {}
+    _refuse_unknown_variables(os.environ)
+    try:
+        from_environment = pydantic_settings.EnvSettingsSource(Settings)()
+        return Settings(**{**from_file, **from_environment, **given})
+    except pydantic_settings.SettingsError as error:
+        raise InvalidSettings(f'{_PREFIX}TOKENS: it must be a JSON object such as {{"alice": "TOKEN"}}') from error
+    except pydantic.ValidationError as error:
+        sources = [
+            (given, lambda name: f"--{name.replace('_', '-')}"),
+            (from_environment, lambda name: f"{_PREFIX}{name.upper()}"),
+            (from_file, lambda name: f"{name} in {file}"),
+        ]
+        lines = [_sentence(problem, sources) for problem in error.errors()]
+        raise InvalidSettings("\n".join(lines)) from error
+
+
+def _file(config: Path | None) -> Path | None:
+    chosen = config or (Path(os.environ[f"{_PREFIX}CONFIG"]) if os.environ.get(f"{_PREFIX}CONFIG") else None)
+    return chosen or (_DEFAULT_FILE if _DEFAULT_FILE.exists() else None)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidSettings(f"{file}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _refuse_unknown_variables(environment: Iterable[str]) -> None:
+    known = [f"{_PREFIX}{name.upper()}" for name in Settings.model_fields]
+    unknown = sorted(
+        name
+        for name in environment
+        if name.startswith(_PREFIX)
+        and name not in known
+        and name not in _OTHERS
+        and not name.startswith(_OTHERS_PREFIXES)
+    )
+    if unknown:
+        raise InvalidSettings("\n".join(f"{name}: there is no such setting{_hint(name, known)}" for name in unknown))
+
+
+def _sentence(problem: Mapping[str, Any], sources: Iterable[tuple[Mapping[str, object], Any]]) -> str:
+    location = [str(part) for part in problem["loc"]]
+    if not location:
+        return _without_prefix(problem["msg"])
+    name = location[0]
+    place = next((label(name) for source, label in sources if name in source), f"{_PREFIX}{name.upper()}")
+    match problem["type"]:
+        case "missing":
+            return f"{place} is not set: set it, pass --{name.replace('_', '-')}, or put {name} into {_DEFAULT_FILE}"
+        case "extra_forbidden":
+            return f"{place}: there is no such setting{_hint(name, list(Settings.model_fields))}"
+        case _:
+            where = f"{place}, {'.'.join(location[1:])}" if location[1:] else place
+            return f"{where}: {_without_prefix(problem['msg'])}"
+
+
+def _without_prefix(message: str) -> str:
+    return message.removeprefix("Value error, ")
+
+
+def _hint(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
