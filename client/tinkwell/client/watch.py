@@ -181,7 +181,11 @@ class Watch:
     async def _read(self) -> event_service_pb2.WatchResponse:
         if self._responses is None:
             self._responses = self._connect(self._request())
-        response = await self._responses.read()
+        try:
+            response = await self._responses.read()
+        except asyncio.CancelledError:
+            self._hang_up()  # gRPC ends the call with the wait; the next one begins another
+            raise
         if response is None:
             raise errors.Unavailable("the server ended the stream")
         if self.history_id and response.history_id and response.history_id != self.history_id:

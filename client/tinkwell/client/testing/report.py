@@ -1,74 +1,105 @@
-"""How a report moves an action and its workflow on, in the fake server."""
+"""How reports and cancellations move actions and workflows on: the core's rules, applied in memory."""
 
 import dataclasses
 from datetime import UTC, datetime
+from typing import Any, assert_never
 
 from tinkwell.client.model import Action, ActionStatus, Workflow
 from tinkwell.client.testing.world import World
-from tinkwell.core import errors
+from tinkwell.core import transition
 from tinkwell.core.kind import State
 
 
-def take(world: World, workflow: Workflow, report: ActionStatus) -> int:
-    """Take a report; gives the attempt it counted for, 0 when it was a repetition."""
-    action = _find(world, report)
-    if report.worker_id != action.worker_id:
-        raise errors.WrongWorker(report.worker_id, action.worker_id)
-    if action.state is report.state and report.attempt in (0, action.attempt):
-        return 0
-    _check(workflow, action, report)
-    moved = world.put(_moved(action, report), actor=report.worker_id)
-    world.journal.append(
-        dataclasses.replace(
-            report,
-            action_id=moved.id,
-            task_name=moved.task_name,
-            action_name=moved.name,
-            attempt=moved.attempt,
-            created_at=moved.updated_at,
+def take(world: World, report: ActionStatus) -> transition.Changes:
+    """Take a report; without steps it was a repetition."""
+    workflow = world.find(Workflow, report.workflow_id)
+    actions = [_action(action) for action in world.actions_of(workflow.id)]
+    located = transition.locate(
+        actions, action_id=report.action_id, task_name=report.task_name, action_name=report.action_name
+    )
+    heard = transition.Report(
+        action_id=located.id,
+        worker_id=report.worker_id,
+        state=report.state,
+        attempt=report.attempt,
+        message=report.message,
+        exit_code=report.exit_code,
+    )
+    changes = transition.report(_workflow(workflow), actions, heard)
+    if changes.steps:
+        _apply(world, workflow.id, changes, report.worker_id)
+        world.journal.append(
+            dataclasses.replace(
+                report,
+                action_id=located.id,
+                task_name=located.task_name,
+                action_name=located.name,
+                attempt=changes.attempt,
+                created_at=datetime.now(UTC),
+            )
         )
-    )
-    following = _followed(world, workflow, moved)
-    if following != workflow:
-        world.put(following, actor=report.worker_id)
-    return moved.attempt
+    return changes
 
 
-def _find(world: World, report: ActionStatus) -> Action:
-    for action in world.actions_of(report.workflow_id):
-        if report.action_id in ("", action.id) and (
-            report.action_id or (report.task_name, report.action_name) == (action.task_name, action.name)
-        ):
-            return action
-    raise errors.NotFound("action", report.action_id or f"{report.task_name}/{report.action_name}")
+def cancel(world: World, workflow: Workflow, reason: str) -> transition.Changes:
+    """Cancel a workflow; without steps it was cancelled before."""
+    actions = [_action(action) for action in world.actions_of(workflow.id)]
+    changes = transition.cancel(_workflow(workflow), actions, reason)
+    _apply(world, workflow.id, changes, "test")
+    return changes
 
 
-def _check(workflow: Workflow, action: Action, report: ActionStatus) -> None:
-    wanted = State.PENDING if report.state is State.RUNNING else State.RUNNING
-    if workflow.state.is_final or action.state is not wanted or report.state in (State.PENDING, State.CANCELLED):
-        raise errors.IllegalTransition(f"action {action.id}", f"may not go from {action.state} to {report.state}")
+def _apply(world: World, workflow_id: str, changes: transition.Changes, actor: str) -> None:
+    for step in changes.steps:
+        if isinstance(step, transition.StartAction | transition.EndAction):
+            action = world.find(Action, step.action_id)
+            world.put(dataclasses.replace(action, **_action_fields(step)), actor=actor)
+        else:
+            workflow = world.find(Workflow, workflow_id)
+            world.put(dataclasses.replace(workflow, **_workflow_fields(step)), actor=actor)
 
 
-def _moved(action: Action, report: ActionStatus) -> Action:
+def _action_fields(step: transition.StartAction | transition.EndAction) -> dict[str, Any]:
     now = datetime.now(UTC)
-    if report.state is State.RUNNING:
-        return dataclasses.replace(action, state=State.RUNNING, attempt=action.attempt + 1, started_at=now)
-    return dataclasses.replace(
-        action, state=report.state, message=report.message, exit_code=report.exit_code, finished_at=now
-    )
+    match step:
+        case transition.StartAction():
+            return {"state": State.RUNNING, "attempt": step.attempt, "message": step.message, "started_at": now}
+        case transition.EndAction():
+            return {"state": step.state, "message": step.message, "exit_code": step.exit_code, "finished_at": now}
+        case _:
+            assert_never(step)
 
 
-def _followed(world: World, workflow: Workflow, action: Action) -> Workflow:
+def _workflow_fields(
+    step: transition.StartWorkflow | transition.AdvanceWorkflow | transition.EndWorkflow,
+) -> dict[str, Any]:
     now = datetime.now(UTC)
-    if action.state is State.RUNNING:
-        if workflow.state is State.RUNNING:
-            return workflow
-        return dataclasses.replace(workflow, state=State.RUNNING, started_at=now)
-    if action.state is State.SUCCEEDED:
-        actions = world.actions_of(workflow.id)
-        done = sum(1 for each in actions if each.state is State.SUCCEEDED)
-        if done < len(actions):
-            return dataclasses.replace(workflow, completed_actions=done)
-        return dataclasses.replace(workflow, completed_actions=done, state=State.SUCCEEDED, finished_at=now)
-    cause = {"action_id": action.id, "task_name": action.task_name, "action_name": action.name}
-    return dataclasses.replace(workflow, state=action.state, cause=cause, finished_at=now)
+    match step:
+        case transition.StartWorkflow():
+            return {"state": State.RUNNING, "started_at": now}
+        case transition.AdvanceWorkflow():
+            return {"completed_actions": step.completed_actions}
+        case transition.EndWorkflow():
+            cause = step.cause.as_document() if step.cause else None
+            ended = {"state": step.state, "completed_actions": step.completed_actions}
+            return ended | {"cause": cause, "finished_at": now}
+        case _:
+            assert_never(step)
+
+
+def _workflow(workflow: Workflow) -> transition.Workflow:
+    return transition.Workflow(id=workflow.id, state=workflow.state)
+
+
+def _action(action: Action) -> transition.Action:
+    return transition.Action(
+        id=action.id,
+        index=action.index,
+        task_name=action.task_name,
+        name=action.name,
+        worker_id=action.worker_id,
+        state=action.state,
+        attempt=action.attempt,
+        on_timeout=action.on_timeout,
+        on_failure=action.on_failure,
+    )

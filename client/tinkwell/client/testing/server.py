@@ -30,7 +30,7 @@ class FakeServer:
     """A server in this process and event loop, on a free port of the loopback interface; an async context manager.
 
     It keeps resources and events in memory, checks little, and does on demand what a real server does only on bad
-    days. Templates are not rendered: a test puts the workflows and actions it needs. `batch_size` and
+    days. Workflows begin and end by reports and by `put`, since no agent works here. `batch_size` and
     `bookmark_seconds` shape its watches; with `token` it refuses calls without it, with `credentials` it speaks TLS.
     """
 

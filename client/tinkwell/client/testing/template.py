@@ -1,4 +1,4 @@
-"""The TemplateService of the fake server; the YAML is kept as it is, not parsed."""
+"""The TemplateService of the fake server; YAML is checked by the rules of the core, as the real server does."""
 
 # ruff: noqa: N802  # RPC methods carry their names
 
@@ -13,6 +13,7 @@ from tinkwell.client.model import Template
 from tinkwell.client.testing import encode
 from tinkwell.client.testing.world import World
 from tinkwell.core import errors
+from tinkwell.core import template as core_template
 from tinkwell.core.kind import ResourceType
 
 
@@ -23,7 +24,8 @@ class TemplateServicer(template_service_pb2_grpc.TemplateServiceServicer):
         self._world = world
 
     async def CreateTemplate(self, request: pb.CreateTemplateRequest, context: Any) -> pb.CreateTemplateResponse:
-        template = Template(id=request.id or str(uuid.uuid4()), name=request.name, data=request.data)
+        name = core_template.parse_template(request.data).name
+        template = Template(id=request.id or str(uuid.uuid4()), name=request.name or name, data=request.data)
         old = self._world.resources[ResourceType.TEMPLATE].get(template.id)
         if old is None:
             self._check_name(template)
@@ -44,6 +46,7 @@ class TemplateServicer(template_service_pb2_grpc.TemplateServiceServicer):
         if request.HasField("expected_version") and request.expected_version != old.version:
             raise errors.LostRace(f"template {old.id} has version {old.version}")
         new = dataclasses.replace(old, name=request.name or old.name, data=request.data or old.data)
+        core_template.parse_template(new.data or "")
         self._check_name(new)
         stored = self._world.put(new)
         return pb.UpdateTemplateResponse(revision=self._world.log.tail, version=stored.version)

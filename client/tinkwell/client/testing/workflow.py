@@ -1,6 +1,7 @@
 """The WorkflowService of the fake server.
 
-A workflow is created with its template's text as it is, and without actions: a test puts those it needs.
+Templates are rendered and reports are judged by the rules of the core, as the real server does. A worker that is no
+known machine stays what the template calls it.
 """
 
 # ruff: noqa: N802  # RPC methods carry their names
@@ -13,10 +14,12 @@ from typing import Any
 from tinkwell.api.v1 import event_service_pb2, workflow_service_pb2_grpc
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.client import convert
-from tinkwell.client.model import Action, Workflow, WorkflowContext
+from tinkwell.client.model import Action, Template, Workflow, WorkflowContext
 from tinkwell.client.testing import encode, report
 from tinkwell.client.testing.world import World
+from tinkwell.core import devices as core_devices
 from tinkwell.core import errors
+from tinkwell.core import template as core_template
 from tinkwell.core.kind import ResourceType, State
 
 
@@ -29,13 +32,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
     async def CreateWorkflow(self, request: pb.CreateWorkflowRequest, context: Any) -> pb.CreateWorkflowResponse:
         id_ = request.id or str(uuid.uuid4())
         if id_ not in self._world.resources[ResourceType.WORKFLOW]:
-            template = self._world.template(request.template)
-            devices = convert.from_json_text(request.hardware) or {}
-            self._world.put(
-                Workflow(
-                    id=id_, template_id=template.id, template_name=template.name, hardware=devices, data=template.data
-                )
-            )
+            self._create(id_, self._world.template(request.template), request.hardware)
         return pb.CreateWorkflowResponse(id=id_, revision=self._world.log.tail)
 
     async def GetWorkflow(self, request: pb.GetWorkflowRequest, context: Any) -> pb.Workflow:
@@ -49,17 +46,13 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
     async def DeleteWorkflow(self, request: pb.DeleteWorkflowRequest, context: Any) -> pb.DeleteWorkflowResponse:
         workflow = self._world.find(Workflow, request.id)
         if not workflow.state.is_final:
-            self._world.put(dataclasses.replace(workflow, state=State.CANCELLED))
+            report.cancel(self._world, workflow, "the workflow was deleted")
         return pb.DeleteWorkflowResponse(revision=self._world.remove(workflow).revision)
 
     async def CancelWorkflow(self, request: pb.CancelWorkflowRequest, context: Any) -> pb.CancelWorkflowResponse:
         workflow = self._world.find(Workflow, request.id)
-        if workflow.state is State.CANCELLED:
-            return pb.CancelWorkflowResponse()
-        if workflow.state.is_final:
-            raise errors.IllegalTransition(f"workflow {workflow.id}", f"has ended as {workflow.state}")
-        self._world.put(dataclasses.replace(workflow, state=State.CANCELLED, cause={"reason": request.reason}))
-        return pb.CancelWorkflowResponse(revision=self._world.log.tail)
+        changes = report.cancel(self._world, workflow, request.reason)
+        return pb.CancelWorkflowResponse(revision=self._world.log.tail if changes.steps else 0)
 
     async def ShowWorkflowEvents(
         self, request: pb.ShowWorkflowEventsRequest, context: Any
@@ -92,11 +85,9 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
     async def ReportActionStatus(
         self, request: pb.ReportActionStatusRequest, context: Any
     ) -> pb.ReportActionStatusResponse:
-        workflow = self._world.find(Workflow, request.workflow_id)
-        attempt = report.take(self._world, workflow, convert.report(request))
-        if not attempt:
-            return pb.ReportActionStatusResponse(attempt=request.attempt)
-        return pb.ReportActionStatusResponse(revision=self._world.log.tail, attempt=attempt)
+        changes = report.take(self._world, convert.report(request))
+        revision = self._world.log.tail if changes.steps else 0
+        return pb.ReportActionStatusResponse(revision=revision, attempt=changes.attempt)
 
     async def GetWorkflowData(self, request: pb.GetWorkflowDataRequest, context: Any) -> pb.GetWorkflowDataResponse:
         return self._document(request, 0)
@@ -151,6 +142,24 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
     ) -> AsyncIterator[event_service_pb2.WatchResponse]:
         async for response in self._world.log.follow(request, [ResourceType.WORKFLOW, ResourceType.ACTION]):
             yield response
+
+    def _create(self, id_: str, template: Template, hardware: str) -> None:
+        rendered = core_template.render(template.data or "", core_devices.parse_devices("hardware", hardware))
+        self._world.put(
+            Workflow(
+                id=id_,
+                template_id=template.id,
+                template_name=template.name,
+                hardware=convert.from_json_text(hardware),
+                total_actions=len(rendered.actions),
+                global_timeout_seconds=rendered.template.global_timeout_seconds,
+                data=rendered.text,
+            )
+        )
+        for index, action in enumerate(rendered.actions):
+            fields = dataclasses.asdict(action)
+            worker_id = self._world.machine_id(fields.pop("worker"))
+            self._world.put(Action(id=str(uuid.uuid4()), workflow_id=id_, index=index, worker_id=worker_id, **fields))
 
     def _context(self, workflow: Workflow) -> WorkflowContext:
         actions = self._world.actions_of(workflow.id)

@@ -103,6 +103,13 @@ class World:
                 return machine
         raise errors.NotFound("hardware", value)
 
+    def machine_id(self, worker: str) -> str:
+        """Find the id of the machine that a template's worker is: an id, or one of its addresses."""
+        for machine in self.all(Hardware):
+            if worker.lower() in (machine.id, *_addresses(machine, "mac"), *_addresses(machine, "ip")):
+                return machine.id
+        return worker
+
     def check_addresses(self, machine: Hardware) -> None:
         """Raise `AlreadyExists` where another machine has one of these addresses."""
         for key in ("mac", "ip"):
