@@ -69,7 +69,9 @@ class _Evaluation:
         try:
             text = gotemplate_format.text_of(item)
         except BadArgument as exc:
-            raise Fault(f"{node.source}: {exc}", offset=node.offset, key=self._path(node.pipeline, dot)) from exc
+            raise Fault(
+                f"{value.excerpt(node.source)}: {exc}", offset=node.offset, key=self._path(node.pipeline, dot)
+            ) from exc
         self.writer.write_value(text, node.offset)
 
     def _path(self, pipeline: gotemplate_node.Pipeline, dot: Value) -> tuple[str, ...]:
@@ -113,7 +115,9 @@ class _Evaluation:
                 return iter([(key, items[key]) for key in sorted(items)])
             case list():
                 return iter(enumerate(items))
-        description = f"range needs a list or an object; {node.pipeline.source} is {document.describe(items)}"
+        description = (
+            f"range needs a list or an object; {value.excerpt(node.pipeline.source)} is {document.describe(items)}"
+        )
         raise Fault(description, offset=node.offset, key=self._path(node.pipeline, dot))
 
     def _pipeline(self, pipeline: gotemplate_node.Pipeline, dot: Value) -> Value:

@@ -42,7 +42,7 @@ class _TreeParser:
     def parse(self) -> tuple[gotemplate_node.Node, ...]:
         nodes, closing = self._nodes()
         if closing:
-            raise gotemplate_fault.Fault(f"{closing.source} closes nothing", offset=closing.offset)
+            raise gotemplate_fault.Fault(f"{value.excerpt(closing.source)} closes nothing", offset=closing.offset)
         return nodes
 
     def _nodes(self) -> tuple[tuple[gotemplate_node.Node, ...], gotemplate_lexer.ActionPiece | None]:
@@ -121,10 +121,10 @@ class _TreeParser:
             nodes = ()
         if not closing:
             raise gotemplate_fault.Fault(
-                f"{piece.source} is not closed; close it with {{{{end}}}}", offset=piece.offset
+                f"{value.excerpt(piece.source)} is not closed; close it with {{{{end}}}}", offset=piece.offset
             )
         if _keyword(closing) == "else" or len(closing.tokens) > 1:
-            raise gotemplate_fault.Fault(f"unexpected {closing.source}", offset=closing.offset)
+            raise gotemplate_fault.Fault(f"unexpected {value.excerpt(closing.source)}", offset=closing.offset)
         return nodes
 
 
@@ -252,7 +252,9 @@ class _ActionParser:
 
     def _check_variable(self, token: gotemplate_lexer.Token) -> None:
         if token.text not in self._variables:
-            raise gotemplate_fault.Fault(f"the variable {token.text} is not defined", offset=token.offset)
+            raise gotemplate_fault.Fault(
+                f"the variable {value.excerpt(token.text)} is not defined", offset=token.offset
+            )
 
     def _peek(self) -> gotemplate_lexer.Token | None:
         return self._tokens[self._at] if self._at < len(self._tokens) else None

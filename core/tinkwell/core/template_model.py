@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Action:
     """One step: a container that a worker runs.
 
-    `timeout_seconds` 0 means none of its own. `environment` holds sorted `KEY=value`, `volumes` `host:container:options`.
+    `timeout_seconds` 0 means none of its own. `environment` holds sorted `KEY=value`, `volumes` `host:container:ro`.
     """
 
     task_name: str

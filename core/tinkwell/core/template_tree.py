@@ -168,7 +168,7 @@ class _Composer:
             yield from yaml.parse(self._output.text)
         except error.MarkedYAMLError as exc:
             mark = exc.problem_mark or exc.context_mark
-            problem = (exc.problem or exc.context or "").splitlines()[0]
+            problem = value.excerpt(exc.problem or exc.context or "")
             raise self._fault(mark.index if mark else 0, f"{problem} (not YAML)") from exc
         except AssertionError as exc:
             # Raised without a mark for a %YAML directive, which stands at the beginning.

@@ -37,8 +37,14 @@ _SHOWN_CHARACTERS = 60
 
 def show(text: str) -> str:
     """Quote a text for a message: shortened, with everything that does not print escaped."""
-    shown = "".join(_escape(character) for character in text[:_SHOWN_CHARACTERS])
+    shown = "".join('\\"' if character == '"' else _escape(character) for character in text[:_SHOWN_CHARACTERS])
     return f'"{shown}…"' if len(text) > _SHOWN_CHARACTERS else f'"{shown}"'
+
+
+def excerpt(text: str) -> str:
+    """Shorten a text for a message as `show` does, without quotes around it."""
+    shown = "".join(_escape(character) for character in text[:_SHOWN_CHARACTERS])
+    return f"{shown}…" if len(text) > _SHOWN_CHARACTERS else shown
 
 
 def child(field: str, part: str | int) -> str:
@@ -150,8 +156,6 @@ def _ip_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | No
 
 
 def _escape(character: str) -> str:
-    if character == '"':
-        return '\\"'
     if character.isprintable():
         return character
     return f"\\u{ord(character):04x}" if ord(character) < 0x10000 else f"\\U{ord(character):08x}"
