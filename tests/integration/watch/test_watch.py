@@ -187,8 +187,10 @@ async def test_filters_apply_alone_and_combined(client: Client) -> None:
 
 
 async def collect(watch: "tinkwell.client.Watch", names: list[str]) -> None:
-    async for event in watch:
+    def note(event: Event) -> None:
         names.append(event.name)
+
+    await watch.run(note)
 
 
 @pytest.mark.parametrize(
