@@ -1,0 +1,202 @@
+"""The commands `tinkwell provisioner` and `tinkwell agent`.
+
+The command line imports this module to show its help, so what costs time is imported inside the functions.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import rich_click as click
+from click.core import ParameterSource
+
+DEFAULT_SERVER = "localhost:50051"
+ALL = "all"
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+class WorkerId(click.ParamType[str]):
+    """The id of a machine, or the word for all of them where that is allowed."""
+
+    name = "id"
+
+    def __init__(self, *, allows_all: bool) -> None:
+        self._allows_all = allows_all
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the id as the server writes it."""
+        import uuid
+
+        if self._allows_all and value == ALL:
+            return ALL
+        try:
+            return str(uuid.UUID(value))
+        except ValueError:
+            self.fail(f"{value!r} is not the id of a machine; tinkwell hardware list shows them", param, ctx)
+
+
+def _setting(*names: str, **attributes: Any) -> Callable[[F], F]:
+    """Build an option with its environment variable, which the help shows."""
+    variable = f"TINKWELL_{names[0].removeprefix('--').replace('-', '_').upper()}"
+    settings: dict[str, Any] = {"envvar": variable, "show_envvar": True} | attributes
+    return click.option(*names, **settings)
+
+
+_OPTIONS = (
+    _setting("--server", default=DEFAULT_SERVER, metavar="HOST:PORT", show_default=True, help="Address of the server."),
+    _setting("--token", metavar="TOKEN", help="Token that proves who this is."),
+    _setting("--tls", is_flag=True, help="Encrypt; the other TLS options imply it."),
+    _setting("--tls-ca", type=click.Path(), help="Trust the certificate authorities in this file."),
+    _setting("--tls-cert", type=click.Path(), help="Certificate that proves who this client is."),
+    _setting("--tls-key", type=click.Path(), help="Private key of that certificate."),
+    _setting("--tls-server-name", metavar="NAME", help="Name in the server's certificate, where it is not the host."),
+    _setting(
+        "--runtime",
+        type=click.Choice(["auto", "docker", "process"]),
+        default="auto",
+        show_default=True,
+        help="Where actions run: in containers, or as processes that nothing isolates. "
+        "auto: in containers if a Docker Engine answers.",
+    ),
+    _setting(
+        "--state-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        envvar="TINKWELL_PROVISIONER_STATE_DIR",
+        help="Where files of workflows and traces of runs are kept; one for each provisioner.  "
+        "[default: tinkwell/provisioner under $XDG_STATE_HOME or ~/.local/state]",
+    ),
+    _setting(
+        "--concurrency",
+        type=click.IntRange(1, 1000),
+        default=8,
+        show_default=True,
+        help="How many actions may run at once.",
+    ),
+    _setting(
+        "--process-images",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="For processes: the folder whose folder NAME holds the executable run of the image NAME.",
+    ),
+    _setting(
+        "--docker-privileged",
+        is_flag=True,
+        help="For containers: give them all of the machine, which actions that write disks or boot kernels need.",
+    ),
+    _setting(
+        "--resync-seconds",
+        type=click.FloatRange(0.1, 86_400),
+        default=30.0,
+        show_default=True,
+        help="How often all workflows are looked at, though no event says so.",
+    ),
+    _setting(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        default="info",
+        show_default=True,
+        help="What is written to standard error.",
+    ),
+)
+
+
+def _with_options(function: F) -> F:
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+@click.command()
+@_setting(
+    "--agent-for",
+    type=WorkerId(allows_all=True),
+    multiple=True,
+    metavar="ID|all",
+    help="Run the actions of this machine here, or of all; may be repeated. Without it, none are run.",
+)
+@_with_options
+@click.pass_context
+def provisioner(ctx: click.RichContext, /, agent_for: tuple[str, ...], **options: Any) -> None:
+    """Run a provisioner, which brings workflows to completion.
+
+    It stops at SIGTERM; actions that run go on, and the next provisioner with the same state directory adopts them. A
+    machine must be served by one provisioner or agent only.
+    """
+    _run(ctx, agent_for, options)
+
+
+@click.command()
+@_setting(
+    "--id",
+    "worker_id",
+    envvar="TINKWELL_AGENT_ID",
+    type=WorkerId(allows_all=False),
+    required=True,
+    metavar="ID",
+    help="Id of the machine in the hardware inventory.",
+)
+@_with_options
+@click.pass_context
+def agent(ctx: click.RichContext, /, worker_id: str, **options: Any) -> None:
+    """Run the actions that are meant for one machine.
+
+    It stops at SIGTERM; an action that runs goes on, and the next agent with the same state directory adopts it.
+    """
+    _run(ctx, (worker_id,), options)
+
+
+def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) -> None:
+    import asyncio
+
+    from tinkwell import client
+    from tinkwell.core import decide
+    from tinkwell.provisioner import log, main, state
+    from tinkwell.provisioner.runtime import port
+
+    log.set_up(options["log_level"])
+    connection = {name: _connection_option(ctx, name) for name in options if name in ("server", "token")}
+    settings = main.Settings(
+        serves=decide.ALL_WORKERS if ALL in workers else frozenset(workers),
+        tls=_tls(ctx),
+        runtime=main.RuntimeName(options["runtime"]),
+        state_dir=options["state_dir"] or _default_state_dir(),
+        concurrency=options["concurrency"],
+        process_images=options["process_images"],
+        is_docker_privileged=options["docker_privileged"],
+        resync_seconds=options["resync_seconds"],
+        **connection,
+    )
+    try:
+        asyncio.run(main.run(settings))
+    except (state.StateError, port.RunError, client.errors.Error) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _connection_option(ctx: click.Context, name: str) -> Any:
+    """Return a connection option, from where it was said most plainly.
+
+    The command that this is part of may take the same options before the name of its subcommand, and then keeps them in
+    its context; what stands behind the name wins.
+    """
+    if ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE and hasattr(ctx.obj, name):
+        return getattr(ctx.obj, name)
+    return ctx.params[name]
+
+
+def _tls(ctx: click.Context) -> Any:
+    """Return how to encrypt, None for not at all."""
+    from tinkwell import client
+
+    ca, cert, key, server_name = (
+        _connection_option(ctx, f"tls_{name}") for name in ("ca", "cert", "key", "server_name")
+    )
+    if not (_connection_option(ctx, "tls") or ca or cert or key or server_name):
+        return None
+    return client.TLS(ca=ca, cert=cert, key=key, server_name=server_name)
+
+
+def _default_state_dir() -> Path:
+    root = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(root) / "tinkwell" / "provisioner"

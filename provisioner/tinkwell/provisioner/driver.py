@@ -1,0 +1,280 @@
+"""Brings workflows to completion: looks at each that may need something, and obeys `core.decide`.
+
+Theory of operation.
+
+    watch ──┐
+    list  ──┼─▶ dirty ids ─▶ lookers ─▶ decide(what the server says, what runs here) ─▶ jobs ─▶ agent
+    jobs  ──┘      ▲                                                                     │
+                   └─────────────────────────────────────────────────────────────────────┘
+
+An event says only that its workflow is worth a look; what is to be done follows from the look alone. So events may be
+lost, doubled or late, and nothing is kept here that a restart would miss. All unfinished workflows are listed whenever
+a watch begins, and from time to time in case some other way of noticing has failed.
+
+A workflow is looked at by one looker at a time, so its commands are given in order. A look ends without waiting for
+what it began: jobs run beside it, at most `concurrency` of them; a workflow whose turn would be one more waits, by its
+id, until a job has ended. Adopted runs count but never wait, because they run already.
+
+Until agents hold leases, a worker must be served by one provisioner only: a second one would report actions that run at
+the first as lost.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable
+from contextlib import AbstractAsyncContextManager
+from typing import NoReturn, Protocol, assert_never
+
+from tinkwell.client import errors, model
+from tinkwell.core import decide
+from tinkwell.core.decide import RunKey
+from tinkwell.core.kind import ResourceType, State
+from tinkwell.provisioner import agent, dirty, retry
+from tinkwell.provisioner.runtime import port
+
+logger = logging.getLogger(__name__)
+
+LOOKERS = 8
+MAX_DIRTY = 1000
+MAX_WAITING = 10_000
+# So many workflows are remembered as having no worker that is served here; a forgotten one costs a look.
+MAX_FOREIGN = 10_000
+UNFINISHED = (State.PENDING, State.RUNNING)
+
+
+class WorkflowApi(agent.ReportApi, Protocol):
+    """What bringing workflows to completion needs of the server."""
+
+    def list(self, states: Iterable[State | str]) -> AsyncIterator[model.Workflow]:
+        """Iterate over the workflows in these states."""
+
+    async def context(self, id: str) -> model.WorkflowContext:  # noqa: A002
+        """Say how far a workflow is; raises `NotFound`."""
+
+    async def actions(self, id: str) -> tuple[model.Action, ...]:  # noqa: A002
+        """Get a workflow's actions; raises `NotFound`."""
+
+    def watch(
+        self, *, now: bool, on_created: Callable[[object], None]
+    ) -> AbstractAsyncContextManager[AsyncIterator[model.Event]]:
+        """Watch events of workflows and actions; calls back each time a connection is live."""
+
+
+class Files(Protocol):
+    """The files that actions of a workflow leave for each other."""
+
+    def workflows(self) -> list[str]:
+        """Return the ids of all workflows that have files here."""
+
+    def forget_workflow(self, workflow_id: str) -> None:
+        """Remove a workflow's files."""
+
+
+class Driver:
+    """Does what the workflows of the workers it serves need, until it is cancelled. Their runs outlive it."""
+
+    def __init__(
+        self,
+        api: WorkflowApi,
+        runtime: port.Runtime,
+        files: Files,
+        *,
+        serves: Container[str],
+        concurrency: int,
+        resync_seconds: float = 30.0,
+    ) -> None:
+        self._api = api
+        self._runtime = runtime
+        self._files = files
+        self._agent = agent.Agent(api, runtime)
+        self._serves = serves
+        self._concurrency = concurrency
+        self._resync_seconds = resync_seconds
+        self._dirty = dirty.DirtySet(MAX_DIRTY)
+        self._relist = asyncio.Event()
+        self._jobs: dict[RunKey, agent.Job] = {}
+        self._clearing: set[RunKey] = set()
+        self._held: set[RunKey] = set()
+        self._waiting: OrderedDict[str, None] = OrderedDict()
+        self._foreign: OrderedDict[str, None] = OrderedDict()
+        self._group = asyncio.TaskGroup()
+
+    async def run(self) -> NoReturn:
+        """Work until cancelled, which leaves running what runs; raises an `errors.Error` that cannot be mended."""
+        async with self._group as group:
+            group.create_task(self._watch(), name="watch")
+            group.create_task(self._list_again_and_again(), name="list")
+            for number in range(LOOKERS):
+                group.create_task(self._look_at_dirty(), name=f"looker {number}")
+        raise AssertionError("its tasks never end by themselves")
+
+    async def _watch(self) -> None:
+        """Mark the workflow of every event as dirty."""
+        while True:
+            try:
+                async with self._api.watch(now=True, on_created=self._watch_is_live) as events:
+                    async for event in events:
+                        await self._note(_workflow_of(event))
+            except errors.HistoryGone as error:
+                logger.warning("events were missed; all workflows are listed", extra={"cause": str(error)})
+
+    def _watch_is_live(self, _: object) -> None:
+        logger.info("workflows are watched")
+        self._relist.set()
+
+    async def _list_again_and_again(self) -> None:
+        for workflow_id in await asyncio.to_thread(self._files.workflows):
+            await self._dirty.put(workflow_id)
+        while True:
+            try:
+                async with asyncio.timeout(self._resync_seconds):
+                    await self._relist.wait()
+            except TimeoutError:
+                logger.debug("workflows are listed to be sure")
+            self._relist.clear()
+            await self._find_held()
+            await retry.until_answered(self._list, what="list workflows")
+
+    async def _find_held(self) -> None:
+        """Find the runs that are here, watched or not: such as those of a dead predecessor."""
+        try:
+            self._held = set(await self._runtime.held())
+        except port.RunError as error:
+            logger.warning("the runtime does not say what it runs", extra={"cause": str(error)})
+        for key in [*self._held, *self._jobs]:
+            await self._dirty.put(key.workflow_id)
+
+    async def _list(self) -> None:
+        async for workflow in self._api.list(UNFINISHED):
+            await self._note(workflow.id)
+
+    async def _note(self, workflow_id: str) -> None:
+        if workflow_id and (workflow_id not in self._foreign or self._runs_here(workflow_id)):
+            await self._dirty.put(workflow_id)
+
+    async def _look_at_dirty(self) -> None:
+        while True:
+            workflow_id = await self._dirty.take()
+            await self._look_at(workflow_id)
+            await self._dirty.done(workflow_id)
+
+    async def _look_at(self, workflow_id: str) -> None:
+        """Find out what a workflow needs and see to it."""
+        view, actions = await retry.until_answered(lambda: self._view(workflow_id), what="get a workflow")
+        if view.actions and not any(action.worker_id in self._serves for action in view.actions):
+            self._remember_foreign(workflow_id)
+        running = [key for key, job in self._jobs.items() if not job.is_settled]
+        leftover = self._held - self._jobs.keys() - self._clearing
+        for command in decide.decide(view, serves=self._serves, running=running, leftover=leftover):
+            self._obey(command, actions)
+        is_forgettable = view.state is State.SUCCEEDED or not view.actions
+        if is_forgettable and not self._runs_here(workflow_id):
+            await asyncio.to_thread(self._files.forget_workflow, workflow_id)
+
+    async def _view(self, workflow_id: str) -> tuple[decide.WorkflowView, dict[str, model.Action]]:
+        """Ask for the workflow's state first: what is then read of its actions is no older."""
+        try:
+            context = await self._api.context(workflow_id)
+            actions = await self._api.actions(workflow_id)
+        except errors.NotFound:
+            return decide.WorkflowView.deleted(workflow_id), {}
+        view = decide.WorkflowView(
+            id=workflow_id, state=context.workflow_state, actions=tuple(_view_of(action) for action in actions)
+        )
+        return view, {action.id: action for action in actions}
+
+    def _obey(self, command: decide.Command, actions: dict[str, model.Action]) -> None:
+        """Begin what a command says. There is no await in here, so the jobs are still those that were decided upon."""
+        match command:
+            case decide.StartAction(action=action, key=key):
+                if len(self._jobs) >= self._concurrency:
+                    self._wait_for_place(key.workflow_id)
+                else:
+                    job = agent.Job(key, actions[action.id])
+                    self._begin(job, lambda: self._agent.start(job))
+            case decide.AdoptAction(action=action, key=key):
+                job = agent.Job(key, actions[action.id])
+                remaining = action.remaining_seconds
+                self._begin(job, lambda: self._agent.adopt(job, remaining))
+            case decide.StopAction(key=key, reason=reason):
+                self._stop(key, reason)
+            case decide.Wait(action=action, reason=reason):
+                logger.debug("a workflow waits", extra={"action": action.id, "reason": reason.value})
+            case _:
+                assert_never(command)
+
+    def _stop(self, key: RunKey, reason: str) -> None:
+        if (job := self._jobs.get(key)) is not None:
+            job.stop(reason)
+        else:
+            self._clearing.add(key)
+            self._group.create_task(self._clear(key, reason), name=f"clear {key.action_id}")
+
+    async def _clear(self, key: RunKey, reason: str) -> None:
+        """Discard a run that nobody watches; where that fails, the next list finds it again."""
+        try:
+            await self._agent.discard(key, reason)
+        finally:
+            self._clearing.remove(key)
+            self._held.discard(key)
+        await self._dirty.put(key.workflow_id)
+
+    def _begin(self, job: agent.Job, work: Callable[[], Awaitable[None]]) -> None:
+        self._jobs[job.key] = job
+        self._group.create_task(self._carry_out(job, work), name=f"job {job.key.action_id}")
+
+    async def _carry_out(self, job: agent.Job, work: Callable[[], Awaitable[None]]) -> None:
+        """Do a job, then look at its workflow again, and at one that has waited for its place."""
+        key = job.key
+        # What was refused would be refused again at once; a change that allows it brings an event.
+        looks_again = False
+        try:
+            await work()
+            looks_again = not job.was_refused
+            self._held.discard(key)
+        except Exception:
+            # One broken action must not take the others down. What it left is found by the next list.
+            logger.exception("a job failed", extra={"workflow": key.workflow_id, "action": key.action_id})
+        finally:
+            del self._jobs[key]
+        if self._waiting:
+            await self._dirty.put(self._waiting.popitem(last=False)[0])
+        if looks_again:
+            await self._dirty.put(key.workflow_id)
+
+    def _wait_for_place(self, workflow_id: str) -> None:
+        """Remember a workflow until a job ends; beyond the limit it is found by a later list."""
+        if len(self._waiting) < MAX_WAITING:
+            self._waiting[workflow_id] = None
+
+    def _runs_here(self, workflow_id: str) -> bool:
+        return any(key.workflow_id == workflow_id for key in [*self._jobs, *self._clearing, *self._held])
+
+    def _remember_foreign(self, workflow_id: str) -> None:
+        """Remember that none of its workers is served here. A workflow's actions never change, so this stays true."""
+        self._foreign[workflow_id] = None
+        if len(self._foreign) > MAX_FOREIGN:
+            self._foreign.popitem(last=False)
+
+
+def _workflow_of(event: model.Event) -> str:
+    """Return the id of the workflow that an event is about; empty for an event about something else."""
+    match event.resource_type:
+        case ResourceType.WORKFLOW:
+            return event.resource_id
+        case ResourceType.ACTION:
+            return event.parent_id
+        case _:
+            return ""
+
+
+def _view_of(action: model.Action) -> decide.ActionView:
+    return decide.ActionView(
+        id=action.id,
+        index=action.index,
+        worker_id=action.worker_id,
+        state=action.state,
+        attempt=action.attempt,
+        remaining_seconds=action.remaining_seconds,
+    )

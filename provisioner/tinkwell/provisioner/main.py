@@ -1,0 +1,117 @@
+"""The provisioner's process: from settings to a driver that runs until a signal comes."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Container
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from tinkwell import client
+from tinkwell.provisioner import driver, state
+from tinkwell.provisioner.runtime import docker, port, process
+
+logger = logging.getLogger(__name__)
+
+# An engine on this machine answers within milliseconds; without one, nobody should wait for it.
+AUTO_SECONDS = 2
+
+
+class RuntimeName(StrEnum):
+    """Where actions run. AUTO means docker where an engine answers, and otherwise process."""
+
+    AUTO = "auto"
+    DOCKER = "docker"
+    PROCESS = "process"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything a provisioner needs to know."""
+
+    server: str
+    token: str | None = None
+    tls: client.TLS | None = None
+    serves: Container[str]
+    runtime: RuntimeName = RuntimeName.AUTO
+    state_dir: Path
+    concurrency: int = 8
+    process_images: Path | None = None
+    is_docker_privileged: bool = False
+    resync_seconds: float = 30.0
+
+
+async def run(settings: Settings) -> None:
+    """Work until SIGTERM or SIGINT; what runs is left running, for the next provisioner to adopt.
+
+    Raises `state.StateError`, `port.RunError` or `client.errors.Error` for what only an operator can mend.
+    """
+    with contextlib.closing(state.StateDir.open(settings.state_dir)) as directory:
+        runtime = await open_runtime(settings, directory)
+        try:
+            actor = f"provisioner@{socket.gethostname()}"
+            async with client.connect(settings.server, token=settings.token, tls=settings.tls, actor=actor) as server:
+                logger.info(
+                    "the provisioner begins",
+                    extra={"server": server.address, "runtime": runtime.name, "state_dir": directory.path},
+                )
+                worker = driver.Driver(
+                    server.workflows,
+                    runtime,
+                    directory,
+                    serves=settings.serves,
+                    concurrency=settings.concurrency,
+                    resync_seconds=settings.resync_seconds,
+                )
+                await _run_until_signal(worker)
+        finally:
+            await runtime.close()
+
+
+async def open_runtime(settings: Settings, directory: state.StateDir) -> port.Runtime:
+    """Open the runtime that was asked for; raises `port.RunError` where it does not answer."""
+    if settings.runtime is not RuntimeName.PROCESS:
+        is_asked_for = settings.runtime is RuntimeName.DOCKER
+        try:
+            return await docker.DockerRuntime.connect(
+                directory,
+                concurrency=settings.concurrency,
+                is_privileged=settings.is_docker_privileged,
+                answer_seconds=docker.ANSWER_SECONDS if is_asked_for else AUTO_SECONDS,
+            )
+        except port.RunError as error:
+            if is_asked_for:
+                raise
+            logger.warning("actions run as processes, for want of a Docker Engine", extra={"cause": str(error)})
+    logger.warning("processes are not isolated: an action may do whatever the provisioner may")
+    return process.ProcessRuntime(directory, settings.process_images)
+
+
+async def _run_until_signal(worker: driver.Driver) -> None:
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        async with asyncio.TaskGroup() as group:
+            work = group.create_task(worker.run(), name="driver")
+            await stopped.wait()
+            logger.info("the provisioner stops; what runs is left running")
+            work.cancel()
+    except BaseExceptionGroup as failures:
+        raise _first_error(failures) from failures
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+def _first_error(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the error that ended the driver where it is one that a user can read, and otherwise the whole group."""
+    errors = failures.subgroup(client.errors.Error)
+    first: BaseException | None = errors
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first or failures

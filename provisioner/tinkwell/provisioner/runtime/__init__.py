@@ -1,0 +1,1 @@
+"""Where actions run: the port, its two runtimes, and what both need."""

@@ -1,0 +1,311 @@
+"""A Docker Engine, asked from asyncio through the `docker` SDK, which blocks.
+
+Theory of operation. Calls that answer at once go through one bounded pool of threads; streams, which hold a thread for
+as long as they are read, go through another, so that a kill never waits behind a quiet log. A short call has the SDK's
+time limit. A stream has it up to its headers; then it may be silent, and whoever reads it can be cancelled, which takes
+the socket away under the reading thread. So no thread outlives its owner by more than a short call.
+
+What the SDK raises ends here:
+
+EngineError
+├── Unreachable        no engine answers
+└── Refused            the engine says no
+    └── Gone           there is no such container or image
+"""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self, TypeVar
+
+import docker
+import requests
+import urllib3
+from docker import auth, utils
+
+from tinkwell.client import backoff
+from tinkwell.provisioner.runtime import stream, thread
+
+T = TypeVar("T")
+
+CALL_SECONDS = 20
+CONNECT_SECONDS = 5.0
+# While the engine does not answer, such as during its restart, calls are tried again for so long.
+PATIENCE_SECONDS = 30.0
+# An engine says nothing while it waits for a slow registry.
+PULL_SILENCE_SECONDS = 300.0
+SHORT_CALLS = 8
+NOT_FOUND, CONFLICT = 404, 409
+RUNNING = frozenset({"running", "paused", "restarting"})
+OVER = frozenset({"exited", "dead", "removing"})
+
+
+class EngineError(Exception):
+    """The engine did not do what it was asked."""
+
+
+class Unreachable(EngineError):
+    """No engine answers."""
+
+
+class Refused(EngineError):
+    """The engine says no, with an HTTP status and a reason for people."""
+
+    def __init__(self, status: int, message: str) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+class Gone(Refused):
+    """There is no such container or image."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """A container as the engine describes it. `seconds` is how long it ran by the engine's clock, once it has ended."""
+
+    id: str
+    status: str
+    labels: Mapping[str, str]
+    exit_code: int
+    seconds: float | None
+    note: str
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it ran and has ended."""
+        return self.status in OVER
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it can be killed; one that was never started is neither running nor over."""
+        return self.status in RUNNING
+
+
+class Engine:
+    """One engine. `streams` bounds how many streams are read at once."""
+
+    def __init__(self, client: docker.APIClient, short: ThreadPoolExecutor, streams: int) -> None:
+        self._client = client
+        self._short = short
+        self._long = ThreadPoolExecutor(streams, "docker-stream")
+
+    @classmethod
+    async def connect(cls, *, streams: int, answer_seconds: int = CALL_SECONDS) -> Self:
+        """Find the engine that the environment names (`DOCKER_HOST` …) and agree on a version of its API.
+
+        Raises `Unreachable` when it does not answer in time.
+        """
+        short = ThreadPoolExecutor(SHORT_CALLS, "docker-call")
+
+        def open_client() -> docker.APIClient:
+            pool_size = SHORT_CALLS + streams
+            settings = utils.kwargs_from_env()
+            client = docker.APIClient(version="auto", timeout=answer_seconds, max_pool_size=pool_size, **settings)
+            client.timeout = CALL_SECONDS
+            return client
+
+        try:
+            client = await thread.run(short, lambda: _translated(open_client))
+        except BaseException:
+            short.shutdown(wait=False)
+            raise
+        return cls(client, short, streams)
+
+    def close(self) -> None:
+        """Let go of threads and connections."""
+        self._short.shutdown(wait=False, cancel_futures=True)
+        self._long.shutdown(wait=False, cancel_futures=True)
+        self._client.close()
+
+    async def has_image(self, image: str) -> bool:
+        """Say whether the engine has an image."""
+        try:
+            await self._call(lambda: self._client.inspect_image(image))  # type: ignore[no-untyped-call]
+        except Gone:
+            return False
+        return True
+
+    async def pull(self, image: str) -> None:
+        """Fetch an image from its registry; the engine may fail in the middle of an answer that began well."""
+        repository, tag = utils.parse_repository_tag(image)
+        registry = auth.resolve_repository_name(repository)[0]
+        header = await self._call(lambda: auth.get_config_header(self._client, registry))
+        answer = await self._open(
+            "POST",
+            "/images/create",
+            params={"fromImage": repository, "tag": tag or "latest"},
+            headers={"X-Registry-Auth": header} if header else None,
+            silence_seconds=PULL_SILENCE_SECONDS,
+        )
+        progress = bytearray()
+        try:
+            async with contextlib.aclosing(answer.chunks()) as chunks:
+                async for chunk in chunks:
+                    progress += chunk
+                    _check_progress(progress)
+        except stream.BrokenStreamError as error:
+            raise Refused(0, f"the pull broke off: {error}") from error
+
+    async def create(
+        self,
+        *,
+        name: str,
+        image: str,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        labels: Mapping[str, str],
+        host: Mapping[str, Any],
+    ) -> str:
+        """Create a container and return its id; raises `Refused` with CONFLICT where the name is taken."""
+
+        def create() -> str:
+            created = self._client.create_container(
+                image,
+                list(command) or None,
+                name=name,
+                environment=[f"{key}={value}" for key, value in environment.items()],
+                labels=dict(labels),
+                host_config=self._client.create_host_config(**host),
+                use_config_proxy=False,
+            )
+            return str(created["Id"])
+
+        return await self._call(create)
+
+    async def start(self, container: str) -> None:
+        """Start a container; one that runs already is fine."""
+        await self._call(lambda: self._client.start(container))
+
+    async def inspect(self, container: str) -> Container:
+        """Describe a container, by id or name."""
+        return _read_container(await self._call(lambda: self._client.inspect_container(container)))
+
+    async def labels_of_all(self, *, labels: Sequence[str]) -> list[Mapping[str, str]]:
+        """Return the labels of every container, in whatever state, that carries all the given ones."""
+        found = await self._call(lambda: self._client.containers(all=True, filters={"label": list(labels)}))
+        return [entry["Labels"] or {} for entry in found]
+
+    async def kill(self, container: str) -> None:
+        """Kill a container; one that does not run is fine."""
+        with accepting(NOT_FOUND, CONFLICT):
+            await self._call(lambda: self._client.kill(container))
+
+    async def remove(self, container: str) -> None:
+        """Remove a container, running or not, with its anonymous volumes; one that is not there is fine."""
+        with accepting(NOT_FOUND, CONFLICT):
+            await self._call(lambda: self._client.remove_container(container, v=True, force=True))
+
+    async def wait(self, container: str, *, at_most_seconds: float) -> None:
+        """Return when a container does not run any more, or after a while; `inspect` tells which."""
+        with contextlib.suppress(EngineError, stream.BrokenStreamError):
+            answer = await self._open("POST", f"/containers/{container}/wait", silence_seconds=at_most_seconds)
+            async with contextlib.aclosing(answer.chunks()) as chunks:
+                async for _ in chunks:
+                    pass
+
+    async def logs(self, container: str) -> stream.Stream:
+        """Open the frames of a container's output from the first one; they end when it does."""
+        params = {"follow": 1, "stdout": 1, "stderr": 1}
+        return await self._open("GET", f"/containers/{container}/logs", params=params)
+
+    async def _open(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str | bytes] | None = None,
+        silence_seconds: float | None = None,
+    ) -> stream.Stream:
+        """Make a request whose answer is read as it comes; the SDK's own log stream mixes stdout and stderr."""
+        url = f"{self._client.base_url}/v{self._client.api_version}{path}"
+
+        def request() -> requests.Response:
+            timeout = (CONNECT_SECONDS, CALL_SECONDS)
+            response = self._client.request(method, url, params=params, headers=headers, stream=True, timeout=timeout)
+            if response.status_code >= requests.codes.bad_request:
+                raise _refusal(response.status_code, _explanation(response))
+            return response
+
+        return stream.Stream(await self._call(request), self._long, silence_seconds)
+
+    async def _call(self, function: Callable[[], T]) -> T:
+        """Make a short call, again and again for a while where no engine answers."""
+        pause = backoff.Backoff(first_seconds=0.1, longest_seconds=3.0)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + PATIENCE_SECONDS
+        while True:
+            try:
+                return await thread.run(self._short, lambda: _translated(function))
+            except Unreachable:
+                delay = pause.next_seconds()
+                if loop.time() + delay > deadline:
+                    raise
+            await asyncio.sleep(delay)
+
+
+@contextlib.contextmanager
+def accepting(*statuses: int) -> Iterator[None]:
+    """Take a refusal with one of these statuses for success: what was asked for is so already."""
+    try:
+        yield
+    except Refused as error:
+        if error.status not in statuses:
+            raise
+
+
+def _translated(function: Callable[[], T]) -> T:
+    """Call, and raise what the SDK raises as an error of ours."""
+    try:
+        return function()
+    except docker.errors.APIError as error:
+        status = 0 if error.response is None else error.response.status_code
+        raise _refusal(status, str(error.explanation or error)) from error
+    except docker.errors.DockerException as error:
+        # The SDK wraps what happens to it while it asks for the engine's version.
+        raise Unreachable(str(error)) from error
+    except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+        raise Unreachable(str(error)) from error
+
+
+def _refusal(status: int, message: str) -> Refused:
+    return Gone(status, message) if status == NOT_FOUND else Refused(status, message)
+
+
+def _explanation(response: requests.Response) -> str:
+    """Give the engine's sentence from the body of an error."""
+    try:
+        return str(response.json()["message"])
+    except (ValueError, KeyError, TypeError):
+        return response.text
+
+
+def _check_progress(progress: bytearray) -> None:
+    """Take the complete lines of a pull's progress away; raises `Refused` where one of them tells of an error."""
+    *lines, rest = progress.split(b"\n")
+    progress[:] = rest
+    for line in lines:
+        if line.strip() and (message := json.loads(line).get("error")):
+            raise Refused(0, str(message))
+
+
+def _read_container(found: Mapping[str, Any]) -> Container:
+    state = found["State"]
+    is_over = state["Status"] in OVER
+    return Container(
+        id=found["Id"],
+        status=state["Status"],
+        labels=found["Config"]["Labels"] or {},
+        exit_code=state["ExitCode"],
+        seconds=_seconds_between(state["StartedAt"], state["FinishedAt"]) if is_over else None,
+        note="out of memory" if state["OOMKilled"] else state["Error"],
+    )
+
+
+def _seconds_between(began: str, ended: str) -> float:
+    return max((datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds(), 0.0)

@@ -1,0 +1,132 @@
+"""From the bytes that a run wrote to numbered lines.
+
+Both runtimes keep a run's output as frames: a header of eight bytes (the stream, three zeros, the length of the
+payload, big-endian) and the payload, in the order in which it was written. Docker's log endpoint speaks it, and the
+process runtime's supervisor writes it to a file. One reader turns frames into lines.
+
+The lines depend on the frames' content and order alone, not on how reading cut them, so a second reader that begins at
+the first byte gives the same numbers to the same lines. That lets a server tell repeated lines from new ones.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tinkwell.client.model import LogStream
+
+MAX_LINE_BYTES = 16 * 1024
+MAX_BYTES = 10 * 1024 * 1024
+# What keeping a line costs beside its text: without it, a run that writes nothing but newlines has no limit.
+LINE_OVERHEAD_BYTES = 64
+HEADER_BYTES = 8
+_STREAMS = {1: LogStream.STDOUT, 2: LogStream.STDERR}
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLine:
+    """One line without its end; `number` counts from 1 over both streams."""
+
+    number: int
+    stream: LogStream
+    text: str
+
+
+class OutputReader:
+    """Turns one run's output into lines, as it comes.
+
+    Lines are joined over frames, split where they are too long, and made text: what is not UTF-8 and every NUL become
+    U+FFFD. After `max_bytes` one last line says that the rest was dropped, and `is_full` holds.
+    """
+
+    def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._frames = bytearray()
+        self._stream = LogStream.STDOUT
+        self._missing = 0  # bytes of the current frame's payload that have not come yet
+        self._partial = {stream: bytearray() for stream in LogStream}
+        self._bytes = 0
+        self._number = 0
+        self.is_full = False
+        self.is_finished = False
+
+    def feed(self, data: bytes) -> Iterator[OutputLine]:
+        """Take more bytes and yield the lines that they complete."""
+        self._frames += data
+        for stream, payload in self._payloads():
+            self._partial[stream] += payload
+            for raw in _take_lines(self._partial[stream]):
+                yield from self._emit(stream, raw)
+
+    def finish(self) -> Iterator[OutputLine]:
+        """Yield what was written without a newline at the end; nothing may be fed afterwards."""
+        self.is_finished = True
+        for stream, partial in self._partial.items():
+            if partial:
+                yield from self._emit(stream, bytes(partial))
+
+    def _payloads(self) -> Iterator[tuple[LogStream, bytes]]:
+        """Yield what has come of payloads; only a header ever waits for more."""
+        begin = 0
+        while not self.is_full:
+            if self._missing == 0:
+                header = self._frames[begin : begin + HEADER_BYTES]
+                if len(header) < HEADER_BYTES:
+                    break
+                self._stream = _STREAMS.get(header[0], LogStream.STDOUT)
+                self._missing = int.from_bytes(header[4:])
+                begin += HEADER_BYTES
+            payload = bytes(self._frames[begin : begin + self._missing])
+            if not payload and self._missing:
+                break
+            begin += len(payload)
+            self._missing -= len(payload)
+            yield self._stream, payload
+        del self._frames[:begin]
+
+    def _emit(self, stream: LogStream, raw: bytes) -> Iterator[OutputLine]:
+        text = raw.decode("utf-8", errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+        for piece in _split_text(text):
+            if self.is_full:
+                return
+            self._bytes += len(piece.encode()) + LINE_OVERHEAD_BYTES
+            self._number += 1
+            if self._bytes > self._max_bytes:
+                self.is_full = True
+                note = f"[the rest of the output was dropped: it is more than {self._max_bytes:,} bytes]"
+                yield OutputLine(self._number, LogStream.STDERR, note)
+            else:
+                yield OutputLine(self._number, stream, piece)
+
+
+def _take_lines(buffer: bytearray) -> Iterator[bytes]:
+    """Remove the complete lines from a buffer, and pieces of a line that is too long."""
+    begin = 0
+    while True:
+        newline = buffer.find(b"\n", begin, begin + MAX_LINE_BYTES + 1)
+        if newline >= 0:
+            line, begin = bytes(buffer[begin:newline]), newline + 1
+            yield line.removesuffix(b"\r")
+        elif len(buffer) - begin > MAX_LINE_BYTES:
+            cut = _cut(buffer, begin, begin + MAX_LINE_BYTES)
+            line, begin = bytes(buffer[begin:cut]), cut
+            yield line
+        else:
+            break
+    del buffer[:begin]
+
+
+def _cut(buffer: bytearray, begin: int, end: int) -> int:
+    """Move `end` back to where a character of UTF-8 begins; what is not UTF-8 is cut where it is."""
+    for cut in range(end, max(end - 4, begin), -1):
+        if buffer[cut] & 0xC0 != 0x80:
+            return cut
+    return end
+
+
+def _split_text(text: str) -> Iterator[str]:
+    """Split a text that replacing has made longer than a line may be; an empty line is a line."""
+    if len(text.encode()) <= MAX_LINE_BYTES:
+        yield text
+        return
+    characters = MAX_LINE_BYTES // 4
+    for begin in range(0, len(text), characters):
+        yield text[begin : begin + characters]

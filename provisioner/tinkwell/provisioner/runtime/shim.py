@@ -1,0 +1,181 @@
+"""Stands between the provisioner and one process: starts it, keeps its output, and writes down how it ended.
+
+Run as `python -I -S -X utf8 shim.py RUN_DIR`: it imports nothing but the standard library, and little of that, so that
+it starts within some 20 ms. It forks. The first process waits until the entry point runs and exits, with 1 and a
+sentence on stderr where it does not run. The second belongs to nobody, so it and what it keeps outlive the provisioner.
+
+    RUN_DIR/spec.json    read: {"argv": […], "environment": {…}, "directory": "…", "max_bytes": N, …}
+    RUN_DIR/shim         written first: which process this is, see `identity`
+    RUN_DIR/process      written next: which process the entry point is
+    RUN_DIR/output       frames, as `runtime.output` reads them
+    RUN_DIR/exit         written last, at once: {"code": N, "seconds": N}; a killed process has 128 + the signal
+
+SIGTERM kills the process and all of its group. So does its end: a run is over when its entry point is.
+"""
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+
+CHUNK_BYTES = 64 * 1024
+STDOUT, STDERR = 1, 2
+STARTED = b"started"
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def identity(pid: int) -> str:
+    """Name a process so that no other ever has the name: boot, pid, and when it started. Empty when it is dead.
+
+    A pid alone would name some stranger, once the process is gone and its number is given out again.
+    """
+    try:
+        with open("/proc/sys/kernel/random/boot_id", "rb") as file:  # noqa: PTH123  (pathlib would double the start-up time)
+            boot = file.read().decode().strip()
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            fields = file.read().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    state, started = fields[0], fields[19]
+    return "" if state in (b"Z", b"X") else f"{boot} {pid} {started.decode()}"
+
+
+def main(directory: str) -> int:
+    """Start the run that is described in the directory; the exit code is that of the waiting first process."""
+    os.chdir(directory)
+    reader, writer = os.pipe()
+    if os.fork():
+        os.close(writer)
+        message = b"".join(iter(lambda: os.read(reader, CHUNK_BYTES), b""))
+        if message == STARTED:
+            return 0
+        os.write(STDERR, message or b"its supervisor died")
+        return 1
+    os.close(reader)
+    os.setsid()
+    _detach()
+    try:
+        _supervise(directory, writer)
+    except (OSError, ValueError) as error:
+        os.write(writer, str(error).encode())
+    return 0
+
+
+def _supervise(directory: str, writer: int) -> None:
+    """Run the process to its end; `writer` is told when it has started, and closed."""
+    with open("spec.json", "rb") as file:  # noqa: PTH123
+        spec = json.load(file)
+    _write("shim", identity(os.getpid()))
+    wakeup = _catch_signals()
+    (out, out_writer), (err, err_writer) = os.pipe(), os.pipe()
+    os.chdir(spec["directory"])
+    began = time.monotonic()
+    pid = os.posix_spawn(
+        spec["argv"][0],
+        spec["argv"],
+        spec["environment"],
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, out_writer, STDOUT),
+            (os.POSIX_SPAWN_DUP2, err_writer, STDERR),
+        ],
+        setpgroup=0,
+        setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores these, and a child would inherit that
+    )
+    os.chdir(directory)
+    _write("process", identity(pid))
+    os.write(writer, STARTED)
+    for descriptor in (writer, out_writer, err_writer):
+        os.close(descriptor)
+    recorder = _Recorder("output", spec["max_bytes"])
+    _record(pid, {out: STDOUT, err: STDERR}, wakeup, recorder)
+    status = os.waitpid(pid, 0)[1]
+    code = os.waitstatus_to_exitcode(status)
+    result = {"code": 128 - code if code < 0 else code, "seconds": round(time.monotonic() - began, 3)}
+    _write("exit", json.dumps(result))
+
+
+def _record(pid: int, pipes: "dict[int, int]", wakeup: int, recorder: "_Recorder") -> None:
+    """Keep the output until the process has ended, kill what it left behind, and keep what is still in the pipes."""
+    is_over = False
+    while not is_over:
+        for descriptor in select.select([*pipes, wakeup], [], [])[0]:
+            if descriptor != wakeup:
+                _copy(descriptor, pipes, recorder)
+            elif signal.SIGTERM in os.read(wakeup, CHUNK_BYTES):
+                _kill_group(pid)
+        # The process stays a zombie, so its pid and group are nobody else's until it is reaped.
+        is_over = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    _kill_group(pid)
+    while pipes and (ready := select.select([*pipes], [], [], 0)[0]):
+        for descriptor in ready:
+            _copy(descriptor, pipes, recorder)
+
+
+def _copy(descriptor: int, pipes: "dict[int, int]", recorder: "_Recorder") -> None:
+    """Move what a pipe holds; a pipe that nobody writes to any more is closed."""
+    chunk = os.read(descriptor, CHUNK_BYTES)
+    if chunk:
+        recorder.write(pipes[descriptor], chunk)
+    else:
+        os.close(descriptor)
+        del pipes[descriptor]
+
+
+class _Recorder:
+    """Writes frames to a file until it holds `max_bytes`; what comes then is read and dropped."""
+
+    def __init__(self, name: str, max_bytes: int) -> None:
+        self._file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._room = max_bytes
+
+    def write(self, stream: int, payload: bytes) -> None:
+        frame = bytes((stream, 0, 0, 0)) + len(payload).to_bytes(4, "big") + payload
+        if self._room < len(frame):
+            self._room = 0
+            return
+        self._room -= len(frame)
+        try:
+            while frame:
+                frame = frame[os.write(self._file, frame) :]
+        except OSError:  # the disk is full: the process shall not block on its output for that
+            self._room = 0
+
+
+def _catch_signals() -> int:
+    """Turn SIGCHLD and SIGTERM into bytes that can be selected on."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    return reader
+
+
+def _kill_group(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _detach() -> None:
+    """Let go of the terminal and of the pipes of whoever started this."""
+    null = os.open("/dev/null", os.O_RDWR)
+    for descriptor in (0, STDOUT, STDERR):
+        os.dup2(null, descriptor)
+    os.close(null)
+
+
+def _write(name: str, text: str) -> None:
+    """Write a file that is either not there or complete."""
+    descriptor = os.open(f"{name}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.write(descriptor, text.encode())
+    os.close(descriptor)
+    os.rename(f"{name}.new", name)  # noqa: PTH104
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,123 @@
+"""An HTTP answer of the engine that is read as it comes: a thread reads, a task takes what has gathered meanwhile.
+
+A log comes in a chunk for each line. Handing over each one by itself costs more than reading it, so the thread gathers
+and the task takes everything at once. What is gathered has a bound; at the bound the thread waits, and so, behind its
+socket, does the engine.
+"""
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+
+import requests
+import urllib3
+
+MAX_GATHERED_BYTES = 256 * 1024
+# The end of a container ends its streams; where the engine does not, silence does.
+END_SILENCE_SECONDS = 5.0
+CLOSE_SECONDS = 5.0
+
+
+class BrokenStreamError(Exception):
+    """The answer broke off before its end."""
+
+
+class Stream:
+    """One answer, with one reader. `silence_seconds` without a byte break it; None lets it be silent."""
+
+    def __init__(self, response: requests.Response, threads: ThreadPoolExecutor, silence_seconds: float | None) -> None:
+        self._response = response
+        self._threads = threads
+        self._socket: socket.socket = response.raw.connection.sock  # type: ignore[union-attr]  # it is still unread
+        self._socket.settimeout(silence_seconds)
+        self._loop = asyncio.get_running_loop()
+        self._has_news = asyncio.Event()
+        self._limit: asyncio.Timeout | None = None
+        self._is_ending = False
+        # The lock guards what follows; the thread waits on it for room.
+        self._room = threading.Condition()
+        self._gathered = bytearray()
+        self._is_over = False
+        self._error: Exception | None = None
+
+    def end_soon(self) -> None:
+        """Expect no more than what is already written: a silence now is the end, should the engine not say so."""
+        self._is_ending = True
+        if self._limit is not None and self._limit.when() is None:
+            self._limit.reschedule(self._loop.time() + END_SILENCE_SECONDS)
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield what comes, to the end; raises `BrokenStreamError` where there is none. To be closed by its user."""
+        reading = self._loop.run_in_executor(self._threads, self._read)
+        try:
+            is_over = False
+            while not is_over:
+                await self._wait_for_news()
+                chunk, is_over = self._take()
+                if chunk:
+                    yield chunk
+        finally:
+            self._cut()
+            if not reading.cancel():
+                await asyncio.wait([reading], timeout=CLOSE_SECONDS)
+        if self._error is not None:
+            raise BrokenStreamError(str(self._error)) from self._error
+
+    async def _wait_for_news(self) -> None:
+        try:
+            async with asyncio.timeout(END_SILENCE_SECONDS if self._is_ending else None) as self._limit:
+                await self._has_news.wait()
+        except TimeoutError:
+            self._finish()
+        finally:
+            self._limit = None
+
+    def _take(self) -> tuple[bytes, bool]:
+        """Take everything that has gathered, and say whether that was all."""
+        with self._room:
+            self._has_news.clear()
+            chunk, is_over = bytes(self._gathered), self._is_over
+            self._gathered.clear()
+            self._room.notify()
+        return chunk, is_over
+
+    def _cut(self) -> None:
+        """Take the socket away from under the thread, which then ends."""
+        self._finish()
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def _read(self) -> None:
+        """Read to the end, in the thread."""
+        try:
+            for chunk in self._response.iter_content(None):
+                if not self._gather(chunk):
+                    break
+            self._finish()
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            self._finish(error)
+        finally:
+            self._response.close()
+
+    def _gather(self, chunk: bytes) -> bool:
+        """Add a chunk as soon as there is room; False when nobody wants it any more."""
+        with self._room:
+            self._room.wait_for(lambda: len(self._gathered) < MAX_GATHERED_BYTES or self._is_over)
+            if self._is_over:
+                return False
+            if not self._gathered:
+                self._loop.call_soon_threadsafe(self._has_news.set)
+            self._gathered += chunk
+        return True
+
+    def _finish(self, error: Exception | None = None) -> None:
+        """Mark the end, once; the first to mark it says whether it was a good one."""
+        with self._room:
+            if not self._is_over:
+                self._is_over = True
+                self._error = error
+                self._room.notify()
+                self._loop.call_soon_threadsafe(self._has_news.set)

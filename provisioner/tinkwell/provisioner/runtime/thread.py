@@ -1,0 +1,23 @@
+"""Blocking calls from asyncio, made to their end."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def run(executor: Executor, function: Callable[[], T]) -> T:
+    """Run a blocking function, which must have a time limit of its own.
+
+    A call that has begun has its effect whether somebody waits or not. So a cancelled caller still waits for its end:
+    whoever looks afterwards then sees what became of it.
+    """
+    future = asyncio.get_running_loop().run_in_executor(executor, function)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        if not future.cancel():
+            await asyncio.wait([future])
+        raise

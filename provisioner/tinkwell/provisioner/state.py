@@ -1,0 +1,147 @@
+"""The state directory: what a provisioner keeps between its lives.
+
+    STATE_DIR/
+      lock                                held by the one provisioner that uses the directory
+      instance                            an id that marks the containers started from here
+      workflows/WORKFLOW/WORKER/          the files of a workflow on a worker; actions see them as $WORKFLOW_DIR
+      runs/ACTION.ATTEMPT/                runs of the process runtime
+
+A workflow's files stay until it has succeeded or is deleted, so that a failed one can be looked at.
+"""
+
+import contextlib
+import fcntl
+import logging
+import os
+import re
+import shutil
+import uuid
+from pathlib import Path
+from typing import Self
+
+from tinkwell.core.decide import RunKey
+
+logger = logging.getLogger(__name__)
+
+SPEC = "spec.json"
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:-]*")
+
+
+class StateError(Exception):
+    """The state directory cannot be used; the text says why."""
+
+
+class StateDir:
+    """A state directory in use. Only one process at a time may have it open."""
+
+    def __init__(self, path: Path, lock: int, instance: str) -> None:
+        self.path = path
+        self.instance = instance
+        self._lock = lock
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Create the directory where it is missing and lock it; raises `StateError`."""
+        path = path.absolute()
+        try:
+            for folder in (path, path / "workflows", path / "runs"):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise StateError(f"the state directory {path} cannot be used: {error.strerror}") from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for scrap in filter(_is_scrap, (path / "runs").iterdir()):
+                shutil.rmtree(scrap)
+            return cls(path, lock, _read_instance(path / "instance"))
+        except OSError as error:
+            os.close(lock)
+            if isinstance(error, BlockingIOError):
+                raise StateError(f"another provisioner uses the state directory {path}; give each its own") from error
+            raise StateError(f"the state directory {path} cannot be used: {error.strerror}") from error
+
+    def workflow_dir(self, workflow_id: str, worker_id: str) -> Path:
+        """Return the directory of a workflow's files on a worker, created where it is missing."""
+        path = self.path / "workflows" / checked(workflow_id) / checked(worker_id)
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def workflows(self) -> list[str]:
+        """Return the ids of all workflows that have files here."""
+        return sorted(entry.name for entry in (self.path / "workflows").iterdir() if _is_uuid(entry.name))
+
+    def forget_workflow(self, workflow_id: str) -> None:
+        """Remove a workflow's files; there need not be any."""
+        path = self.path / "workflows" / checked(workflow_id)
+        shutil.rmtree(path, ignore_errors=True)
+        if path.exists():  # such as files that a container wrote as another user
+            logger.warning("files of a workflow cannot be removed: path=%s", path)
+
+    def run_dir(self, key: RunKey) -> Path:
+        """Return where the process runtime keeps a run; it need not exist."""
+        return self.path / "runs" / f"{checked(key.action_id)}.{key.attempt}"
+
+    def run_dirs(self) -> list[Path]:
+        """Return where the process runtime keeps all its runs."""
+        return sorted(path for path in (self.path / "runs").iterdir() if not _is_scrap(path))
+
+    def create_run(self, key: RunKey, spec: str) -> bool:
+        """Create the folder of a run, complete or not at all; False when it is there already."""
+        path = self.run_dir(key)
+        unfinished = _scrap(path)
+        unfinished.mkdir(mode=0o700)
+        (unfinished / SPEC).write_text(spec, "utf-8")
+        try:
+            unfinished.rename(path)
+        except OSError:
+            shutil.rmtree(unfinished)
+            if not path.exists():
+                raise
+            return False
+        return True
+
+    def close(self) -> None:
+        """Give the directory free for another provisioner."""
+        os.close(self._lock)
+
+
+def remove_run(path: Path) -> None:
+    """Remove the folder of a run, completely or not at all as far as anyone sees; it need not be there."""
+    scrap = _scrap(path)
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(scrap)
+        shutil.rmtree(scrap)
+
+
+def checked(name: str) -> str:
+    """Return an id that names a file, having made sure that it names none elsewhere."""
+    if not _NAME.fullmatch(name):
+        raise StateError(f"{name!r} is not an id")
+    return name
+
+
+def _is_uuid(name: str) -> bool:
+    try:
+        return str(uuid.UUID(name)) == name
+    except ValueError:
+        return False
+
+
+def _scrap(path: Path) -> Path:
+    """Return a name for what is not there yet, or not any more; the next provisioner sweeps what is left under it."""
+    return path.with_name(f"{path.name}.{uuid.uuid4().hex}.scrap")
+
+
+def _is_scrap(path: Path) -> bool:
+    return path.suffix == ".scrap"
+
+
+def _read_instance(path: Path) -> str:
+    """Return the directory's id, drawn at its first use."""
+    if path.exists():
+        return path.read_text("ascii").strip()
+    instance = uuid.uuid4().hex
+    unfinished = _scrap(path)
+    unfinished.write_text(instance, "ascii")
+    unfinished.replace(path)
+    return instance

@@ -1,0 +1,243 @@
+"""What every runtime must do. A module of tests inherits `RuntimeConformance` and gives it a harness.
+
+The runs are programs by name; how a runtime is brought to run them is its harness's business.
+"""
+
+import asyncio
+import contextlib
+import uuid
+from enum import StrEnum
+from typing import Protocol
+
+import pytest
+
+from tinkwell.client.model import LogStream
+from tinkwell.core.decide import RunKey
+from tinkwell.provisioner.runtime import output, port
+
+SECONDS = 30
+
+
+class Program(StrEnum):
+    """What a run does, as a shell script. One that waits does so until it is killed or `resume` is in its directory."""
+
+    GREET = "echo one; echo two >&2; printf 'three, unended'"
+    FAIL = "echo broken >&2; exit 3"
+    WAIT = "echo waiting; until [ -e $WORKFLOW_DIR/resume ]; do sleep 0.05; done; echo resumed; exit 7"
+    RESUME = "touch $WORKFLOW_DIR/resume"
+    COUNT = "echo x >> $WORKFLOW_DIR/count; cat $WORKFLOW_DIR/count"
+    SHOUT = "yes 0123456789012345678901234567890123456789012345678901234567890123456789 | head -n 160000; exit 4"
+    MUMBLE = r"printf 'caf\303\251 \377 \000 end\n'"
+    LONG = "head -c 40000 /dev/zero | tr '\\0' 'z'; echo"
+    TELL = 'echo "$GREETING from $TINKWELL_WORKER_ID, attempt $TINKWELL_ATTEMPT"'
+
+
+class Harness(Protocol):
+    """A runtime under test."""
+
+    @property
+    def runtime(self) -> port.Runtime:
+        """The runtime."""
+
+    async def restart(self) -> None:
+        """Put a new runtime in its place, as after the death of the provisioner."""
+
+    def spec(self, key: RunKey, program: Program, *, environment: tuple[str, ...] = ()) -> port.RunSpec:
+        """Describe a run."""
+
+    def spec_without_image(self, key: RunKey) -> port.RunSpec:
+        """Describe a run of an image that cannot be had."""
+
+    def spec_without_entry_point(self, key: RunKey) -> port.RunSpec:
+        """Describe a run that cannot be started."""
+
+
+def new_key(*, workflow_id: str | None = None) -> RunKey:
+    return RunKey(workflow_id or str(uuid.uuid4()), str(uuid.uuid4()), 1)
+
+
+async def read(run: port.Run) -> list[tuple[int, LogStream, str]]:
+    async with asyncio.timeout(SECONDS), contextlib.aclosing(run.lines()) as lines:
+        return [(line.number, line.stream, line.text) async for line in lines]
+
+
+async def wait(run: port.Run) -> port.Exit:
+    async with asyncio.timeout(SECONDS):
+        return await run.wait()
+
+
+async def texts(run: port.Run) -> list[str]:
+    return [text for _, _, text in await read(run)]
+
+
+async def first_line(run: port.Run) -> str:
+    async with asyncio.timeout(SECONDS), contextlib.aclosing(run.lines()) as lines:
+        return (await anext(lines)).text
+
+
+class RuntimeConformance:
+    async def test_a_run_gives_its_output_and_its_exit(self, harness):
+        run = await harness.runtime.start(harness.spec(new_key(), Program.GREET))
+        lines = await read(run)
+        # The two streams are two pipes, so nobody knows the order between them.
+        assert [number for number, _, _ in lines] == [1, 2, 3]
+        assert [text for _, stream, text in lines if stream is LogStream.STDOUT] == ["one", "three, unended"]
+        assert [text for _, stream, text in lines if stream is LogStream.STDERR] == ["two"]
+        ending = await wait(run)
+        assert ending.code == 0
+        assert ending.seconds is not None
+        assert ending.seconds >= 0
+
+    async def test_output_and_end_can_be_waited_for_at_once(self, harness):
+        run = await harness.runtime.start(harness.spec(new_key(), Program.GREET))
+        lines, ending = await asyncio.gather(read(run), wait(run))
+        assert (len(lines), ending.code) == (3, 0)
+
+    async def test_the_exit_code_is_the_program_s(self, harness):
+        run = await harness.runtime.start(harness.spec(new_key(), Program.FAIL))
+        assert (await wait(run)).code == 3
+        assert await texts(run) == ["broken"]
+
+    async def test_a_killed_run_ends_and_so_does_its_output(self, harness):
+        run = await harness.runtime.start(harness.spec(new_key(), Program.WAIT))
+        assert await first_line(run) == "waiting"
+        await run.kill()
+        assert (await wait(run)).code == 137
+        assert await texts(run) == ["waiting"]
+
+    async def test_killing_does_nothing_to_a_run_that_has_ended(self, harness):
+        run = await harness.runtime.start(harness.spec(new_key(), Program.FAIL))
+        await wait(run)
+        await run.kill()
+        assert (await wait(run)).code == 3
+
+    async def test_a_waiter_may_give_up_without_harm(self, harness):
+        key = new_key()
+        run = await harness.runtime.start(harness.spec(key, Program.WAIT))
+        waiter = asyncio.ensure_future(run.wait())
+        reader = asyncio.ensure_future(read(run))
+        await first_line(run)
+        for task in (waiter, reader):
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        await wait(await harness.runtime.start(harness.spec(new_key(workflow_id=key.workflow_id), Program.RESUME)))
+        assert (await wait(run)).code == 7
+        assert await texts(run) == ["waiting", "resumed"]
+
+    async def test_a_key_is_run_once_however_often_it_is_started(self, harness):
+        key = new_key()
+        for _ in range(3):
+            run = await harness.runtime.start(harness.spec(key, Program.COUNT))
+            await wait(run)
+        assert await texts(run) == ["x"]
+
+    async def test_two_starters_at_once_start_one_run(self, harness):
+        spec = harness.spec(new_key(), Program.COUNT)
+        runs = await asyncio.gather(harness.runtime.start(spec), harness.runtime.start(spec))
+        assert [await texts(run) for run in runs] == [["x"], ["x"]]
+
+    async def test_another_attempt_is_another_run(self, harness):
+        first = new_key()
+        second = RunKey(first.workflow_id, first.action_id, 2)
+        for key in (first, second):
+            run = await harness.runtime.start(harness.spec(key, Program.COUNT))
+            await wait(run)
+        assert await texts(run) == ["x", "x"]
+
+    async def test_files_stay_from_one_action_to_the_next_of_a_workflow(self, harness):
+        first = new_key()
+        await wait(await harness.runtime.start(harness.spec(first, Program.COUNT)))
+        run = await harness.runtime.start(harness.spec(new_key(workflow_id=first.workflow_id), Program.COUNT))
+        assert await texts(run) == ["x", "x"]
+        other = await harness.runtime.start(harness.spec(new_key(), Program.COUNT))
+        assert await texts(other) == ["x"]
+
+    async def test_the_environment_is_the_action_s(self, harness):
+        spec = harness.spec(new_key(), Program.TELL, environment=("GREETING=a=b c",))
+        assert await texts(await harness.runtime.start(spec)) == ["a=b c from machine-1, attempt 1"]
+
+    async def test_output_that_is_no_text_becomes_text(self, harness):
+        run = await harness.runtime.start(harness.spec(new_key(), Program.MUMBLE))
+        assert await texts(run) == ["café \ufffd \ufffd end"]
+
+    async def test_a_long_line_is_split(self, harness):
+        run = await harness.runtime.start(harness.spec(new_key(), Program.LONG))
+        assert [len(text) for text in await texts(run)] == [16384, 16384, 40000 - 2 * 16384]
+
+    async def test_too_much_output_is_dropped_and_does_not_hold_the_run_up(self, harness):
+        run = await harness.runtime.start(harness.spec(new_key(), Program.SHOUT))
+        lines, ending = await asyncio.gather(texts(run), wait(run))
+        assert ending.code == 4
+        assert len(lines) < 160_000
+        assert lines[-1] == "[the rest of the output was dropped: it is more than 10,485,760 bytes]"
+        assert sum(len(line) + output.LINE_OVERHEAD_BYTES for line in lines[:-1]) <= output.MAX_BYTES
+
+    async def test_a_run_is_found_until_it_is_removed(self, harness):
+        key = new_key()
+        assert await harness.runtime.find(key) is None
+        await harness.runtime.start(harness.spec(key, Program.GREET))
+        run = await harness.runtime.find(key)
+        assert run is not None
+        assert run.key == key
+        assert (await wait(run)).code == 0
+        assert key in await harness.runtime.held()
+        await run.remove()
+        assert await harness.runtime.find(key) is None
+        assert key not in await harness.runtime.held()
+        await run.remove()
+
+    async def test_removing_kills_a_run_that_goes_on(self, harness):
+        key = new_key()
+        run = await harness.runtime.start(harness.spec(key, Program.WAIT))
+        await run.remove()
+        assert await harness.runtime.find(key) is None
+
+    async def test_a_run_outlives_the_runtime_and_is_adopted(self, harness):
+        key = new_key()
+        first = await harness.runtime.start(harness.spec(key, Program.WAIT))
+        assert await first_line(first) == "waiting"
+        await harness.restart()
+        assert await harness.runtime.held() >= {key}
+        run = await harness.runtime.find(key)
+        assert run is not None
+        assert await first_line(run) == "waiting"
+        await wait(await harness.runtime.start(harness.spec(new_key(workflow_id=key.workflow_id), Program.RESUME)))
+        assert (await wait(run)).code == 7
+        assert [(number, text) for number, _, text in await read(run)] == [(1, "waiting"), (2, "resumed")]
+
+    async def test_a_run_that_ended_unwatched_tells_its_end(self, harness):
+        key = new_key()
+        await wait(await harness.runtime.start(harness.spec(key, Program.FAIL)))
+        await harness.restart()
+        run = await harness.runtime.find(key)
+        assert run is not None
+        assert (await wait(run)).code == 3
+        assert await texts(run) == ["broken"]
+
+    async def test_an_image_that_cannot_be_had_starts_nothing(self, harness):
+        key = new_key()
+        with pytest.raises(port.RunError, match="image") as caught:
+            await harness.runtime.start(harness.spec_without_image(key))
+        assert caught.value.reason is port.Reason.IMAGE
+        assert await harness.runtime.find(key) is None
+
+    async def test_an_entry_point_that_does_not_run_leaves_nothing_behind(self, harness):
+        key = new_key()
+        with pytest.raises(port.RunError, match="start") as caught:
+            await harness.runtime.start(harness.spec_without_entry_point(key))
+        assert caught.value.reason is port.Reason.ENTRY_POINT
+        assert await harness.runtime.find(key) is None
+
+    async def test_after_a_cancelled_start_find_tells_the_truth(self, harness):
+        key = new_key()
+        start = asyncio.ensure_future(harness.runtime.start(harness.spec(key, Program.WAIT)))
+        await asyncio.sleep(0)
+        start.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await start
+        before = await harness.runtime.find(key)
+        if before is not None:
+            await before.remove()
+        assert await harness.runtime.find(key) is None
+        assert key not in await harness.runtime.held()
