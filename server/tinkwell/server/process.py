@@ -1,0 +1,100 @@
+"""What each of this component's processes does around its work: ends on a signal, and writes a log."""
+
+import asyncio
+import json
+import logging
+import signal
+import sys
+from collections.abc import Coroutine
+from typing import Any, Literal, TypeVar
+
+T = TypeVar("T")
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Libraries that tell a lot when all is well.
+_TALKATIVE = ("alembic", "asyncio", "uvicorn")
+_OWN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+def run(work: Coroutine[Any, Any, T]) -> T | None:
+    """Run the work to its end, or until SIGINT or SIGTERM asks to stop; None then. A second signal kills at once.
+
+    Of several errors that came together, the first is raised.
+    """
+    try:
+        return asyncio.run(_until_signalled(work))
+    except BaseExceptionGroup as group:
+        raise _first(group) from group
+
+
+async def _until_signalled(work: Coroutine[Any, Any, T]) -> T | None:
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    assert task is not None
+    is_stopping = False
+
+    def stop() -> None:
+        nonlocal is_stopping
+        is_stopping = True
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+        task.cancel()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, stop)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if not is_stopping:
+            raise
+        return None
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def configure_logging(*, log_format: Literal["text", "json"], log_level: str) -> None:
+    """Write the log to standard error, a line an event."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonFormatter() if log_format == "json" else _TextFormatter())
+    logging.basicConfig(handlers=[handler], level=log_level.upper(), force=True)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+class _TextFormatter(logging.Formatter):
+    """`12:30:59.123 INFO server.main: the server is ready (grpc=127.0.0.1:50051)`"""
+
+    default_time_format = "%H:%M:%S"
+    default_msec_format = "%s.%03d"
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 the library's name
+        fields = ", ".join(f"{name}={value}" for name, value in _fields(record).items())
+        text = super().formatMessage(record).replace(" tinkwell.", " ", 1)
+        return f"{text} ({fields})" if fields else text
+
+
+class _JsonFormatter(logging.Formatter):
+    """One JSON object a line; the fields of the event stand beside time, level, logger and message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            **_fields(record),
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str, ensure_ascii=False)
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    return {name: value for name, value in vars(record).items() if name not in _OWN_FIELDS}
