@@ -7,7 +7,8 @@ import asyncio
 import dataclasses
 import logging
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
 import asyncpg
@@ -15,6 +16,7 @@ import sqlalchemy
 from sqlalchemy import exc
 from sqlalchemy.engine import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.pool import QueuePool
 
 from tinkwell.core import errors
 from tinkwell.server.store import constraint
@@ -30,6 +32,10 @@ _LONGEST_PAUSE_SECONDS = 0.5
 _RETRIED = ("40001", "40P01")
 # Connection failures, a server that starts or stops, too many connections, a cancelled or timed-out statement.
 _UNAVAILABLE = ("08", "57", "53", "55P03", "25P03")
+# What is raised when the database cannot be reached at all.
+_LOST = (OSError, exc.TimeoutError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError)
+_LONG_READ_SECONDS = 300
+_LONG_READ_WAIT_SECONDS = 10
 
 
 @dataclasses.dataclass(slots=True)
@@ -53,6 +59,8 @@ class Database:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        size = engine.pool.size() if isinstance(engine.pool, QueuePool) else 2
+        self._long_reads = asyncio.Semaphore(max(1, size // 2))
 
     async def read(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         """Run reading work in one transaction with one snapshot for all its statements."""
@@ -90,6 +98,38 @@ class Database:
 
         return await _run(once)
 
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[AsyncConnection]:
+        """Open one snapshot for a long answer that is read piece by piece.
+
+        It holds a connection of the pool, so that only half of them may be used like this. A reader that pauses for
+        ten seconds, or is not done after five minutes, loses it. Raises `errors.LimitReached`, `errors.Unavailable`.
+        """
+        async with self._long_read(), asyncio.timeout(_LONG_READ_SECONDS):
+            try:
+                async with self._engine.connect() as connection:
+                    snapshot = await connection.execution_options(
+                        isolation_level="REPEATABLE READ", postgresql_readonly=True
+                    )
+                    async with snapshot.begin():
+                        yield snapshot
+            except exc.DBAPIError as error:
+                raise _translate(error, _sqlstate(error)) from error
+            except _LOST as error:
+                raise errors.Unavailable("the database does not answer; try again") from error
+
+    @asynccontextmanager
+    async def _long_read(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(_LONG_READ_WAIT_SECONDS):
+                await self._long_reads.acquire()
+        except TimeoutError as error:
+            raise errors.LimitReached("too many lists are being read; try again") from error
+        try:
+            yield
+        finally:
+            self._long_reads.release()
+
     async def answers(self) -> bool:
         """Return whether the database answers at this moment."""
         try:
@@ -117,15 +157,19 @@ async def _run(once: Callable[[], Awaitable[T]]) -> T:
         try:
             return await once()
         except exc.DBAPIError as error:
-            sqlstate = str(getattr(error.orig, "sqlstate", None) or "")
+            sqlstate = _sqlstate(error)
             if sqlstate not in _RETRIED or attempt == _TRIES:
                 raise _translate(error, sqlstate) from error
             longest = min(_FIRST_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS)
             logger.debug("transaction is run again", extra={"sqlstate": sqlstate, "attempt": attempt})
             await asyncio.sleep(random.uniform(0, longest))  # noqa: S311
-        except (OSError, exc.TimeoutError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError) as error:
+        except _LOST as error:
             raise errors.Unavailable("the database does not answer; try again") from error
     raise AssertionError("the loop above returns or raises")
+
+
+def _sqlstate(error: exc.DBAPIError) -> str:
+    return str(getattr(error.orig, "sqlstate", None) or "")
 
 
 def _translate(error: exc.DBAPIError, sqlstate: str) -> Exception:
