@@ -1,0 +1,131 @@
+"""Workflows as they are stored: the workflow, its frozen actions, what was reported about them, and their output."""
+
+import datetime
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tinkwell.core.kind import State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workflow:
+    """A template rendered for devices. `devices` and `cause` are JSON text; the rendered `data` is empty in lists."""
+
+    id: str
+    version: int
+    template_id: str
+    template_name: str
+    devices: str
+    data: str
+    state: State
+    total_actions: int
+    completed_actions: int
+    global_timeout_seconds: int
+    cause: str
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+    started_at: datetime.datetime | None
+    finished_at: datetime.datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One step with everything needed to run it.
+
+    `remaining_seconds` is the time left to the deadline of a running action, None where there is none.
+    """
+
+    id: str
+    version: int
+    workflow_id: str
+    index: int
+    task_name: str
+    name: str
+    image: str
+    timeout_seconds: int
+    command: tuple[str, ...]
+    on_timeout: tuple[str, ...]
+    on_failure: tuple[str, ...]
+    worker_id: str
+    volumes: tuple[str, ...]
+    environment: tuple[str, ...]
+    pid: str
+    state: State
+    attempt: int
+    message: str
+    exit_code: int | None
+    remaining_seconds: float | None
+    started_at: datetime.datetime | None
+    finished_at: datetime.datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionStatus:
+    """One accepted report about an action; `seconds` is how long the attempt took."""
+
+    workflow_id: str
+    action_id: str
+    task_name: str
+    action_name: str
+    worker_id: str
+    state: State
+    attempt: int
+    seconds: float
+    message: str
+    exit_code: int | None
+    created_at: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Current:
+    """The action of a workflow that runs, or ran last."""
+
+    worker_id: str
+    task_name: str
+    action_name: str
+    index: int
+    state: State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a workflow is; nothing is current before its first start."""
+
+    workflow_id: str
+    state: State
+    total_actions: int
+    completed_actions: int
+    current: Current | None
+
+
+class LogStream(StrEnum):
+    """Where a line of output was written to."""
+
+    STDOUT = "STDOUT"
+    STDERR = "STDERR"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewLine:
+    """A line of output as it comes in; whoever runs the attempt numbers its lines from 1."""
+
+    action_id: str
+    attempt: int
+    number: int
+    stream: LogStream
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """A line of an action's output."""
+
+    action_id: str
+    action_index: int
+    task_name: str
+    action_name: str
+    attempt: int
+    number: int
+    stream: LogStream
+    text: str
+    created_at: datetime.datetime

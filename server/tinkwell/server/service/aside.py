@@ -1,0 +1,24 @@
+"""Work that computes for long is done aside, in a thread, so that the event loop goes on meanwhile."""
+
+import asyncio
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Aside:
+    """Runs functions in threads, a few at a time. The others wait, and are as many as the calls being served."""
+
+    def __init__(self, limit: int) -> None:
+        self._turn = asyncio.Semaphore(limit)
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what the function returns. A thread cannot be stopped: its turn ends with it, not with its caller."""
+        await self._turn.acquire()
+        loop = asyncio.get_running_loop()
+        running = loop.run_in_executor(None, functools.partial(function, *args, **kwargs))
+        running.add_done_callback(lambda _: self._turn.release())
+        return await asyncio.shield(running)

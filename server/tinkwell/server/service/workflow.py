@@ -1,0 +1,141 @@
+"""Workflows: created, read, moved by reports, cancelled, deleted."""
+
+from collections.abc import AsyncGenerator, Collection
+from typing import TypeVar
+
+from tinkwell.core import errors, transition, value
+from tinkwell.core.kind import State
+from tinkwell.core.workflow import Action, ActionStatus, Progress, Workflow
+from tinkwell.server.service import workflow_report
+from tinkwell.server.service.workflow_creation import Created, WorkflowCreation
+from tinkwell.server.service.workflow_report import ActionReport, Reported
+from tinkwell.server.store import action_status, workflow, workflow_progress, workflow_step
+from tinkwell.server.store.database import Database, Transaction
+
+T = TypeVar("T")
+
+MAX_REASON_BYTES = 1_000
+# What still fits into one answer.
+MAX_CONTEXTS = 10_000
+_PAGE = 500
+
+
+class WorkflowService:
+    """What can be done to workflows. Whatever takes an id raises `errors.InvalidField` and `errors.NotFound` for it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._creation = WorkflowCreation(database)
+
+    async def create(self, *, workflow_id: str, template_name: str, devices_text: str, actor: str) -> Created:
+        """Create a workflow; see `WorkflowCreation.create`."""
+        return await self._creation.create(
+            workflow_id=workflow_id, template_name=template_name, devices_text=devices_text, actor=actor
+        )
+
+    async def get(self, workflow_id: str) -> Workflow:
+        """Return a workflow with its rendered template."""
+        workflow_id = value.parse_uuid("id", workflow_id)
+        found = await self._database.read(lambda connection: workflow.get(connection, workflow_id))
+        return _found(found, workflow_id)
+
+    async def list_in(self, states: Collection[State]) -> AsyncGenerator[Workflow, None]:
+        """Yield the workflows in any of the states, all if none is given, oldest first and without data."""
+        async with self._database.snapshot() as connection:
+            async for listed in workflow.list_live(connection, states):
+                yield listed
+
+    async def list_actions(self, workflow_id: str) -> list[Action]:
+        """Return the actions of a workflow in order."""
+        workflow_id = value.parse_uuid("workflow_id", workflow_id)
+        found = await self._database.read(lambda connection: workflow.list_actions(connection, workflow_id))
+        return _found(found, workflow_id)
+
+    async def cancel(self, workflow_id: str, reason: str, *, actor: str) -> int:
+        """End an unfinished workflow and return the revision; 0 if it was cancelled before.
+
+        Raises `errors.IllegalTransition` for one that has ended otherwise.
+        """
+        workflow_id = value.parse_uuid("id", workflow_id)
+        reason = value.parse_text("reason", reason, max_bytes=MAX_REASON_BYTES, allow_empty=True, multiline=True)
+
+        async def work(transaction: Transaction) -> None:
+            locked = _found(await workflow_step.lock(transaction.connection, workflow_id), workflow_id)
+            changes = transition.cancel(locked.workflow, locked.actions, reason)
+            transaction.changed = bool(changes.steps)
+            await workflow_step.write(transaction.connection, workflow_id, changes.steps)
+
+        return (await self._database.write(work, actor=actor)).revision
+
+    async def delete(self, workflow_id: str, *, actor: str) -> int:
+        """Cancel a workflow if it is not finished, delete it, and return the revision."""
+        workflow_id = value.parse_uuid("id", workflow_id)
+
+        async def work(transaction: Transaction) -> None:
+            locked = _found(await workflow_step.lock(transaction.connection, workflow_id), workflow_id)
+            if not locked.workflow.state.is_final:
+                changes = transition.cancel(locked.workflow, locked.actions, "the workflow was deleted")
+                await workflow_step.write(transaction.connection, workflow_id, changes.steps)
+            await workflow.mark_deleted(transaction.connection, workflow_id)
+
+        return (await self._database.write(work, actor=actor)).revision
+
+    async def report(self, report: ActionReport, *, actor: str) -> Reported:
+        """Move an action on; see `workflow_report.apply`."""
+        return await workflow_report.apply(self._database, report, actor=actor)
+
+    async def list_reports(self, workflow_id: str) -> AsyncGenerator[ActionStatus, None]:
+        """Yield what was reported about a workflow's actions, in order; also of a deleted workflow."""
+        workflow_id = value.parse_uuid("id", workflow_id)
+        entries, place = await self._journal(workflow_id, 0)
+        if not entries and not await self._database.read(
+            lambda connection: workflow.was_created(connection, workflow_id)
+        ):
+            raise errors.NotFound("WORKFLOW", workflow_id)
+        while entries:
+            for entry in entries:
+                yield entry
+            entries, place = await self._journal(workflow_id, place)
+
+    async def progress(self, workflow_id: str) -> Progress:
+        """Return how far a workflow is."""
+        workflow_id = value.parse_uuid("id", workflow_id)
+        found = await self._database.read(lambda connection: workflow_progress.of_workflow(connection, workflow_id))
+        return _found(found, workflow_id)
+
+    async def progress_of_worker(self, worker_id: str) -> list[Progress]:
+        """Return how far every workflow of a worker is, oldest first; `errors.LimitReached` beyond `MAX_CONTEXTS`."""
+        worker_id = value.parse_uuid("worker_id", worker_id)
+        found = await self._database.read(
+            lambda connection: workflow_progress.of_worker(connection, worker_id, limit=MAX_CONTEXTS + 1)
+        )
+        if len(found) > MAX_CONTEXTS:
+            raise errors.LimitReached(f"the worker has more than {MAX_CONTEXTS:,} workflows; delete finished ones")
+        return found
+
+    async def list_due(self, worker_id: str) -> AsyncGenerator[Progress, None]:
+        """Yield the unfinished workflows whose next action is this worker's, oldest first."""
+        worker_id = value.parse_uuid("worker_id", worker_id)
+        page, place = await self._due(worker_id, workflow_progress.BEGINNING)
+        while page:
+            for progress in page:
+                yield progress
+            page, place = await self._due(worker_id, place)
+
+    async def _journal(self, workflow_id: str, after: int) -> tuple[list[ActionStatus], int]:
+        return await self._database.read(
+            lambda connection: action_status.page(connection, workflow_id, after=after, limit=_PAGE)
+        )
+
+    async def _due(
+        self, worker_id: str, after: workflow_progress.Place
+    ) -> tuple[list[Progress], workflow_progress.Place]:
+        return await self._database.read(
+            lambda connection: workflow_progress.due(connection, worker_id, after=after, limit=_PAGE)
+        )
+
+
+def _found(found: T | None, workflow_id: str) -> T:
+    if found is None:
+        raise errors.NotFound("WORKFLOW", workflow_id)
+    return found

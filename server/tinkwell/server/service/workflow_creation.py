@@ -1,0 +1,128 @@
+"""Makes workflows: a template is rendered for devices, and what comes out is frozen.
+
+Rendering takes long, so it happens before the transaction. Inside of it the template must still be what was rendered;
+otherwise everything is done again.
+"""
+
+import dataclasses
+import uuid
+from collections.abc import Mapping
+
+from tinkwell.core import devices, document, errors, record, template, value
+from tinkwell.server.service import aside
+from tinkwell.server.store import worker, workflow, workflow_source
+from tinkwell.server.store.database import Database, Transaction
+
+_TRIES = 5
+_RENDERERS = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Created:
+    """A workflow, and the revision of its creation; 0 when it was there before."""
+
+    id: str
+    revision: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Request:
+    workflow_id: str
+    template: str
+    devices: document.JsonObject
+    devices_text: str
+
+
+class WorkflowCreation:
+    """CreateWorkflow."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._aside = aside.Aside(_RENDERERS)
+
+    async def create(self, *, workflow_id: str, template_name: str, devices_text: str, actor: str) -> Created:
+        """Create a workflow; the template is named by its id or its name, and an empty `workflow_id` is made up.
+
+        A repeated request changes nothing. Raises `errors.InvalidField`, `errors.NotFound` for the template or for a
+        worker, and `errors.AlreadyExists` for an id that another workflow has.
+        """
+        workflow_id = value.parse_uuid("id", workflow_id) if workflow_id else str(uuid.uuid4())
+        template_name = value.parse_name("template", template_name)
+        parsed = await self._aside.run(devices.parse_devices, "hardware", devices_text)
+        request = _Request(workflow_id, template_name, parsed, document.dump_json(parsed))
+        for _ in range(_TRIES):
+            created = await self._try(request, actor)
+            if created is not None:
+                return created
+        raise errors.LostRace(f"the template {template_name} is being changed all the time; try again")
+
+    async def _try(self, request: _Request, actor: str) -> Created | None:
+        origin = await self._database.read(
+            lambda connection: workflow.find_origin(connection, request.workflow_id, request.devices_text)
+        )
+        if origin is not None:
+            return _repeated(request, origin)
+        source = await self._database.read(lambda connection: workflow_source.find(connection, request.template))
+        if source is None:
+            raise errors.NotFound("TEMPLATE", request.template)
+        rendered = await self._aside.run(template.render, source.data, request.devices, field="template")
+        written = await self._database.write(
+            lambda transaction: _write(transaction, request, source, rendered), actor=actor
+        )
+        return Created(request.workflow_id, written.revision) if written.value else None
+
+
+def _repeated(request: _Request, origin: workflow.Origin) -> Created:
+    is_same_template = request.template.lower() == origin.template_id or request.template == origin.template_name
+    if origin.is_deleted or not is_same_template or not origin.has_these_devices:
+        raise errors.AlreadyExists("id", request.workflow_id)
+    return Created(request.workflow_id, revision=0)
+
+
+async def _write(
+    transaction: Transaction, request: _Request, source: record.Template, rendered: template.Rendered
+) -> bool:
+    """Insert the workflow; False when the template has changed or the id was taken in the meantime."""
+    transaction.changed = False
+    connection = transaction.connection
+    if not await workflow_source.hold(connection, source):
+        return False
+    references = {action.worker: devices.parse_worker("template", action.worker) for action in rendered.actions}
+    hardware_ids = await worker.resolve(connection, set(references.values()))
+    for text, reference in references.items():
+        if reference not in hardware_ids:
+            raise errors.NotFound("HARDWARE", text)
+    workers = {text: hardware_ids[reference] for text, reference in references.items()}
+    transaction.changed = await workflow.insert(connection, _new_workflow(request, source, rendered, workers))
+    return transaction.changed
+
+
+def _new_workflow(
+    request: _Request, source: record.Template, rendered: template.Rendered, workers: Mapping[str, str]
+) -> workflow.NewWorkflow:
+    return workflow.NewWorkflow(
+        id=request.workflow_id,
+        template_id=source.id,
+        template_name=source.name,
+        devices=request.devices_text,
+        data=rendered.text,
+        global_timeout_seconds=rendered.template.global_timeout_seconds,
+        actions=[_new_action(action, workers[action.worker]) for action in rendered.actions],
+    )
+
+
+def _new_action(action: template.Action, worker_id: str) -> workflow.NewAction:
+    return workflow.NewAction(
+        id=str(uuid.uuid4()),
+        worker_id=worker_id,
+        task_name=action.task_name,
+        name=action.name,
+        image=action.image,
+        timeout_seconds=action.timeout_seconds,
+        command=action.command,
+        on_timeout=action.on_timeout,
+        on_failure=action.on_failure,
+        volumes=action.volumes,
+        environment=action.environment,
+        pid=action.pid,
+    )

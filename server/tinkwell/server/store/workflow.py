@@ -1,0 +1,243 @@
+"""Workflows and their actions: creation, reading, deletion. What moves them is in `workflow_step`."""
+
+import dataclasses
+from collections.abc import AsyncGenerator, Collection, Sequence
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import Row, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tinkwell.core import workflow
+from tinkwell.core.kind import State
+from tinkwell.server.store import table
+
+# Device maps may have a megabyte each, so few rows are in memory at a time.
+_CURSOR_ROWS = 50
+
+_WORKFLOW = table.workflow.c
+_ACTION = table.action.c
+
+_LISTED = (
+    _WORKFLOW.id,
+    _WORKFLOW.version,
+    _WORKFLOW.template_id,
+    _WORKFLOW.template_name,
+    table.to_text(_WORKFLOW.devices).label("devices"),
+    _WORKFLOW.state,
+    _WORKFLOW.total_actions,
+    _WORKFLOW.completed_actions,
+    _WORKFLOW.global_timeout_seconds,
+    table.to_text(_WORKFLOW.cause).label("cause"),
+    _WORKFLOW.created_at,
+    _WORKFLOW.updated_at,
+    _WORKFLOW.started_at,
+    _WORKFLOW.finished_at,
+)
+_REMAINING = sqlalchemy.case(
+    (
+        _ACTION.state == State.RUNNING,
+        sqlalchemy.cast(func.extract("epoch", _ACTION.deadline_at - func.clock_timestamp()), sqlalchemy.Double),
+    )
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NewAction:
+    """An action of a workflow that is being created."""
+
+    id: str
+    worker_id: str
+    task_name: str
+    name: str
+    image: str
+    timeout_seconds: int
+    command: tuple[str, ...]
+    on_timeout: tuple[str, ...]
+    on_failure: tuple[str, ...]
+    volumes: tuple[str, ...]
+    environment: tuple[str, ...]
+    pid: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NewWorkflow:
+    """A workflow that is being created; `devices` is JSON text, `data` the rendered template."""
+
+    id: str
+    template_id: str
+    template_name: str
+    devices: str
+    data: str
+    global_timeout_seconds: int
+    actions: Sequence[NewAction]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Origin:
+    """What a workflow was made from, as far as a repeated request must agree with it."""
+
+    template_id: str
+    template_name: str
+    has_these_devices: bool
+    is_deleted: bool
+
+
+async def insert(connection: AsyncConnection, new: NewWorkflow) -> bool:
+    """Insert a workflow and then its actions in order; False if the id is taken."""
+    query = (
+        sqlalchemy.dialects.postgresql.insert(table.workflow)
+        .values(
+            id=new.id,
+            template_id=new.template_id,
+            template_name=new.template_name,
+            devices=table.to_jsonb(new.devices),
+            data=new.data,
+            total_actions=len(new.actions),
+            global_timeout_seconds=new.global_timeout_seconds,
+        )
+        .on_conflict_do_nothing(index_elements=["id"])
+        .returning(_WORKFLOW.id)
+    )
+    if (await connection.execute(query)).first() is None:
+        return False
+    rows = [_action_values(new.id, index, action) for index, action in enumerate(new.actions)]
+    await connection.execute(sqlalchemy.insert(table.action), rows)
+    return True
+
+
+async def find_origin(connection: AsyncConnection, workflow_id: str, devices: str) -> Origin | None:
+    """Return what the workflow of an id was made from, deleted or not, and whether for these devices."""
+    query = select(
+        _WORKFLOW.template_id,
+        _WORKFLOW.template_name,
+        _WORKFLOW.devices == table.to_jsonb(devices),
+        _WORKFLOW.deleted_at.is_not(None),
+    ).where(_WORKFLOW.id == workflow_id)
+    row = (await connection.execute(query)).one_or_none()
+    return Origin(*row) if row is not None else None
+
+
+async def get(connection: AsyncConnection, workflow_id: str) -> workflow.Workflow | None:
+    """Return a live workflow with its data."""
+    query = select(*_LISTED, _WORKFLOW.data).where(_WORKFLOW.id == workflow_id, _WORKFLOW.deleted_at.is_(None))
+    row = (await connection.execute(query)).one_or_none()
+    return _workflow(row, data=row.data) if row is not None else None
+
+
+async def exists(connection: AsyncConnection, workflow_id: str) -> bool:
+    """Return whether there is a live workflow of this id."""
+    query = select(_WORKFLOW.id).where(_WORKFLOW.id == workflow_id, _WORKFLOW.deleted_at.is_(None))
+    return (await connection.execute(query)).first() is not None
+
+
+async def was_created(connection: AsyncConnection, workflow_id: str) -> bool:
+    """Return whether there is a workflow of this id, deleted or not."""
+    return (await connection.execute(select(_WORKFLOW.id).where(_WORKFLOW.id == workflow_id))).first() is not None
+
+
+async def list_live(connection: AsyncConnection, states: Collection[State]) -> AsyncGenerator[workflow.Workflow, None]:
+    """Yield live workflows in any of the states, or all of them, oldest first and without data."""
+    query = select_live(states).execution_options(yield_per=_CURSOR_ROWS)
+    async with connection.stream(query) as rows:
+        async for row in rows:
+            yield _workflow(row, data="")
+
+
+def select_live(states: Collection[State]) -> sqlalchemy.Select[Any]:
+    """Build the query of `list_live`."""
+    query = select(*_LISTED).where(_WORKFLOW.deleted_at.is_(None)).order_by(_WORKFLOW.created_at, _WORKFLOW.id)
+    if states:
+        # Written into the statement, so that the index of unfinished workflows is seen to fit.
+        query = query.where(
+            _WORKFLOW.state.in_(
+                [sqlalchemy.literal(state, sqlalchemy.Text, literal_execute=True) for state in sorted(states)]
+            )
+        )
+    return query
+
+
+async def list_actions(connection: AsyncConnection, workflow_id: str) -> list[workflow.Action] | None:
+    """Return the actions of a live workflow in order."""
+    if not await exists(connection, workflow_id):
+        return None
+    query = (
+        select(table.action, _REMAINING.label("remaining_seconds"))
+        .where(_ACTION.workflow_id == workflow_id)
+        .order_by(_ACTION.action_index)
+    )
+    return [_action(row) for row in await connection.execute(query)]
+
+
+async def mark_deleted(connection: AsyncConnection, workflow_id: str) -> None:
+    """Delete a workflow softly: its row stays for those that refer to it."""
+    moment = func.clock_timestamp()
+    await connection.execute(
+        sqlalchemy.update(table.workflow).where(_WORKFLOW.id == workflow_id).values(deleted_at=moment)
+    )
+
+
+def _action_values(workflow_id: str, index: int, action: NewAction) -> dict[str, object]:
+    return {
+        "id": action.id,
+        "workflow_id": workflow_id,
+        "action_index": index,
+        "task_name": action.task_name,
+        "name": action.name,
+        "image": action.image,
+        "timeout_seconds": action.timeout_seconds,
+        "command": list(action.command),
+        "on_timeout": list(action.on_timeout),
+        "on_failure": list(action.on_failure),
+        "worker_id": action.worker_id,
+        "volumes": list(action.volumes),
+        "environment": list(action.environment),
+        "pid": action.pid,
+    }
+
+
+def _workflow(row: Row[Any], *, data: str) -> workflow.Workflow:
+    return workflow.Workflow(
+        id=row.id,
+        version=row.version,
+        template_id=row.template_id,
+        template_name=row.template_name,
+        devices=row.devices,
+        data=data,
+        state=State(row.state),
+        total_actions=row.total_actions,
+        completed_actions=row.completed_actions,
+        global_timeout_seconds=row.global_timeout_seconds,
+        cause=row.cause or "",
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+    )
+
+
+def _action(row: Row[Any]) -> workflow.Action:
+    return workflow.Action(
+        id=row.id,
+        version=row.version,
+        workflow_id=row.workflow_id,
+        index=row.action_index,
+        task_name=row.task_name,
+        name=row.name,
+        image=row.image,
+        timeout_seconds=row.timeout_seconds,
+        command=tuple(row.command),
+        on_timeout=tuple(row.on_timeout),
+        on_failure=tuple(row.on_failure),
+        worker_id=row.worker_id,
+        volumes=tuple(row.volumes),
+        environment=tuple(row.environment),
+        pid=row.pid,
+        state=State(row.state),
+        attempt=row.attempt,
+        message=row.message,
+        exit_code=row.exit_code,
+        remaining_seconds=row.remaining_seconds,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+    )

@@ -1,0 +1,104 @@
+"""How far workflows are. Actions succeed in order, so the number of successes is the index of the next action."""
+
+import dataclasses
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tinkwell.core import workflow
+from tinkwell.core.kind import State
+
+_COLUMNS = """
+    CAST(w.id AS text) AS workflow_id, w.created_at, w.state AS workflow_state, w.total_actions, w.completed_actions,
+    CAST(c.worker_id AS text) AS worker_id, c.task_name, c.name AS action_name, c.action_index, c.state
+"""
+# The action that runs or ran last: the last one that was ever started.
+_CURRENT = """
+    LEFT JOIN LATERAL (
+        SELECT a.* FROM action a
+         WHERE a.workflow_id = w.id AND a.action_index <= w.completed_actions AND a.attempt > 0
+         ORDER BY a.action_index DESC LIMIT 1
+    ) c ON true
+"""
+_OF_WORKFLOW = sqlalchemy.text(f"""
+    SELECT {_COLUMNS} FROM workflow w {_CURRENT}
+     WHERE w.id = CAST(:id AS uuid) AND w.deleted_at IS NULL
+""")  # noqa: S608
+_OF_WORKER = sqlalchemy.text(f"""
+    SELECT {_COLUMNS} FROM workflow w {_CURRENT}
+     WHERE w.id IN (SELECT a.workflow_id FROM action a WHERE a.worker_id = CAST(:worker_id AS uuid))
+       AND w.deleted_at IS NULL
+     ORDER BY w.created_at, w.id
+     LIMIT :limit
+""")  # noqa: S608
+DUE = sqlalchemy.text(f"""
+    SELECT {_COLUMNS}
+      FROM workflow w
+      JOIN action n ON n.workflow_id = w.id AND n.action_index = w.completed_actions
+           {_CURRENT}
+     WHERE w.deleted_at IS NULL AND w.state IN ('PENDING', 'RUNNING')
+       AND n.worker_id = CAST(:worker_id AS uuid) AND n.state IN ('PENDING', 'RUNNING')
+       AND (w.created_at, w.id) > (CAST(:created_at AS timestamptz), CAST(:id AS uuid))
+     ORDER BY w.created_at, w.id
+     LIMIT :limit
+""")  # noqa: S608
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """Where a page of workflows ends."""
+
+    created_at: datetime.datetime
+    workflow_id: str
+
+
+BEGINNING = Place(datetime.datetime(1, 1, 1, tzinfo=datetime.UTC), "00000000-0000-0000-0000-000000000000")
+
+
+async def of_workflow(connection: AsyncConnection, workflow_id: str) -> workflow.Progress | None:
+    """Return how far a live workflow is."""
+    row = (await connection.execute(_OF_WORKFLOW, {"id": workflow_id})).one_or_none()
+    return _progress(row) if row is not None else None
+
+
+async def of_worker(connection: AsyncConnection, worker_id: str, *, limit: int) -> list[workflow.Progress]:
+    """Return how far the live workflows are that have actions of a worker, oldest first."""
+    rows = await connection.execute(_OF_WORKER, {"worker_id": worker_id, "limit": limit})
+    return [_progress(row) for row in rows]
+
+
+async def due(
+    connection: AsyncConnection, worker_id: str, *, after: Place, limit: int
+) -> tuple[list[workflow.Progress], Place]:
+    """Return a page of the workflows whose next action is a worker's, oldest first, and where the page ends."""
+    values: Mapping[str, object] = {
+        "worker_id": worker_id,
+        "created_at": after.created_at,
+        "id": after.workflow_id,
+        "limit": limit,
+    }
+    rows = (await connection.execute(DUE, values)).all()
+    place = Place(rows[-1].created_at, rows[-1].workflow_id) if rows else after
+    return [_progress(row) for row in rows], place
+
+
+def _progress(row: sqlalchemy.Row[Any]) -> workflow.Progress:
+    current = None
+    if row.action_index is not None:
+        current = workflow.Current(
+            worker_id=row.worker_id,
+            task_name=row.task_name,
+            action_name=row.action_name,
+            index=row.action_index,
+            state=State(row.state),
+        )
+    return workflow.Progress(
+        workflow_id=row.workflow_id,
+        state=State(row.workflow_state),
+        total_actions=row.total_actions,
+        completed_actions=row.completed_actions,
+        current=current,
+    )
