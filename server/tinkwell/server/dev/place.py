@@ -110,15 +110,16 @@ def _root(home: Path) -> tuple[Path, Account]:
         home.unlink()
     if not home.exists():
         _make_directory(home)
-    data = home / "data"
+    root = home.resolve()
+    data = root / "data"
     owner = data.stat().st_uid if data.exists() else None
     if owner is not None and os.geteuid() not in (0, owner):
         raise NotAvailable(f"{data} belongs to another account: choose another state directory")
     user = account.unprivileged(owner=owner)
-    if user.can_enter(home):
-        return home.resolve(), user
+    if user.can_enter(root):
+        return root, user
     if owner is not None:
-        raise NotAvailable(f"the account {user.name}, which runs PostgreSQL, cannot reach {home}")
+        raise NotAvailable(f"the account {user.name}, which runs PostgreSQL, cannot reach {root}")
     home.rmdir()
     home.symlink_to(_elsewhere(), target_is_directory=True)
     return home.resolve(), user
