@@ -8,8 +8,9 @@ from tinkwell.core.gotemplate_fault import BadArgument, Fault
 from tinkwell.core.gotemplate_output import Output, Writer
 
 MAX_STEPS = 1_000_000
-# One step is charged for so many characters or items that a function looks at.
-_ITEMS_A_STEP = 64
+# One step is charged for so many characters or items that a function looks at, or that it writes.
+_READ_A_STEP = 64
+_WRITTEN_A_STEP = 8
 
 Value = gotemplate_node.Value
 
@@ -134,8 +135,9 @@ class _Evaluation:
             return self._choose(command, dot, piped)
         arguments = [*(self._operand(argument, dot) for argument in command.arguments), *piped]
         size = sum(len(item) for item in arguments if isinstance(item, str | list | dict))
-        self._spend(1 + size // _ITEMS_A_STEP, command.offset)
-        if command.function in gotemplate_function.WRITING and size > self.writer.remaining_bytes:
+        writes = command.function in gotemplate_function.WRITING
+        self._spend(1 + size // (_WRITTEN_A_STEP if writes else _READ_A_STEP), command.offset)
+        if writes and size > self.writer.remaining_bytes:
             raise Fault(f"{command.function} is given too much; {self.writer.limit}", offset=command.offset)
         try:
             return gotemplate_function.call(command.function, arguments)
