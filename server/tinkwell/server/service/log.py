@@ -41,6 +41,14 @@ class LogService:
         self._poll_seconds = poll_seconds
         # Who watches which workflow's output. An entry goes with its last watcher.
         self._watchers: dict[str, set[asyncio.Event]] = {}
+        self._is_closed = False
+
+    def close(self) -> None:
+        """End every watcher that waits for more; it may go on at another server."""
+        self._is_closed = True
+        for watchers in self._watchers.values():
+            for woken in watchers:
+                woken.set()
 
     @property
     def watcher_count(self) -> int:
@@ -72,7 +80,8 @@ class LogService:
     async def watch(self, workflow_id: str, *, follow: bool) -> AsyncGenerator[Sequence[LogLine], None]:
         """Yield the output of a workflow in batches; with `follow`, go on until it is finished and all is sent.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.LimitReached` for too many watchers.
+        Raises `errors.InvalidField`, `errors.NotFound`, `errors.LimitReached` for too many watchers, and
+        `errors.Unavailable` once closed.
         """
         workflow_id = value.parse_uuid("workflow_id", workflow_id)
         if not await self._database.read(lambda connection: workflow.exists(connection, workflow_id)):
@@ -91,6 +100,8 @@ class LogService:
                 if page.is_over or not follow:
                     return
                 await _wait(woken, self._poll_seconds)
+                if self._is_closed:
+                    raise errors.Unavailable("the server is stopping; try again")
 
     @contextlib.contextmanager
     def _watching(self, workflow_id: str) -> Iterator[asyncio.Event]:
