@@ -97,10 +97,10 @@ def _examine(directory: Path) -> Binaries:
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise NoBinaries(f"{directory} holds no working PostgreSQL: {error}") from error
-    version = re.search(r"\d+(\.\d+)?\S*", answer.stdout)
+    version = re.search(r"(\d+)\S*", answer.stdout)
     if not version or not (directory / "initdb").exists():
         raise NoBinaries(f"{directory} holds no complete PostgreSQL server")
-    major = int(version.group().split(".")[0])
+    major = int(version.group(1))
     if major < _OLDEST_MAJOR:
         raise NoBinaries(f"{directory} holds PostgreSQL {version.group()}; {_OLDEST_MAJOR} or newer is needed")
     return Binaries(directory, major, version.group())

@@ -1,0 +1,108 @@
+"""Where settings come from, which one wins, and what is said about a wrong one."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tinkwell.server import settings
+
+URL = "postgresql://user:hidden@db/tinkwell"
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [*settings.Settings.model_fields, "config"]:
+        monkeypatch.delenv(f"TINKWELL_{name.upper()}", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def write(text: str, name: str = "tinkwell.toml") -> Path:
+    Path(name).write_text(text)
+    return Path(name)
+
+
+def test_an_option_wins_over_the_environment_and_the_environment_over_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    write(f'database_url = "{URL}"\nport = 1\nhttp_port = 1\npool_size = 1\n')
+    monkeypatch.setenv("TINKWELL_PORT", "2")
+    monkeypatch.setenv("TINKWELL_HTTP_PORT", "2")
+    chosen = settings.load(port=3, http_port=None)
+    assert (chosen.port, chosen.http_port, chosen.pool_size) == (3, 2, 1)
+
+
+def test_the_file_named_by_the_option_wins_over_the_one_named_by_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write("port = 1", "tinkwell.toml")
+    write("port = 2", "environment.toml")
+    write("port = 3", "option.toml")
+    assert settings.load(database_url=URL).port == 1
+    monkeypatch.setenv("TINKWELL_CONFIG", "environment.toml")
+    assert settings.load(database_url=URL).port == 2
+    assert settings.load(Path("option.toml"), database_url=URL).port == 3
+
+
+def test_tokens_come_from_a_table_of_the_file_or_from_json_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    write('[tokens]\nalice = "one"\n')
+    assert settings.load(database_url=URL).tokens["alice"].get_secret_value() == "one"
+    monkeypatch.setenv("TINKWELL_TOKENS", '{"bob": "two"}')
+    tokens = settings.load(database_url=URL).tokens
+    assert {name: token.get_secret_value() for name, token in tokens.items()} == {"bob": "two"}
+
+
+def test_a_secret_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TINKWELL_TOKENS", '{"bob": "hidden"}')
+    assert "hidden" not in repr(settings.load(database_url=URL))
+
+
+def test_variables_of_other_components_are_not_taken_for_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SERVER", "TOKEN", "TLS_CA", "TLS_CERT", "PG_BIN", "AGENT_FOR", "PROVISIONER_NAME"):
+        monkeypatch.setenv(f"TINKWELL_{name}", "x")
+    assert settings.load(database_url=URL).server_cert is None
+
+
+@pytest.mark.parametrize(
+    ("file", "environment", "options", "message"),
+    [
+        ("", {}, {}, "TINKWELL_DATABASE_URL is not set: set it, pass --database-url, or put database_url into"),
+        ("", {}, {"database_url": "mysql://x"}, "--database-url: it must look like postgresql://"),
+        ("", {"DATABASE_URL": ""}, {}, "TINKWELL_DATABASE_URL: it must look like postgresql://"),
+        ("", {"HTTP_PROT": "1"}, {}, "TINKWELL_HTTP_PROT: there is no such setting; did you mean TINKWELL_HTTP_PORT?"),
+        ("", {"TOKENS__ALICE": "x"}, {}, "TINKWELL_TOKENS__ALICE: there is no such setting"),
+        ("prot = 1", {}, {}, "prot in tinkwell.toml: there is no such setting; did you mean port?"),
+        ("[tls]\ncert = 1", {}, {}, "tls in tinkwell.toml: there is no such setting"),
+        ("port = ", {}, {}, "tinkwell.toml: Invalid value"),
+        ("", {"CONFIG": "absent.toml"}, {}, "absent.toml: No such file or directory"),
+        ("port = 1.5", {}, {}, "port in tinkwell.toml: Input should be a valid integer"),
+        ("port = 70000", {}, {}, "port in tinkwell.toml: Input should be less than or equal to 65535"),
+        ("", {"PORT": "http"}, {}, "TINKWELL_PORT: Input should be a valid integer"),
+        ("", {"LOG_FORMAT": "xml"}, {}, "TINKWELL_LOG_FORMAT: Input should be 'text' or 'json'"),
+        ("", {"TOKENS": "{"}, {}, "TINKWELL_TOKENS: it must be a JSON object"),
+        ("", {"TOKENS": "[]"}, {}, "TINKWELL_TOKENS: Input should be a valid dictionary"),
+        ("", {"TOKENS": '{"a": 1}'}, {}, "TINKWELL_TOKENS, a: Input should be a valid string"),
+        ("[tokens]\na = ''", {}, {}, "tokens in tinkwell.toml: a token must not be empty"),
+        ("[tokens]\na = 'x'\nb = 'x'", {}, {}, "tokens in tinkwell.toml: two names have the same token"),
+        ("", {"SERVER_CERT": "absent.pem"}, {}, "TINKWELL_SERVER_CERT: Path does not point to a file"),
+        ("server_cert = 'tinkwell.toml'", {}, {}, "server_cert and server_key belong together"),
+        ("client_ca = 'tinkwell.toml'", {}, {}, "client_ca needs server_cert and server_key"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_the_place_it_came_from(
+    monkeypatch: pytest.MonkeyPatch, file: str, environment: dict[str, str], options: dict[str, Any], message: str
+) -> None:
+    write(file)
+    for name, value in environment.items():
+        monkeypatch.setenv(f"TINKWELL_{name}", value)
+    if "is not set" not in message and "DATABASE_URL" not in environment:
+        options = {"database_url": URL, **options}
+    with pytest.raises(settings.InvalidSettings) as caught:
+        settings.load(**options)
+    assert message in str(caught.value)
+
+
+def test_every_wrong_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TINKWELL_PORT", "x")
+    monkeypatch.setenv("TINKWELL_POOL_SIZE", "0")
+    with pytest.raises(settings.InvalidSettings) as caught:
+        settings.load(database_url=URL)
+    assert [line.split(":")[0] for line in str(caught.value).splitlines()] == ["TINKWELL_POOL_SIZE", "TINKWELL_PORT"]
