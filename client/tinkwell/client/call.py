@@ -63,32 +63,6 @@ class Caller:
         with translated(self.address):
             return Stream(method(request, metadata=self._metadata), self.address, silence_seconds)
 
-    async def upload(self, method: aio.StreamUnaryMultiCallable[Q, R], requests: AsyncIterator[Q]) -> R:
-        """Send many messages for one answer; the time limit holds for each step, since the source may be slow."""
-        with translated(self.address):
-            call = method(metadata=self._metadata)
-        try:
-            async for request in requests:
-                if not await self._step(call.write(request)):
-                    break  # the server ended the call before it had read everything; its answer says why
-            await self._step(call.done_writing())
-            async with asyncio.timeout(self.timeout_seconds):
-                with translated(self.address):
-                    return await call
-        except TimeoutError as error:
-            raise late(self.address) from error
-        finally:
-            call.cancel()
-
-    async def _step(self, step: Awaitable[None]) -> bool:
-        try:
-            async with asyncio.timeout(self.timeout_seconds):
-                with translated(self.address):
-                    await step
-        except asyncio.InvalidStateError:
-            return False
-        return True
-
     async def close(self) -> None:
         """Close the channel; open calls end with `Closed`."""
         await self.channel.close()
@@ -104,12 +78,7 @@ class Stream(Generic[R]):
 
     async def read(self) -> R | None:
         """Wait for the next answer; None is the end. Raises an `errors.Error`, `Closed` after `cancel`."""
-        try:
-            async with asyncio.timeout(self._silence_seconds):
-                with translated(self._address):
-                    answer = await self._call.read()
-        except TimeoutError as error:
-            raise late(self._address) from error
+        answer = await within(self._silence_seconds, self._address, self._call.read())
         return None if answer is aio.EOF else cast(R, answer)
 
     def cancel(self) -> None:
@@ -133,6 +102,8 @@ def translated(address: str) -> Iterator[None]:
         raise errors.from_rpc(error, address) from error
     except aio.UsageError as error:
         raise errors.Closed from error
+    except aio.BaseError as error:
+        raise errors.Internal(f"gRPC failed: {error}") from error
     except asyncio.CancelledError as error:
         # gRPC raises this too when nobody cancelled the task but the call was, by `cancel` or with its channel.
         task = asyncio.current_task()
@@ -141,9 +112,14 @@ def translated(address: str) -> Iterator[None]:
         raise errors.Closed from error
 
 
-def late(address: str) -> errors.DeadlineExceeded:
-    """Give the error for an answer that did not come in time."""
-    return errors.DeadlineExceeded(f"the server at {address} did not answer in time")
+async def within(seconds: float | None, address: str, answer: Awaitable[R]) -> R:
+    """Wait so long for something of gRPC, None for ever; raises errors of ours."""
+    try:
+        async with asyncio.timeout(seconds):
+            with translated(address):
+                return await answer
+    except TimeoutError as error:
+        raise errors.DeadlineExceeded(f"the server at {address} did not answer in time") from error
 
 
 def _metadata(token: str | None, actor: str | None) -> tuple[tuple[str, str], ...]:

@@ -1,11 +1,12 @@
 """Between the generated messages and the objects of `model`."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from google.protobuf import message as protobuf_message
 from google.protobuf import timestamp_pb2
 
 from tinkwell.api.v1 import (
@@ -19,7 +20,7 @@ from tinkwell.core.errors import Violation
 from tinkwell.core.kind import EventType, ResourceType, State
 
 E = TypeVar("E", bound=StrEnum)
-M = TypeVar("M")
+M = TypeVar("M", bound=protobuf_message.Message)
 
 STATES = {state: workflow_service_pb2.State.Value(f"STATE_{state}") for state in State}
 RESOURCE_TYPES = {kind: event_service_pb2.ResourceType.Value(f"RESOURCE_TYPE_{kind}") for kind in ResourceType}
@@ -267,12 +268,25 @@ def position(source: event_service_pb2.Position) -> model.Position:
     )
 
 
-def build(make: Callable[..., M], **fields: object) -> M:
-    """Build a request; raises `InvalidField` for a value that does not fit its field."""
+def build(make: type[M], **fields: object) -> M:
+    """Build a request; raises `InvalidField` for values that do not fit. None leaves out what is optional."""
+    violations = [Violation(name, why) for name, value in fields.items() if (why := _misfit(make, name, value))]
+    if violations:
+        raise errors.InvalidField.of_all(violations)
+    return make(**fields)
+
+
+def _misfit(make: type[protobuf_message.Message], name: str, value: object) -> str:
+    field = make.DESCRIPTOR.fields_by_name[name]
+    if value is None and not field.has_presence:
+        return "is needed"
+    if isinstance(value, bytes) and field.type == field.TYPE_STRING:
+        return "must be a string, not bytes"
     try:
-        return make(**fields)
+        make(**{name: value})
     except (TypeError, ValueError) as error:
-        raise errors.InvalidField.of_all(_misfits(make, fields) or [Violation("", str(error))]) from error
+        return str(error)
+    return ""
 
 
 def exactly_one(**choices: str | None) -> dict[str, Any]:
@@ -281,16 +295,6 @@ def exactly_one(**choices: str | None) -> dict[str, Any]:
     if len(given) != 1:
         raise errors.InvalidField.of(" or ".join(choices), f"exactly one is needed, not {len(given)}")
     return given
-
-
-def _misfits(make: Callable[..., Any], fields: Mapping[str, object]) -> Iterable[Violation]:
-    misfits = []
-    for name, value in fields.items():
-        try:
-            make(**{name: value})
-        except (TypeError, ValueError) as error:
-            misfits.append(Violation(name, str(error)))
-    return misfits
 
 
 def _state(number: int) -> State:

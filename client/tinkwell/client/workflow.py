@@ -4,14 +4,16 @@ import dataclasses
 import uuid
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 
+from grpc import aio
+
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.api.v1 import workflow_service_pb2_grpc
-from tinkwell.client import call, convert, informer, model, service
+from tinkwell.client import call, convert, informer, model, output, service
 from tinkwell.core.kind import ResourceType, State
 
-# A server takes messages up to 4 MiB, and a line has at most 16 KiB of text.
-_LINES_BYTES = 1024 * 1024
-_LINES_COUNT = 1000
+# A client stream of one message is, on the wire, the same as a call with one message; and such a call ends with the
+# server's own status where gRPC, still writing to a stream that the server has ended, may lose it.
+_APPEND_LOGS = "/tinkwell.api.v1.WorkflowService/AppendLogs"
 
 
 class WorkflowClient(service.Service):
@@ -19,6 +21,12 @@ class WorkflowClient(service.Service):
 
     def __init__(self, caller: call.Caller) -> None:
         self._stub = workflow_service_pb2_grpc.WorkflowServiceStub(caller.channel)
+        self._append_logs: aio.UnaryUnaryMultiCallable[pb.AppendLogsRequest, pb.AppendLogsResponse]
+        self._append_logs = caller.channel.unary_unary(
+            _APPEND_LOGS,
+            request_serializer=pb.AppendLogsRequest.SerializeToString,
+            response_deserializer=pb.AppendLogsResponse.FromString,
+        )
         super().__init__(caller, self._stub.Watch)
 
     async def create(
@@ -156,10 +164,23 @@ class WorkflowClient(service.Service):
     async def append_logs(self, workflow_id: str, lines: Iterable[model.LogLine] | AsyncIterable[model.LogLine]) -> int:
         """Store output lines, and give how many the server took; a line that is already there is left as it is.
 
-        An async iterable is streamed line by line as it produces them; a plain one is sent in few messages.
+        An async iterable is sent as it produces lines. Both are sent in batches, each of which is retried as calls are.
         """
-        requests = _live(workflow_id, lines) if isinstance(lines, AsyncIterable) else _packed(workflow_id, lines)
-        return (await self._caller.upload(self._stub.AppendLogs, requests)).accepted
+        accepted = 0
+
+        async def send(batch: output.Batch) -> None:
+            nonlocal accepted
+            request = convert.build(
+                pb.AppendLogsRequest, workflow_id=workflow_id, lines=[convert.to_log_line(line) for line in batch]
+            )
+            accepted += (await self._caller.unary(self._append_logs, request, may_repeat=True)).accepted
+
+        if isinstance(lines, AsyncIterable):
+            await output.relay(lines, send)
+        else:
+            for batch in output.pack(lines):
+                await send(batch)
+        return accepted
 
     async def logs(self, id: str, follow: bool = False) -> AsyncIterator[model.LogLine]:  # noqa: A002
         """Iterate over a workflow's output in order; `follow` goes on until the workflow is finished."""
@@ -187,21 +208,3 @@ class WorkflowClient(service.Service):
 def _without_data(data: object) -> model.Workflow:
     # As lists give them, so that the cache holds the same whatever it was filled from.
     return dataclasses.replace(model.Workflow.from_json(data), data=None)
-
-
-async def _live(workflow_id: str, lines: AsyncIterable[model.LogLine]) -> AsyncIterator[pb.AppendLogsRequest]:
-    async for line in lines:
-        yield pb.AppendLogsRequest(workflow_id=workflow_id, lines=[convert.to_log_line(line)])
-
-
-async def _packed(workflow_id: str, lines: Iterable[model.LogLine]) -> AsyncIterator[pb.AppendLogsRequest]:
-    request = pb.AppendLogsRequest(workflow_id=workflow_id)
-    size = 0
-    for line in lines:
-        request.lines.append(convert.to_log_line(line))
-        size += len(line.text) * 4 + 100
-        if size >= _LINES_BYTES or len(request.lines) >= _LINES_COUNT:
-            yield request
-            request, size = pb.AppendLogsRequest(workflow_id=workflow_id), 0
-    if request.lines:
-        yield request

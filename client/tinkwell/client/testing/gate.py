@@ -17,7 +17,7 @@ _KEPT_CALLS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ReceivedCall:
-    """A call that reached the server; `request` is None where the client streams."""
+    """A call that reached the server; one that streams is here once for each message, and before them with None."""
 
     method: str
     metadata: dict[str, str | bytes]
@@ -50,8 +50,11 @@ class Gate(aio.ServerInterceptor):
 
         async def answer(request: Any, context: Any) -> Any:
             try:
-                await self._admit(method, metadata, None if handler.request_streaming else request, context)
-                return await (handler.stream_unary or handler.unary_unary)(request, context)
+                if handler.request_streaming:
+                    await self._admit(method, metadata, None, context)
+                    return await handler.stream_unary(self._recorded(method, metadata, request), context)
+                await self._admit(method, metadata, request, context)
+                return await handler.unary_unary(request, context)
             except errors.TinkwellError as error:
                 return await context.abort_with_status(rpc_status.to_status(status.of(error)))
 
@@ -69,6 +72,13 @@ class Gate(aio.ServerInterceptor):
         if handler.request_streaming:
             return grpc.stream_unary_rpc_method_handler(answer, *codecs)
         return grpc.unary_unary_rpc_method_handler(answer, *codecs)
+
+    async def _recorded(
+        self, method: str, metadata: dict[str, str | bytes], requests: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
+        async for request in requests:
+            self.calls.append(ReceivedCall(method, metadata, request))
+            yield request
 
     async def _admit(self, method: str, metadata: dict[str, str | bytes], request: Any, context: Any) -> None:
         self.calls.append(ReceivedCall(method, metadata, request))

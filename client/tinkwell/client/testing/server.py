@@ -1,6 +1,5 @@
 """The fake server itself."""
 
-from collections.abc import Iterable
 from typing import Any, Self
 
 import grpc
@@ -123,9 +122,9 @@ class FakeServer:
         """Answer the next calls with an error of `tinkwell.core.errors`; `method` such as "Push", empty means any."""
         self._gate.fail_next(error, method=method, times=times)
 
-    def requests(self, method: str) -> Iterable[Any]:
+    def requests(self, method: str) -> list[Any]:
         """Give the requests received by a method, oldest first."""
-        return [call.request for call in self._gate.calls if call.method == method]
+        return [call.request for call in self._gate.calls if call.method == method and call.request is not None]
 
     async def _check_health(self, request: bytes, context: Any) -> bytes:
         return _SERVING if self.is_serving else _NOT_SERVING
