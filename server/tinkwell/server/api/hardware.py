@@ -1,0 +1,61 @@
+"""HardwareService on the wire."""
+
+import contextlib
+from collections.abc import AsyncGenerator
+
+from tinkwell.api.v1 import event_service_pb2, hardware_service_pb2_grpc
+from tinkwell.api.v1 import hardware_service_pb2 as pb
+from tinkwell.core import errors
+from tinkwell.core.kind import ResourceType
+from tinkwell.server.api import auth, convert
+from tinkwell.server.api.watch import Context, Watches
+from tinkwell.server.service.hardware import HardwareService
+
+
+class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
+    """Translates between protobuf and the service."""
+
+    def __init__(self, service: HardwareService, watches: Watches) -> None:
+        self._service = service
+        self._watches = watches
+
+    async def Push(self, request: pb.PushRequest, context: Context) -> pb.PushResponse:
+        if not request.HasField("data"):
+            raise errors.InvalidField.of("data", "is missing; it is the machine to store")
+        pushed = await self._service.push(
+            hardware_id=request.data.id,
+            metadata=request.data.metadata,
+            machine=convert.to_network(request.data.network),
+            expected_version=request.expected_version if request.HasField("expected_version") else None,
+            actor=auth.actor(context),
+        )
+        return pb.PushResponse(revision=pushed.revision, version=pushed.version)
+
+    async def ByMAC(self, request: pb.ByMACRequest, context: Context) -> pb.Hardware:
+        return convert.to_hardware_message(await self._service.find("mac", request.mac))
+
+    async def ByIP(self, request: pb.ByIPRequest, context: Context) -> pb.Hardware:
+        return convert.to_hardware_message(await self._service.find("ip", request.ip))
+
+    async def ByID(self, request: pb.ByIDRequest, context: Context) -> pb.Hardware:
+        return convert.to_hardware_message(await self._service.find("id", request.id))
+
+    async def All(self, request: pb.AllRequest, context: Context) -> AsyncGenerator[pb.Hardware, None]:
+        async with contextlib.aclosing(self._service.list_all()) as machines:
+            async for machine in machines:
+                yield convert.to_hardware_message(machine)
+
+    async def Delete(self, request: pb.DeleteRequest, context: Context) -> pb.DeleteResponse:
+        return pb.DeleteResponse(revision=await self._service.delete(request.id, actor=auth.actor(context)))
+
+    async def PhoneHome(self, request: pb.PhoneHomeRequest, context: Context) -> pb.PhoneHomeResponse:
+        key = request.WhichOneof("machine")
+        if key is None:
+            raise errors.InvalidField.of("id", "is missing; give an id, a mac or an ip to say which machine calls")
+        revision = await self._service.phone_home(key, getattr(request, key), request.data, actor=auth.actor(context))
+        return pb.PhoneHomeResponse(revision=revision)
+
+    def Watch(  # type: ignore[override]  # yields what was encoded once for all watchers
+        self, request: event_service_pb2.WatchRequest, context: Context
+    ) -> AsyncGenerator[bytes, None]:
+        return self._watches.stream(request, context, resource_types=(ResourceType.HARDWARE,))
