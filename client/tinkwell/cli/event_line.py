@@ -48,7 +48,8 @@ def summary(event: "Event") -> str:
 
 
 def _hardware(event: "Event") -> str:
-    dhcp = [interface.get("dhcp", {}) for interface in event.data.get("network", {}).get("interfaces", [])]
+    interfaces = _object(event.data, "network").get("interfaces")
+    dhcp = [_object(interface, "dhcp") for interface in interfaces or ()]
     hostname = next((_text(item, "hostname") for item in dhcp if item.get("hostname")), "")
     words = [hostname, *(_text(item, "mac") for item in dhcp)]
     if event.event_type is EventType.HARDWARE_PHONE_HOME and event.data.get("phone_home"):
@@ -77,6 +78,12 @@ def _action(data: Mapping[str, Any]) -> str:
         words.append(f"exit {data['exit_code']}")
     words.append(_text(data, "message"))
     return " ".join(word for word in words if word)
+
+
+def _object(data: object, key: str) -> Mapping[str, Any]:
+    # A line for people is no reason to end a watch, whatever the data of an event looks like.
+    found = data.get(key) if isinstance(data, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
 
 
 def _text(data: Mapping[str, Any], key: str) -> str:

@@ -6,16 +6,12 @@
 130  interrupted by Ctrl-C
 """
 
-import re
 from typing import IO
 
 import rich_click as click
 
-from tinkwell.cli import connection
 from tinkwell.core import errors as core_errors
 
-_LAST_ERROR = re.compile(r"last error: (?:UNKNOWN: )?(?P<cause>.*)", re.DOTALL)
-_REFUSED = re.compile("connection refused", re.IGNORECASE)
 _START_ONE = 'start one with "tinkwell dev", or name another with --server or TINKWELL_SERVER'
 
 
@@ -38,7 +34,7 @@ def describe(error: Exception) -> str:
 
     match error:
         case errors.Unavailable() if not error.reason:
-            return _unreachable(error)
+            return f"{error.message}; {_START_ONE}"
         case errors.Unauthenticated():
             return f"{error.message}; give a token with --token or TINKWELL_TOKEN"
         case errors.Compacted():
@@ -53,15 +49,6 @@ def describe(error: Exception) -> str:
             return _os_error(error)
         case _:
             return f"{type(error).__name__}: {error} (a mistake in tinkwell; --debug shows where)"
-
-
-def _unreachable(error: Exception) -> str:
-    server = connection.current().server
-    found = _LAST_ERROR.search(str(error))
-    if found is None or _REFUSED.search(found["cause"]):
-        return f"no server answers at {server}; {_START_ONE}"
-    cause = " ".join(found["cause"].split())
-    return f"the server at {server} cannot be reached ({cause}); {_START_ONE}"
 
 
 def _os_error(error: OSError) -> str:

@@ -27,8 +27,8 @@ class Prefix:
     def of(self, line: "LogLine") -> str:
         """Give the prefix of a line; attempts after the first are numbered."""
         name = self._names.get(line.action_id) or output.clean(f"{line.task_name}/{line.action_name}")
-        attempt = f" #{line.attempt}" if line.attempt > 1 else ""
-        text = f"{name:<{self._width}}{attempt} | "
+        numbered = f"{name}#{line.attempt}" if line.attempt > 1 else name
+        text = f"{numbered:<{self._width}} | "
         return click.style(text, fg=self._colours.get(line.action_id)) if self._has_colour else text
 
 

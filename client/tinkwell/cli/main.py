@@ -107,6 +107,7 @@ def _discard_output() -> None:
 
 
 @click.group(
+    name="tinkwell",
     cls=Root,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Options can be set in the environment, too: TINKWELL_SERVER, TINKWELL_TOKEN, TINKWELL_TLS_CA and so on.",

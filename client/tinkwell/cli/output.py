@@ -66,8 +66,8 @@ def emphasise(text: str) -> str:
 
 
 def line(text: str) -> None:
-    """Write a line to standard output."""
-    click.echo(text)
+    """Write a line to standard output, as it is: click would take escape sequences out where nobody sees them."""
+    click.echo(text, color=True)
 
 
 def note(text: str) -> None:

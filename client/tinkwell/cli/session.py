@@ -62,6 +62,7 @@ async def _connected(work: "Callable[[Client], Awaitable[None]]") -> None:
     from tinkwell import client as client_library  # gRPC costs start-up time, see main
 
     chosen = connection.current()
+    _set_up_logging(is_wanted=chosen.debug)
     tls = client_library.TLS(chosen.tls_ca, chosen.tls_cert, chosen.tls_key, chosen.tls_server_name)
     try:
         opened = client_library.connect(
@@ -105,6 +106,16 @@ async def _until_stopped(work: Awaitable[None]) -> None:
     finally:
         if pipe is not None:
             loop.remove_reader(pipe)
+
+
+def _set_up_logging(*, is_wanted: bool) -> None:
+    """Show what the library logs with --debug; else the user is told of what matters in sentences."""
+    import logging  # it costs start-up time, see main
+
+    if is_wanted:
+        logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+    else:
+        logging.getLogger("tinkwell").addHandler(logging.NullHandler())
 
 
 def _pipe() -> int | None:

@@ -16,7 +16,7 @@ _HEADER = ("ID", "NAME", "VERSION", "CREATED", "UPDATED")
 
 @click.group(cls=command.Group)
 def template() -> None:
-    """Templates, which say what to do on which machine."""
+    """Templates: what to do on which machine, step by step."""
 
 
 @template.command()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from tinkwell.cli import duration, event_line, option, output
+from tinkwell.cli import connection, duration, event_line, option, output
 from tinkwell.core.kind import EventType
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class Wanted:
             "names": self.names,
             "on_created": _say_live,
             "on_disconnect": _disconnected,
+            "connect_timeout_seconds": connection.current().timeout,
         }
 
     def ends_after(self, event: "Event", seen: int) -> bool:

@@ -1,6 +1,7 @@
 """`tinkwell workflow`: templates at work on machines."""
 
 import json
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import rich_click as click
@@ -13,13 +14,12 @@ if TYPE_CHECKING:
     from tinkwell.client import Action, ActionStatus, Client, Workflow, WorkflowContext
 
 _HEADER = ("ID", "TEMPLATE", "STATE", "ACTIONS", "CREATED")
-_ACTION_HEADER = ("INDEX", "TASK", "ACTION", "WORKER", "STATE", "ATTEMPT", "SECONDS", "EXIT", "MESSAGE")
 _JOURNAL_HEADER = ("TIME", "TASK", "ACTION", "WORKER", "STATE", "ATTEMPT", "SECONDS", "EXIT", "MESSAGE")
 
 
 @click.group(cls=command.Group)
 def workflow() -> None:
-    """Workflows: a template carried out on certain machines."""
+    """Workflows: templates carried out on certain machines."""
 
 
 @workflow.command()
@@ -113,7 +113,7 @@ async def state(client: "Client", workflow_id: str, output_format: output.Format
         return
     output.fields(_progress(context))
     output.line("")
-    output.table(_ACTION_HEADER, map(_action_row, actions))
+    _show_actions(actions)
 
 
 @workflow.command()
@@ -236,19 +236,33 @@ def _progress_text(completed: int, total: int) -> str:
     return f"{completed} of {total} done{percent}"
 
 
-def _action_row(action: "Action") -> tuple[str, ...]:
-    took = (action.finished_at - action.started_at) if action.finished_at and action.started_at else None
-    return (
-        str(action.index),
-        action.task_name,
-        action.name,
-        action.worker_id,
-        action.state,
-        str(action.attempt or ""),
-        f"{took.total_seconds():.1f}" if took else "",
-        "" if action.exit_code is None else str(action.exit_code),
-        action.message,
-    )
+def _show_actions(actions: "Sequence[Action]") -> None:
+    """Write the actions; their worker only where there is more than one."""
+    workers = {action.worker_id for action in actions}
+    columns: dict[str, Callable[[Action], str]] = {
+        "INDEX": lambda action: str(action.index),
+        "TASK": lambda action: action.task_name,
+        "ACTION": lambda action: action.name,
+        "WORKER": lambda action: action.worker_id,
+        "STATE": lambda action: action.state,
+        "ATTEMPT": lambda action: str(action.attempt or ""),
+        "SECONDS": _seconds,
+        "EXIT": lambda action: _number(action.exit_code),
+        "MESSAGE": lambda action: action.message,
+    }
+    if len(workers) < 2:
+        del columns["WORKER"]
+    output.table(list(columns), [[cell(action) for cell in columns.values()] for action in actions])
+
+
+def _seconds(action: "Action") -> str:
+    if action.finished_at is None or action.started_at is None:
+        return ""
+    return f"{(action.finished_at - action.started_at).total_seconds():.1f}"
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)
 
 
 def _journal_row(entry: "ActionStatus") -> tuple[str, ...]:
@@ -260,6 +274,6 @@ def _journal_row(entry: "ActionStatus") -> tuple[str, ...]:
         entry.state,
         str(entry.attempt or ""),
         f"{entry.seconds:.1f}" if entry.seconds else "",
-        "" if entry.exit_code is None else str(entry.exit_code),
+        _number(entry.exit_code),
         entry.message,
     )

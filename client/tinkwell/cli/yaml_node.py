@@ -39,7 +39,7 @@ def documents(text: str) -> Iterator[Node]:
         raise position.Malformed(position.of_offset(text, error.position), description) from error
     except RecursionError as error:
         raise position.Malformed(position.Position(1, 1), "is nested too deeply") from error
-    except (AssertionError, ValueError) as error:
+    except (AssertionError, ValueError, OverflowError) as error:
         # Raised by ruamel.yaml, without a place, for an odd %YAML line and for an escape beyond Unicode.
         raise position.Malformed(position.Position(1, 1), f"not YAML: {error}") from error
 

@@ -1,0 +1,151 @@
+"""The command as a whole: its help, its completion, and the commands that other components add."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+
+import pytest
+import rich_click as click
+from click.testing import CliRunner
+
+from tinkwell.cli import command, main
+
+COMMANDS = {
+    "hardware": {"push", "get", "list", "delete", "watch", "phone-home"},
+    "template": {"create", "get", "list", "update", "delete", "validate", "watch"},
+    "workflow": {"create", "get", "list", "delete", "cancel", "state", "events", "logs", "data", "watch"},
+    "events": {"watch", "publish"},
+}
+
+
+def run(*args: str, **environment: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main.main, args, env=environment)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def leaves() -> Iterator[tuple[str, ...]]:
+    for group, names in COMMANDS.items():
+        yield (group,)
+        yield from ((group, name) for name in names)
+    yield ("completion",)
+
+
+@pytest.mark.parametrize("path", list(leaves()))
+def test_every_command_explains_itself(path: tuple[str, ...]) -> None:
+    code, stdout, stderr = run(*path, "--help")
+    assert (code, stderr) == (0, "")
+    assert f"tinkwell {' '.join(path)}" in stdout
+
+
+def test_a_group_has_exactly_the_commands_it_is_known_for() -> None:
+    context = click.Context(main.main)
+    for group, names in COMMANDS.items():
+        found = main.main.get_command(context, group)
+        assert isinstance(found, command.Deferred)
+        loaded = found.component.load()
+        assert isinstance(loaded, click.Group)
+        assert set(loaded.commands) == names
+        assert loaded.help == found.help
+
+
+def test_the_help_lists_components_without_importing_them() -> None:
+    script = (
+        "import sys; from tinkwell.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "finally: print(sorted(n for n in sys.modules if n.split('.')[0] in {'grpc', 'asyncio', 'ruamel', 'asyncpg'}"
+        " or n.startswith(('tinkwell.server', 'tinkwell.provisioner', 'tinkwell.client'))), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"
+    for name in ("dev", "server", "provisioner", "agent", "db"):
+        assert f" {name} " in done.stdout
+
+
+def test_the_help_of_a_command_imports_nothing_heavy() -> None:
+    script = (
+        "import sys; from tinkwell.cli.main import main\n"
+        "try: main(['workflow', 'logs', '--help'])\n"
+        "finally: print({'grpc', 'asyncio', 'ruamel.yaml'} & set(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr == "set()\n"
+
+
+def test_the_version_is_the_distributions() -> None:
+    assert run("--version") == (0, f"tinkwell {metadata.version('tinkwell')}\n", "")
+
+
+def test_an_unknown_command_is_a_usage_error() -> None:
+    code, _, stderr = run("hardwrae")
+    assert code == 2
+    assert "No such command 'hardwrae'" in stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "extra", "sentence"),
+    [
+        ("nothing_here.commands:x", "server", "nothing_here, which is not installed; install tinkwell[server]"),
+        ("tinkwell.nothing_here:x", "server", "tinkwell.nothing_here, which is not installed"),
+        ("nothing_here.commands:x", "", "nothing_here, which is not installed"),
+    ],
+)
+def test_a_component_that_lacks_a_module_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, target: str, extra: str, sentence: str
+) -> None:
+    component = command.Component("thing", target, "A thing.", extra)
+    monkeypatch.setattr(main, "_components", lambda: {"thing": component})
+    assert run("thing") == (1, "", f"Error: tinkwell thing needs the module {sentence}\n")
+
+
+def test_a_component_runs_with_its_own_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    component = command.Component("thing", "tinkwell.cli.completion:completion", "A thing.")
+    monkeypatch.setattr(main, "_components", lambda: {"thing": component})
+    code, stdout, _ = run("thing", "bash")
+    assert (code, stdout.startswith("# For this shell:")) == (0, True)
+
+
+def complete(*words: str) -> list[str]:
+    environment = {
+        "_TINKWELL_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(["tinkwell", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    _, stdout, _ = run(**environment)
+    return [line.partition(",")[2] for line in stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (("hard",), ["hardware"]),
+        (("de",), ["dev"]),
+        (("workflow", "l"), ["list", "logs"]),
+        (("events", "watch", "--event-type", "hardware"), ["hardware_phone_home"]),
+        (("events", "watch", "--resource-type", "w"), ["workflow"]),
+        (("hardware", "list", "-o", "j"), ["json"]),
+        (("events", "watch", "--fr"), ["--from-revision"]),
+        (("completion", ""), ["bash", "zsh", "fish"]),
+    ],
+)
+def test_commands_options_and_values_are_completed(words: tuple[str, ...], offered: list[str]) -> None:
+    assert complete(*words) == offered
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_script_says_how_to_use_it(shell: str) -> None:
+    code, script, _ = run("completion", shell)
+    assert code == 0
+    assert f"tinkwell completion {shell}" in script
+    assert "_TINKWELL_COMPLETE" in script
+    assert script.startswith("#compdef tinkwell\n#" if shell == "zsh" else "# For this shell")
+
+
+def test_bash_takes_the_completion_script() -> None:
+    _, script, _ = run("completion", "bash")
+    done = subprocess.run(["bash", "-c", f"{script}\ncomplete -p tinkwell"], capture_output=True, text=True, check=True)
+    assert "_tinkwell_completion" in done.stdout
+
+
+def test_an_unknown_shell_is_a_usage_error() -> None:
+    assert run("completion", "tcsh")[0] == 2
