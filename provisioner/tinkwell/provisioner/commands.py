@@ -17,24 +17,16 @@ ALL = "all"
 F = TypeVar("F", bound=Callable[..., object])
 
 
-class WorkerId(click.ParamType[str]):
-    """The id of a machine, or the word for all of them where that is allowed."""
+def _worker_ids(ctx: click.Context, param: click.Parameter, value: Any) -> tuple[str, ...]:
+    """Return ids of machines as the server writes them; the word for all of them stays as it is."""
+    import uuid
 
-    name = "id"
-
-    def __init__(self, *, allows_all: bool) -> None:
-        self._allows_all = allows_all
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the id as the server writes it."""
-        import uuid
-
-        if self._allows_all and value == ALL:
-            return ALL
-        try:
-            return str(uuid.UUID(value))
-        except ValueError:
-            self.fail(f"{value!r} is not the id of a machine; tinkwell hardware list shows them", param, ctx)
+    ids = (value,) if isinstance(value, str) else tuple(value)
+    try:
+        return tuple(ALL if param.multiple and text == ALL else str(uuid.UUID(text)) for text in ids)
+    except ValueError:
+        message = f"{', '.join(ids)} is not the id of a machine; tinkwell hardware list shows them"
+        raise click.BadParameter(message, ctx, param) from None
 
 
 def _setting(*names: str, **attributes: Any) -> Callable[[F], F]:
@@ -111,7 +103,7 @@ def _with_options(function: F) -> F:
 @click.command()
 @_setting(
     "--agent-for",
-    type=WorkerId(allows_all=True),
+    callback=_worker_ids,
     multiple=True,
     metavar="ID|all",
     help="Run the actions of this machine here, or of all; may be repeated. Without it, none are run.",
@@ -130,21 +122,21 @@ def provisioner(ctx: click.RichContext, /, agent_for: tuple[str, ...], **options
 @click.command()
 @_setting(
     "--id",
-    "worker_id",
+    "worker_ids",
     envvar="TINKWELL_AGENT_ID",
-    type=WorkerId(allows_all=False),
+    callback=_worker_ids,
     required=True,
     metavar="ID",
     help="Id of the machine in the hardware inventory.",
 )
 @_with_options
 @click.pass_context
-def agent(ctx: click.RichContext, /, worker_id: str, **options: Any) -> None:
+def agent(ctx: click.RichContext, /, worker_ids: tuple[str, ...], **options: Any) -> None:
     """Run the actions that are meant for one machine.
 
     It stops at SIGTERM; an action that runs goes on, and the next agent with the same state directory adopts it.
     """
-    _run(ctx, (worker_id,), options)
+    _run(ctx, worker_ids, options)
 
 
 def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) -> None:

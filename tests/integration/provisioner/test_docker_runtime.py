@@ -1,15 +1,13 @@
 """The docker runtime on a real engine: the conformance suite, and what is its own."""
 
-import asyncio
 import uuid
 
 import pytest
-
 from integration.provisioner import engine_image
+from unit.provisioner import conformance
+
 from tinkwell.provisioner import state
 from tinkwell.provisioner.runtime import docker, port
-from unit.provisioner import conformance
-from unit.provisioner.conformance import new_key, texts, wait
 
 pytestmark = pytest.mark.docker
 

@@ -1,16 +1,10 @@
 """The process runtime: the conformance suite, and what is its own."""
 
-import asyncio
-import json
-import os
-import signal
-
 import pytest
+from unit.provisioner import conformance
 
 from tinkwell.provisioner import state
 from tinkwell.provisioner.runtime import port, process
-from unit.provisioner import conformance
-from unit.provisioner.conformance import new_key, texts, wait
 
 
 class ProcessHarness:

@@ -1,0 +1,118 @@
+"""A runtime whose runs do what a test says. It passes the same conformance suite as the real ones."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+
+from tinkwell.client.model import LogStream
+from tinkwell.core.decide import RunKey
+from tinkwell.provisioner.runtime import output, port
+
+KILLED = 137
+_NUMBERS = {LogStream.STDOUT: 1, LogStream.STDERR: 2}
+
+
+@dataclass
+class FakeWorld:
+    """What outlives a runtime: its runs, their files, and how often each was started."""
+
+    runs: dict[RunKey, "FakeRun"] = field(default_factory=dict)
+    starts: Counter[RunKey] = field(default_factory=Counter)
+    files: dict[str, dict[str, str]] = field(default_factory=dict)
+    peak: int = 0
+
+    @property
+    def running(self) -> list[RunKey]:
+        return [key for key, run in self.runs.items() if run.ending is None]
+
+
+class FakeRun:
+    """A run that goes on until the test ends or kills it."""
+
+    def __init__(self, world: FakeWorld, spec: port.RunSpec) -> None:
+        self.key = spec.key
+        self.spec = spec
+        self.ending: port.Exit | None = None
+        self.lines_read = 0
+        self._world = world
+        self._frames: list[bytes] = []
+        self._changed = asyncio.Condition()
+
+    async def write(self, text: bytes | str, stream: LogStream = LogStream.STDOUT) -> None:
+        """Let the run write."""
+        payload = text.encode() if isinstance(text, str) else text
+        async with self._changed:
+            self._frames.append(bytes((_NUMBERS[stream], 0, 0, 0)) + len(payload).to_bytes(4) + payload)
+            self._changed.notify_all()
+
+    async def exit(self, code: int = 0) -> None:
+        """Let the run end."""
+        async with self._changed:
+            if self.ending is None:
+                self.ending = port.Exit(code=code, seconds=1.5)
+            self._changed.notify_all()
+
+    async def lines(self) -> AsyncGenerator[output.OutputLine, None]:
+        reader = output.OutputReader()
+        taken = 0
+        while not reader.is_full:
+            async with self._changed:
+                await self._changed.wait_for(lambda: self.ending is not None or taken < len(self._frames))  # noqa: B023
+                frames, is_over = self._frames[taken:], self.ending is not None
+            taken += len(frames)
+            for line in reader.feed(b"".join(frames)):
+                self.lines_read = max(self.lines_read, line.number)
+                yield line
+            if is_over:
+                break
+        for line in reader.finish():
+            yield line
+
+    async def wait(self) -> port.Exit:
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.ending is not None)
+        assert self.ending is not None
+        return self.ending
+
+    async def kill(self) -> None:
+        await self.exit(KILLED)
+
+    async def remove(self) -> None:
+        await self.kill()
+        self._world.runs.pop(self.key, None)
+
+
+class FakeRuntime:
+    """Starts fake runs. `perform` is called with each new one."""
+
+    name = "fake"
+
+    def __init__(self, world: FakeWorld, perform: Callable[[FakeRun], None] | None = None) -> None:
+        self.world = world
+        self.perform = perform
+        self.failures: dict[str, port.RunError] = {}
+        self.may_start = asyncio.Event()
+        self.may_start.set()
+
+    async def start(self, spec: port.RunSpec) -> port.Run:
+        await self.may_start.wait()
+        if (failure := self.failures.get(spec.image)) is not None:
+            raise failure
+        if (found := self.world.runs.get(spec.key)) is not None:
+            return found
+        run = self.world.runs[spec.key] = FakeRun(self.world, spec)
+        self.world.starts[spec.key] += 1
+        self.world.peak = max(self.world.peak, len(self.world.running))
+        if self.perform is not None:
+            self.perform(run)
+        return run
+
+    async def find(self, key: RunKey) -> port.Run | None:
+        return self.world.runs.get(key)
+
+    async def held(self) -> frozenset[RunKey]:
+        return frozenset(self.world.runs)
+
+    async def close(self) -> None:
+        pass

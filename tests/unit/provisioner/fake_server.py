@@ -1,0 +1,201 @@
+"""A server in memory, behind the calls that a provisioner makes. It decides by the rules of the real one."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from tinkwell.client import errors, model
+from tinkwell.core import errors as core_errors
+from tinkwell.core import transition
+from tinkwell.core.kind import EventType, ResourceType, State
+
+
+class FakeServer:
+    """Keeps workflows. `is_away` makes every call fail as a lost connection does."""
+
+    def __init__(self) -> None:
+        self.workflows: dict[str, State] = {}
+        self.rows: dict[str, list[model.Action]] = {}
+        self.remaining: dict[str, float] = {}
+        self.lines: dict[str, list[model.LogLine]] = {}
+        self.batches: list[int] = []
+        self.reports: list[tuple[str, State]] = []
+        self.calls = 0
+        self.is_away = False
+        self.takes_logs = asyncio.Event()
+        self.takes_logs.set()
+        # A report whose answer is lost is taken all the same.
+        self.loses_answers = 0
+        self._revision = itertools.count(1)
+        self._watchers: list[asyncio.Queue[model.Event | None]] = []
+
+    # What a test does to it.
+
+    def add_workflow(self, workflow_id: str, *actions: model.Action) -> None:
+        """Add a workflow; each action is named after its index."""
+        self.workflows[workflow_id] = State.PENDING
+        self.rows[workflow_id] = [
+            replace(action, id=f"{workflow_id}-{index}", workflow_id=workflow_id, index=index)
+            for index, action in enumerate(actions)
+        ]
+        self.notify(workflow_id, EventType.CREATED)
+
+    def cancel(self, workflow_id: str) -> None:
+        self._apply(workflow_id, transition.cancel(self._workflow(workflow_id), self._rules(workflow_id), "enough"))
+
+    def delete(self, workflow_id: str) -> None:
+        del self.workflows[workflow_id], self.rows[workflow_id]
+        self.notify(workflow_id, EventType.DELETED)
+
+    def notify(self, workflow_id: str, event_type: EventType) -> None:
+        """Send an event to every watcher."""
+        event = model.Event(
+            id="e",
+            revision=next(self._revision),
+            resource_type=ResourceType.WORKFLOW,
+            event_type=event_type,
+            name=event_type.value.lower(),
+            resource_id=workflow_id,
+        )
+        for watcher in self._watchers:
+            watcher.put_nowait(event)
+
+    def lose_history(self) -> None:
+        """End every watch with the news that events were missed."""
+        for watcher in self._watchers:
+            watcher.put_nowait(None)
+
+    def states(self, workflow_id: str) -> list[State]:
+        return [action.state for action in self.rows[workflow_id]]
+
+    def texts(self, action_id: str) -> list[str]:
+        return [line.text for line in self.lines.get(action_id, [])]
+
+    # What a provisioner asks of it.
+
+    async def list(self, states: Iterable[State | str]) -> AsyncIterator[model.Workflow]:
+        await self._answer()
+        wanted = set(states)
+        for workflow_id, state in list(self.workflows.items()):
+            if state in wanted:
+                yield model.Workflow(workflow_id, state=state)
+
+    async def context(self, id: str) -> model.WorkflowContext:  # noqa: A002
+        await self._answer()
+        if id not in self.workflows:
+            raise errors.NotFound
+        return model.WorkflowContext(id, workflow_state=self.workflows[id])
+
+    async def actions(self, id: str) -> tuple[model.Action, ...]:  # noqa: A002
+        await self._answer()
+        if id not in self.workflows:
+            raise errors.NotFound
+        return tuple(replace(action, remaining_seconds=self.remaining.get(action.id)) for action in self.rows[id])
+
+    async def report(
+        self,
+        workflow_id: str,
+        *,
+        action_id: str,
+        worker_id: str,
+        state: State,
+        attempt: int,
+        seconds: float,
+        message: str,
+        exit_code: int | None,
+    ) -> model.Reported:
+        await self._answer()
+        if workflow_id not in self.workflows:
+            raise errors.NotFound
+        heard = transition.Report(
+            action_id=action_id, worker_id=worker_id, state=state, attempt=attempt, message=message, exit_code=exit_code
+        )
+        try:
+            changes = transition.report(self._workflow(workflow_id), self._rules(workflow_id), heard)
+        except core_errors.IllegalTransition as error:
+            raise errors.IllegalTransition(str(error)) from error
+        if changes.steps:
+            self.reports.append((action_id, state))
+        self._apply(workflow_id, changes)
+        if self.loses_answers:
+            self.loses_answers -= 1
+            raise errors.Unavailable
+        return model.Reported(1 if changes.steps else 0, changes.attempt, self.remaining.get(action_id))
+
+    async def append_logs(self, workflow_id: str, lines: Iterable[model.LogLine]) -> int:
+        batch = list(lines)
+        await self.takes_logs.wait()
+        await self._answer()
+        if workflow_id not in self.workflows:
+            raise errors.NotFound
+        self.batches.append(len(batch))
+        for line in batch:
+            known = self.lines.setdefault(line.action_id, [])
+            if all((line.attempt, line.number) != (other.attempt, other.number) for other in known):
+                known.append(line)
+        return len(batch)
+
+    @asynccontextmanager
+    async def watch(
+        self, *, now: bool, on_created: Callable[[object], None]
+    ) -> AsyncIterator[AsyncIterator[model.Event]]:
+        assert now
+        queue: asyncio.Queue[model.Event | None] = asyncio.Queue()
+        self._watchers.append(queue)
+        on_created(self)
+        try:
+            yield _events(queue)
+        finally:
+            self._watchers.remove(queue)
+
+    async def _answer(self) -> None:
+        await asyncio.sleep(0)
+        self.calls += 1
+        if self.is_away:
+            raise errors.Unavailable
+
+    def _workflow(self, workflow_id: str) -> transition.Workflow:
+        return transition.Workflow(id=workflow_id, state=self.workflows[workflow_id])
+
+    def _rules(self, workflow_id: str) -> "list[transition.Action]":
+        return [
+            transition.Action(
+                id=action.id,
+                index=action.index,
+                task_name=action.task_name,
+                name=action.name,
+                worker_id=action.worker_id,
+                state=action.state,
+                attempt=action.attempt,
+            )
+            for action in self.rows[workflow_id]
+        ]
+
+    def _apply(self, workflow_id: str, changes: transition.Changes) -> None:
+        actions = self.rows[workflow_id]
+        for step in changes.steps:
+            match step:
+                case transition.StartWorkflow():
+                    self.workflows[workflow_id] = State.RUNNING
+                case transition.EndWorkflow(state=state):
+                    self.workflows[workflow_id] = state
+                case transition.StartAction(action_id=action_id, attempt=attempt, message=message):
+                    self._change(actions, action_id, state=State.RUNNING, attempt=attempt, message=message)
+                case transition.EndAction(action_id=action_id, state=state, message=message, exit_code=exit_code):
+                    self._change(actions, action_id, state=state, message=message, exit_code=exit_code)
+                case transition.AdvanceWorkflow():
+                    pass
+            self.notify(workflow_id, EventType.UPDATED)
+
+    @staticmethod
+    def _change(actions: "list[model.Action]", action_id: str, **changes: object) -> None:
+        index = next(i for i, action in enumerate(actions) if action.id == action_id)
+        actions[index] = replace(actions[index], **changes)
+
+
+async def _events(queue: "asyncio.Queue[model.Event | None]") -> AsyncIterator[model.Event]:
+    while (event := await queue.get()) is not None:
+        yield event
+    raise errors.Compacted

@@ -1,0 +1,113 @@
+"""The command lines."""
+
+import uuid
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+from tinkwell.client import errors
+from tinkwell.core.decide import ALL_WORKERS
+from tinkwell.provisioner import commands, log, main, state
+
+ID = str(uuid.uuid4())
+
+
+@pytest.fixture
+def invoke(monkeypatch):
+    """Run a command; what it would do is returned as settings instead."""
+    seen: list[main.Settings] = []
+
+    async def run(settings: main.Settings) -> None:
+        seen.append(settings)
+
+    monkeypatch.setattr(main, "run", run)
+    monkeypatch.setattr(log, "set_up", lambda level: None)
+
+    def call(command, *arguments, env=None, obj=None):
+        result = CliRunner().invoke(command, arguments, env=env or {}, obj=obj)
+        return result, seen[-1] if seen else None
+
+    return call
+
+
+def test_no_worker_is_served_unless_it_is_named(invoke):
+    result, settings = invoke(commands.provisioner)
+    assert result.exit_code == 0
+    assert settings.serves == frozenset()
+
+
+def test_workers_are_named_by_their_ids(invoke):
+    other = uuid.uuid4()
+    _, settings = invoke(commands.provisioner, "--agent-for", ID, "--agent-for", str(other).upper())
+    assert settings.serves == {ID, str(other)}
+
+
+def test_all_workers_are_served_when_asked(invoke):
+    _, settings = invoke(commands.provisioner, "--agent-for", "all")
+    assert settings.serves is ALL_WORKERS
+
+
+@pytest.mark.parametrize("arguments", [("--agent-for", "me"), ("--concurrency", "0"), ("--runtime", "podman")])
+def test_a_wrong_option_is_a_usage_error(invoke, arguments):
+    result, settings = invoke(commands.provisioner, *arguments)
+    assert (result.exit_code, settings) == (2, None)
+
+
+def test_an_agent_serves_one_machine(invoke):
+    _, settings = invoke(commands.agent, "--id", ID)
+    assert settings.serves == {ID}
+    result, _ = invoke(commands.agent, "--id", "all")
+    assert result.exit_code == 2
+    result, _ = invoke(commands.agent)
+    assert result.exit_code == 2
+
+
+def test_options_come_from_the_environment_too(invoke, tmp_path):
+    env = {
+        "TINKWELL_SERVER": "there:1",
+        "TINKWELL_TOKEN": "secret",
+        "TINKWELL_RUNTIME": "process",
+        "TINKWELL_PROVISIONER_STATE_DIR": str(tmp_path),
+        "TINKWELL_CONCURRENCY": "3",
+        "TINKWELL_PROCESS_IMAGES": "images",
+        "TINKWELL_AGENT_FOR": f"{ID} {uuid.uuid4()}",
+    }
+    _, settings = invoke(commands.provisioner, env=env)
+    assert (settings.server, settings.token, settings.runtime) == ("there:1", "secret", main.RuntimeName.PROCESS)
+    assert (settings.state_dir, settings.concurrency, str(settings.process_images)) == (tmp_path, 3, "images")
+    assert ID in settings.serves
+    assert len(settings.serves) == 2
+
+
+def test_connection_options_before_the_subcommand_count_and_those_behind_it_win(invoke):
+    before = SimpleNamespace(
+        server="before:1", token="t", tls=False, tls_ca=None, tls_cert=None, tls_key=None, tls_server_name=None
+    )
+    _, settings = invoke(commands.provisioner, obj=before, env={"TINKWELL_SERVER": "environment:1"})
+    assert (settings.server, settings.token) == ("before:1", "t")
+    _, settings = invoke(commands.provisioner, "--server", "behind:1", obj=before)
+    assert settings.server == "behind:1"
+
+
+def test_any_option_of_tls_asks_for_it(invoke):
+    assert invoke(commands.provisioner)[1].tls is None
+    assert invoke(commands.provisioner, "--tls")[1].tls is not None
+    assert invoke(commands.provisioner, "--tls-ca", "ca.pem")[1].tls.ca == "ca.pem"
+
+
+def test_the_state_directory_has_a_place_by_default(invoke, tmp_path):
+    _, settings = invoke(commands.provisioner, env={"XDG_STATE_HOME": str(tmp_path)})
+    assert settings.state_dir == tmp_path / "tinkwell" / "provisioner"
+
+
+@pytest.mark.parametrize("error", [state.StateError("it is taken"), errors.Unauthenticated("no token")])
+def test_what_an_operator_must_mend_is_one_sentence_and_exit_code_1(invoke, monkeypatch, error):
+    async def fail(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(main, "run", fail)
+    result, _ = invoke(commands.provisioner)
+    assert result.exit_code == 1
+    assert str(error) in result.output
+    assert "Traceback" not in result.output

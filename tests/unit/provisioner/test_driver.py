@@ -1,0 +1,557 @@
+"""The driver and the agent, on a server and a runtime in memory."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Container
+
+import pytest
+from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
+from unit.provisioner.fake_server import FakeServer
+
+from support.waiting import eventually
+from tinkwell.client import errors, model
+from tinkwell.client.model import LogStream
+from tinkwell.core.decide import ALL_WORKERS, RunKey
+from tinkwell.core.kind import EventType, State
+from tinkwell.provisioner import agent, driver, retry, shipper
+from tinkwell.provisioner.runtime import port
+
+RUNNING, SUCCEEDED, FAILED, TIMEOUT, CANCELLED = (
+    State.RUNNING,
+    State.SUCCEEDED,
+    State.FAILED,
+    State.TIMEOUT,
+    State.CANCELLED,
+)
+
+
+class Files:
+    """The files of workflows, as names."""
+
+    def __init__(self) -> None:
+        self.kept: set[str] = set()
+
+    def workflows(self) -> list[str]:
+        return sorted(self.kept)
+
+    def forget_workflow(self, workflow_id: str) -> None:
+        self.kept.discard(workflow_id)
+
+
+class Stage:
+    """A server, a world of runs, and one provisioner at a time."""
+
+    def __init__(self) -> None:
+        self.server = FakeServer()
+        self.world = FakeWorld()
+        self.runtime = FakeRuntime(self.world)
+        self.files = Files()
+
+    @contextlib.asynccontextmanager
+    async def provisioner(
+        self, *, serves: Container[str] = ALL_WORKERS, concurrency: int = 8, resync_seconds: float = 1000.0
+    ) -> AsyncIterator[driver.Driver]:
+        """Run a provisioner; leaving is its death."""
+        worker = driver.Driver(
+            self.server,
+            self.runtime,
+            self.files,
+            serves=serves,
+            concurrency=concurrency,
+            resync_seconds=resync_seconds,
+        )
+        task = asyncio.ensure_future(worker.run())
+        try:
+            yield worker
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def run_of(self, action_id: str, attempt: int = 1) -> FakeRun:
+        """Wait until an action runs."""
+        key = RunKey(action_id.rpartition("-")[0], action_id, attempt)
+        await eventually(lambda: key in self.world.runs)
+        return self.world.runs[key]
+
+    async def finish(self, action_id: str, code: int = 0) -> None:
+        await (await self.run_of(action_id)).exit(code)
+
+    async def reaches(self, workflow_id: str, state: State) -> None:
+        await eventually(lambda: self.server.workflows.get(workflow_id) is state)
+
+    async def is_clear(self) -> None:
+        """Wait until nothing is left of any run."""
+        await eventually(lambda: not self.world.runs)
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+@pytest.fixture(autouse=True)
+def _is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "LONGEST_SECONDS", 0.01)
+    monkeypatch.setattr(agent, "ADOPTION_SECONDS", 0.05)
+    monkeypatch.setattr(agent, "LAST_OUTPUT_SECONDS", 0.05)
+
+
+def action(worker: str = "m-1", **fields: object) -> model.Action:
+    return model.Action("", worker_id=worker, task_name="task", name="step", image="image", **fields)
+
+
+async def test_actions_run_in_order_over_several_workers(stage):
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action("m-1"), action("m-2"), action("m-1"))
+        for index in range(3):
+            await stage.run_of(f"w-{index}")
+            assert stage.server.states("w")[index:] == [RUNNING] + [State.PENDING] * (2 - index)
+            await stage.finish(f"w-{index}")
+        await stage.reaches("w", SUCCEEDED)
+        await stage.is_clear()
+    assert stage.server.reports == [(f"w-{i}", state) for i in range(3) for state in (RUNNING, SUCCEEDED)]
+
+
+async def test_what_was_unfinished_before_the_start_is_found(stage):
+    stage.server.add_workflow("w", action())
+    async with stage.provisioner():
+        await stage.finish("w-0")
+        await stage.reaches("w", SUCCEEDED)
+
+
+async def test_the_run_is_what_the_action_says(stage):
+    fields = {"command": ("a", "b c"), "environment": ("K=v",), "volumes": ("/a:/b",), "pid": "host"}
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action(**fields))
+        spec = (await stage.run_of("w-0")).spec
+    assert {name: getattr(spec, name) for name in fields} == fields
+    assert (spec.image, spec.worker_id, spec.task_name, spec.action_name) == ("image", "m-1", "task", "step")
+
+
+async def test_a_failing_action_fails_the_workflow_and_nothing_follows(stage):
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action(), action())
+        await stage.finish("w-0", code=3)
+        await stage.reaches("w", FAILED)
+        await stage.is_clear()
+    assert stage.server.states("w") == [FAILED, CANCELLED]
+    failed = stage.server.rows["w"][0]
+    assert (failed.exit_code, failed.message) == (3, "exited with code 3")
+    assert list(stage.world.starts) == [RunKey("w", "w-0", 1)]
+
+
+async def test_a_worker_that_is_not_served_is_left_alone(stage):
+    async with stage.provisioner(serves={"m-1"}):
+        stage.server.add_workflow("theirs", action("m-2"), action("m-1"))
+        stage.server.add_workflow("ours", action("m-1"))
+        await stage.finish("ours-0")
+        await stage.reaches("ours", SUCCEEDED)
+        assert stage.server.states("theirs") == [State.PENDING, State.PENDING]
+        await report(stage, "theirs-0", "m-2", RUNNING)
+        await report(stage, "theirs-0", "m-2", SUCCEEDED)
+        await stage.finish("theirs-1")
+        await stage.reaches("theirs", SUCCEEDED)
+
+
+async def test_a_workflow_without_served_workers_costs_one_look(stage):
+    async with stage.provisioner(serves={"m-1"}) as worker:
+        stage.server.add_workflow("theirs", action("m-2"))
+        await eventually(lambda: "theirs" in worker._foreign)
+        before = stage.server.calls
+        for _ in range(20):
+            stage.server.notify("theirs", EventType.UPDATED)
+        stage.server.add_workflow("ours", action("m-1"))
+        await stage.run_of("ours-0")
+        assert stage.server.calls - before <= 5
+
+
+async def test_nothing_is_started_before_running_is_reported(stage):
+    stage.server.add_workflow("w", action())
+    async with stage.provisioner():
+        await stage.run_of("w-0")
+        assert stage.server.reports == [("w-0", RUNNING)]
+
+
+async def test_an_action_that_may_not_begin_is_not_started_and_not_tried_at_once_again(stage):
+    refused: list[str] = []
+
+    async def refuse(workflow_id: str, **_: object) -> model.Reported:
+        refused.append(workflow_id)
+        raise errors.IllegalTransition
+
+    stage.server.report = refuse
+    async with stage.provisioner():
+        for name in ("w", "other"):
+            stage.server.add_workflow(name, action())
+            await eventually(lambda: name in refused)  # noqa: B023  (it ends in this turn)
+        for _ in range(100):
+            await asyncio.sleep(0)
+    assert refused == ["w", "other"]
+    assert not stage.world.starts
+
+
+async def test_cancelling_a_workflow_stops_its_run(stage):
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action(), action())
+        run = await stage.run_of("w-0")
+        stage.server.cancel("w")
+        await stage.is_clear()
+        assert run.ending is not None
+    assert stage.server.states("w") == [CANCELLED, CANCELLED]
+    assert stage.server.reports == [("w-0", RUNNING)]
+
+
+async def test_deleting_a_workflow_stops_its_run_and_forgets_its_files(stage):
+    stage.files.kept = {"w"}
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        await stage.run_of("w-0")
+        assert stage.files.kept == {"w"}
+        stage.server.delete("w")
+        await stage.is_clear()
+        await eventually(lambda: not stage.files.kept)
+
+
+async def test_cancelling_stops_a_run_that_is_only_about_to_start(stage):
+    stage.runtime.may_start.clear()
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        await eventually(lambda: stage.server.states("w") == [RUNNING])
+        stage.server.cancel("w")
+        stage.server.add_workflow("next", action())
+        await eventually(lambda: stage.server.states("next") == [RUNNING])
+        stage.runtime.may_start.set()
+        await stage.finish("next-0")
+        await stage.reaches("next", SUCCEEDED)
+        await stage.is_clear()
+    assert RunKey("w", "w-0", 1) not in stage.world.starts
+
+
+async def test_a_run_is_killed_at_its_deadline(stage):
+    stage.server.remaining["w-0"] = 0.1
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action(), action())
+        run = await stage.run_of("w-0")
+        await run.write("still here\n")
+        await stage.reaches("w", TIMEOUT)
+        await stage.is_clear()
+        assert run.ending is not None
+    assert stage.server.states("w") == [TIMEOUT, CANCELLED]
+    assert stage.server.texts("w-0") == ["still here"]
+    assert stage.server.rows["w"][0].exit_code is None
+
+
+async def test_a_timeout_does_not_wait_for_output_that_the_server_does_not_take(stage):
+    stage.server.remaining["w-0"] = 0.1
+    stage.server.takes_logs.clear()
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        await (await stage.run_of("w-0")).write("late\n")
+        await stage.reaches("w", TIMEOUT)
+        stage.server.takes_logs.set()
+        await stage.is_clear()
+    assert stage.server.texts("w-0") == ["late"]
+
+
+async def test_the_deadline_holds_for_the_start_too(stage):
+    stage.server.remaining["w-0"] = 0.05
+    stage.runtime.may_start.clear()
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        await stage.reaches("w", TIMEOUT)
+    assert not stage.world.starts
+
+
+async def test_a_run_that_cannot_start_fails_its_action(stage):
+    stage.runtime.failures["image"] = port.RunError(port.Reason.IMAGE, "there is no such image")
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        await stage.reaches("w", FAILED)
+    failed = stage.server.rows["w"][0]
+    assert (failed.message, failed.exit_code) == ("there is no such image", None)
+
+
+async def test_a_run_outlives_its_provisioner_and_is_adopted_not_repeated(stage):
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action(), action())
+        run = await stage.run_of("w-0")
+        await run.write("one\n")
+        await eventually(lambda: stage.server.texts("w-0") == ["one"])
+    assert run.ending is None
+    await run.write("two\n")
+    async with stage.provisioner():
+        await eventually(lambda: stage.server.texts("w-0") == ["one", "two"])
+        await run.exit(0)
+        await stage.finish("w-1")
+        await stage.reaches("w", SUCCEEDED)
+    assert set(stage.world.starts.values()) == {1}
+
+
+async def test_a_run_that_ended_between_two_provisioners_is_reported(stage):
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        run = await stage.run_of("w-0")
+    await run.write("last words\n")
+    await run.exit(5)
+    stage.server.remaining["w-0"] = -10.0
+    async with stage.provisioner():
+        await stage.reaches("w", FAILED)
+        await stage.is_clear()
+    assert stage.server.rows["w"][0].exit_code == 5
+    assert stage.server.texts("w-0") == ["last words"]
+
+
+async def test_an_adopted_run_past_its_deadline_is_killed(stage):
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        await stage.run_of("w-0")
+    stage.server.remaining["w-0"] = -10.0
+    async with stage.provisioner():
+        await stage.reaches("w", TIMEOUT)
+        await stage.is_clear()
+
+
+async def test_an_action_whose_run_is_gone_is_lost_and_not_repeated(stage):
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        run = await stage.run_of("w-0")
+    await run.remove()
+    async with stage.provisioner():
+        await stage.reaches("w", FAILED)
+    assert stage.server.rows["w"][0].message.startswith("lost: ")
+    assert stage.world.starts[RunKey("w", "w-0", 1)] == 1
+
+
+async def test_a_run_of_a_workflow_that_was_cancelled_meanwhile_is_stopped_at_the_start(stage):
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        await stage.run_of("w-0")
+    stage.server.cancel("w")
+    async with stage.provisioner():
+        await stage.is_clear()
+
+
+async def test_a_run_that_was_reported_but_not_removed_is_removed_at_the_start(stage):
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action(), action())
+        run = await stage.run_of("w-0")
+    await run.exit(0)
+    await report(stage, "w-0", "m-1", SUCCEEDED)
+    async with stage.provisioner():
+        await stage.finish("w-1")
+        await stage.reaches("w", SUCCEEDED)
+        await stage.is_clear()
+    assert set(stage.world.starts.values()) == {1}
+
+
+async def test_a_report_is_repeated_until_the_server_is_back(stage):
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        run = await stage.run_of("w-0")
+        stage.server.is_away = True
+        await run.write("unheard\n")
+        await run.exit(0)
+        before = stage.server.calls
+        await eventually(lambda: stage.server.calls > before + 3)
+        assert stage.server.states("w") == [RUNNING]
+        stage.server.is_away = False
+        await stage.reaches("w", SUCCEEDED)
+        await stage.is_clear()
+    assert stage.server.texts("w-0") == ["unheard"]
+
+
+async def test_a_lost_answer_does_not_count_twice(stage):
+    stage.server.loses_answers = 2
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        await stage.finish("w-0")
+        await stage.reaches("w", SUCCEEDED)
+        await stage.is_clear()
+    assert stage.server.reports == [("w-0", RUNNING), ("w-0", SUCCEEDED)]
+    assert stage.world.starts[RunKey("w", "w-0", 1)] == 1
+
+
+async def test_a_report_that_comes_too_late_only_clears_up(stage):
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        run = await stage.run_of("w-0")
+        stage.server.workflows["w"] = CANCELLED
+        stage.server.rows["w"] = [model.Action("w-0", worker_id="m-1", state=CANCELLED, attempt=1)]
+        await run.exit(0)
+        await stage.is_clear()
+    assert stage.server.states("w") == [CANCELLED]
+
+
+async def test_doubled_events_start_nothing_twice(stage):
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        for _ in range(50):
+            stage.server.notify("w", EventType.UPDATED)
+        await stage.run_of("w-0")
+        for _ in range(50):
+            stage.server.notify("w", EventType.UPDATED)
+        await stage.finish("w-0")
+        await stage.reaches("w", SUCCEEDED)
+        await stage.is_clear()
+    assert set(stage.world.starts.values()) == {1}
+
+
+async def test_lost_history_means_listing_again(stage):
+    async with stage.provisioner():
+        await eventually(lambda: bool(stage.server._watchers))
+        watcher = stage.server._watchers.pop()
+        stage.server.add_workflow("unheard", action())
+        stage.server._watchers.append(watcher)
+        stage.server.lose_history()
+        await stage.run_of("unheard-0")
+
+
+async def test_a_change_without_an_event_is_found_by_the_next_list(stage):
+    async with stage.provisioner(resync_seconds=0.02):
+        stage.server.add_workflow("w", action())
+        await stage.run_of("w-0")
+        watchers, stage.server._watchers = stage.server._watchers, []
+        stage.server.cancel("w")
+        await stage.is_clear()
+        stage.server._watchers = watchers
+
+
+async def test_at_most_so_many_actions_run_at_once_and_all_get_their_turn(stage):
+    names = [f"w{number}" for number in range(10)]
+    for name in names:
+        stage.server.add_workflow(name, action())
+    async with stage.provisioner(concurrency=3):
+        for _ in names:
+            await eventually(lambda: bool(stage.world.running))
+            await stage.world.runs[stage.world.running[0]].exit(0)
+        for name in names:
+            await stage.reaches(name, SUCCEEDED)
+    assert stage.world.peak <= 3
+
+
+async def test_adopted_runs_do_not_wait_for_a_place(stage):
+    names = [f"w{number}" for number in range(4)]
+    async with stage.provisioner():
+        for name in names:
+            stage.server.add_workflow(name, action())
+            await stage.run_of(f"{name}-0")
+    async with stage.provisioner(concurrency=1):
+        for name in reversed(names):
+            await stage.finish(f"{name}-0")
+            await stage.reaches(name, SUCCEEDED)
+
+
+async def test_output_is_sent_in_batches_and_in_order(stage):
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        run = await stage.run_of("w-0")
+        await run.write("first\n")
+        await eventually(lambda: stage.server.texts("w-0") == ["first"])
+        stage.server.takes_logs.clear()
+        expected = ["first"]
+        for number in range(300):
+            await run.write(f"{number}\n", LogStream.STDERR if number % 2 else LogStream.STDOUT)
+            expected.append(str(number))
+        stage.server.takes_logs.set()
+        await run.exit(0)
+        await stage.reaches("w", SUCCEEDED)
+    assert stage.server.texts("w-0") == expected
+    lines = stage.server.lines["w-0"]
+    assert [line.number for line in lines] == list(range(1, 302))
+    assert {line.stream for line in lines[1:]} == {LogStream.STDOUT, LogStream.STDERR}
+    assert len(stage.server.batches) < 50
+
+
+async def test_reading_output_waits_for_a_server_that_does_not_take_it(stage, monkeypatch):
+    monkeypatch.setattr(shipper, "QUEUE_LINES", 10)
+    stage.server.takes_logs.clear()
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        run = await stage.run_of("w-0")
+        await run.write("line\n" * 1000)
+        await run.exit(0)
+        await eventually(lambda: run.lines_read > 10)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        # The queue, the batch under way, and the line in hand.
+        assert run.lines_read <= 10 + 10 + 1
+        assert stage.server.states("w") == [RUNNING]
+        stage.server.takes_logs.set()
+        await stage.reaches("w", SUCCEEDED)
+    assert len(stage.server.texts("w-0")) == 1000
+
+
+async def test_the_end_is_reported_after_the_output(stage):
+    stage.server.takes_logs.clear()
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        run = await stage.run_of("w-0")
+        await run.write("unsent\n")
+        await run.exit(0)
+        await eventually(lambda: run.lines_read == 1)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert stage.server.states("w") == [RUNNING]
+        stage.server.takes_logs.set()
+        await stage.reaches("w", SUCCEEDED)
+
+
+async def test_output_that_the_server_refuses_does_not_hold_up_the_action(stage):
+    async def refuse(*_: object) -> int:
+        raise errors.InvalidField("no")
+
+    stage.server.append_logs = refuse
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        run = await stage.run_of("w-0")
+        await run.write("x\n" * 2000)
+        await run.exit(0)
+        await stage.reaches("w", SUCCEEDED)
+
+
+async def test_files_go_with_success_and_stay_after_failure(stage):
+    stage.files.kept = {"good", "bad", "gone"}
+    for name in ("good", "bad"):
+        stage.server.add_workflow(name, action())
+    async with stage.provisioner():
+        await stage.finish("good-0", code=0)
+        await stage.finish("bad-0", code=1)
+        await stage.reaches("bad", FAILED)
+        await eventually(lambda: stage.files.kept == {"bad"})
+
+
+async def test_one_broken_job_does_not_take_the_others_down(stage, caplog):
+    stage.runtime.failures["broken"] = ZeroDivisionError("a bug")
+    async with stage.provisioner(resync_seconds=0.05):
+        stage.server.add_workflow("broken", action().__class__("", worker_id="m-1", image="broken"))
+        stage.server.add_workflow("w", action())
+        await stage.finish("w-0")
+        await stage.reaches("w", SUCCEEDED)
+        await stage.reaches("broken", FAILED)
+    assert "a job failed" in caplog.text
+
+
+async def test_a_server_that_does_not_know_us_ends_the_provisioner(stage):
+    async def refuse(_: str) -> None:
+        raise errors.Unauthenticated
+
+    stage.server.context = refuse
+    stage.server.add_workflow("w", action())
+    worker = driver.Driver(stage.server, stage.runtime, stage.files, serves=ALL_WORKERS, concurrency=1)
+    with pytest.raises(ExceptionGroup) as caught:
+        await worker.run()
+    assert caught.group_contains(errors.Unauthenticated)
+
+
+async def report(stage: Stage, action_id: str, worker_id: str, state: State) -> None:
+    await stage.server.report(
+        action_id.rpartition("-")[0],
+        action_id=action_id,
+        worker_id=worker_id,
+        state=state,
+        attempt=1,
+        seconds=0.0,
+        message="",
+        exit_code=None,
+    )

@@ -1,0 +1,107 @@
+"""Bytes to lines, whatever way they come."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tinkwell.client.model import LogStream
+from tinkwell.provisioner.runtime import output
+
+OUT, ERR = LogStream.STDOUT, LogStream.STDERR
+LIMIT = output.MAX_LINE_BYTES
+
+
+def frame(payload: bytes, stream: LogStream = OUT) -> bytes:
+    return bytes((1 if stream is OUT else 2, 0, 0, 0)) + len(payload).to_bytes(4) + payload
+
+
+def read(*chunks: bytes, max_bytes: int = output.MAX_BYTES) -> list[output.OutputLine]:
+    reader = output.OutputReader(max_bytes=max_bytes)
+    return [line for chunk in chunks for line in reader.feed(chunk)] + list(reader.finish())
+
+
+def texts(*payloads: bytes) -> list[str]:
+    return [line.text for line in read(*(frame(payload) for payload in payloads))]
+
+
+@pytest.mark.parametrize(
+    ("payloads", "expected"),
+    [
+        ([], []),
+        ([b""], []),
+        ([b"\n"], [""]),
+        ([b"a\n\nb"], ["a", "", "b"]),
+        ([b"one li", b"ne\ntwo"], ["one line", "two"]),
+        ([b"dos\r\n", b"bare\rreturn\n"], ["dos", "bare\rreturn"]),
+        ([b"caf\xc3", b"\xa9\n"], ["café"]),
+        ([b"\xff\n"], ["\ufffd"]),
+        ([b"a\0b\n"], ["a\ufffdb"]),
+        ([b"x" * LIMIT + b"\n"], ["x" * LIMIT]),
+        ([b"x" * (LIMIT + 1) + b"\n"], ["x" * LIMIT, "x"]),
+        ([b"x" * LIMIT, b"\n", b"y"], ["x" * LIMIT, "y"]),
+        ([b"x" * (LIMIT - 1) + "é".encode() + b"\n"], ["x" * (LIMIT - 1), "é"]),
+    ],
+)
+def test_lines_are_joined_split_and_made_text(payloads, expected):
+    assert texts(*payloads) == expected
+
+
+def test_streams_are_kept_apart_and_numbered_together():
+    chunks = [frame(b"out ", OUT), frame(b"err ", ERR), frame(b"A\n", OUT), frame(b"B\n", ERR)]
+    assert read(*chunks) == [output.OutputLine(1, OUT, "out A"), output.OutputLine(2, ERR, "err B")]
+
+
+def test_a_line_is_never_longer_than_it_may_be_though_replacing_makes_it_longer():
+    lines = texts(b"\xff" * (LIMIT + 5))
+    assert all(len(line.encode()) <= LIMIT for line in lines)
+    assert sum(map(len, lines)) == LIMIT + 5
+
+
+def test_what_is_too_much_is_dropped_with_a_note():
+    lines = read(frame(b"12345678\n" * 100), max_bytes=3 * (8 + output.LINE_OVERHEAD_BYTES))
+    assert [line.text for line in lines[:-1]] == ["12345678"] * 3
+    assert lines[-1].number == 4
+    assert lines[-1].stream is ERR
+    assert "dropped" in lines[-1].text
+
+
+def test_newlines_alone_are_not_free():
+    assert len(read(frame(b"\n" * 1_000_000))) <= output.MAX_BYTES / output.LINE_OVERHEAD_BYTES + 1
+
+
+frames = st.lists(
+    st.builds(
+        frame,
+        st.lists(st.sampled_from([b"a", b"\n", b"\r\n", b"\xff", "é".encode(), b"\0", b"long" * 5000]), max_size=6).map(
+            b"".join
+        ),
+        st.sampled_from([OUT, ERR]),
+    ),
+    max_size=8,
+).map(b"".join)
+
+
+@given(frames, st.lists(st.integers(0, 200_000), max_size=6))
+def test_the_lines_do_not_depend_on_how_the_bytes_were_cut(data, cuts):
+    edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    pieces = [data[begin:end] for begin, end in itertools.pairwise(edges)]
+    assert read(*pieces, max_bytes=50_000) == read(data, max_bytes=50_000)
+
+
+@given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=4))
+def test_bytes_that_are_no_frames_do_no_harm(data, cuts):
+    edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    pieces = [data[begin:end] for begin, end in itertools.pairwise(edges)]
+    assert read(*pieces) == read(data)
+
+
+@given(frames)
+def test_every_line_is_text_that_can_be_stored_and_numbers_have_no_gaps(data):
+    lines = read(data)
+    assert [line.number for line in lines] == list(range(1, len(lines) + 1))
+    for line in lines:
+        assert len(line.text.encode()) <= LIMIT
+        assert "\0" not in line.text
+        assert "\n" not in line.text

@@ -1,0 +1,86 @@
+"""The state directory."""
+
+import uuid
+
+import pytest
+
+from tinkwell.core.decide import RunKey
+from tinkwell.provisioner import state
+
+KEY = RunKey("w", "a", 1)
+
+
+@pytest.fixture
+def directory(tmp_path):
+    directory = state.StateDir.open(tmp_path / "deep" / "state")
+    yield directory
+    directory.close()
+
+
+def test_only_one_provisioner_may_use_it(directory):
+    with pytest.raises(state.StateError, match="another provisioner uses the state directory"):
+        state.StateDir.open(directory.path)
+    instance = directory.instance
+    directory.close()
+    again = state.StateDir.open(directory.path)
+    assert again.instance == instance
+    directory._lock = again._lock  # the fixture closes what is open
+
+
+def test_a_directory_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(state.StateError, match=r"the state directory .*file/state cannot be used: Not a directory"):
+        state.StateDir.open(tmp_path / "file" / "state")
+
+
+def test_it_is_nobody_else_s_to_read(directory):
+    assert directory.path.stat().st_mode & 0o077 == 0
+
+
+def test_each_worker_has_its_own_files_of_a_workflow(directory):
+    workflow = str(uuid.uuid4())
+    first, second = directory.workflow_dir(workflow, "m-1"), directory.workflow_dir(workflow, "m-2")
+    assert first != second
+    (first / "data").write_text("kept")
+    assert (directory.workflow_dir(workflow, "m-1") / "data").read_text() == "kept"
+    assert directory.workflows() == [workflow]
+    directory.forget_workflow(workflow)
+    directory.forget_workflow(workflow)
+    assert directory.workflows() == []
+
+
+def test_what_is_no_workflow_is_not_one(directory):
+    (directory.path / "workflows" / "lost+found").mkdir()
+    assert directory.workflows() == []
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "/etc", ".hidden", "a\0b", "a b"])
+def test_an_id_cannot_lead_out_of_it(directory, name):
+    with pytest.raises(state.StateError, match="is not an id"):
+        directory.workflow_dir(name, "m-1")
+    with pytest.raises(state.StateError, match="is not an id"):
+        directory.run_dir(RunKey("w", name, 1))
+
+
+def test_a_run_is_created_once(directory):
+    assert directory.create_run(KEY, "{}")
+    assert not directory.create_run(KEY, "{}")
+    assert directory.run_dirs() == [directory.run_dir(KEY)]
+
+
+def test_a_removed_run_is_gone_and_removing_it_again_is_fine(directory):
+    directory.create_run(KEY, "{}")
+    state.remove_run(directory.run_dir(KEY))
+    state.remove_run(directory.run_dir(KEY))
+    assert directory.run_dirs() == []
+
+
+def test_what_a_death_left_half_done_is_swept(directory):
+    scrap = directory.path / "runs" / "a.1.0123.scrap"
+    scrap.mkdir()
+    (scrap / "spec.json").write_text("{}")
+    assert directory.run_dirs() == []
+    directory.close()
+    again = state.StateDir.open(directory.path)
+    assert not scrap.exists()
+    directory._lock = again._lock
