@@ -66,18 +66,14 @@ def configure_logging(*, log_format: Literal["text", "json"], log_level: str) ->
 
 
 class _TextFormatter(logging.Formatter):
-    """`12:30:59.123 INFO server.main: the server is ready (grpc=127.0.0.1:50051)`"""
-
-    default_time_format = "%H:%M:%S"
-    default_msec_format = "%s.%03d"
+    """Time, level, message and fields, as the provisioner writes them, which `tinkwell dev` shows beside the server."""
 
     def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        super().__init__("%(asctime)s %(levelname)-7s %(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 the library's name
-        fields = ", ".join(f"{name}={value}" for name, value in _fields(record).items())
-        text = super().formatMessage(record).replace(" tinkwell.", " ", 1)
-        return f"{text} ({fields})" if fields else text
+        fields = (f" {name}={_quoted(value)}" for name, value in _fields(record).items())
+        return super().formatMessage(record) + "".join(fields)
 
 
 class _JsonFormatter(logging.Formatter):
@@ -94,6 +90,11 @@ class _JsonFormatter(logging.Formatter):
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str, ensure_ascii=False)
+
+
+def _quoted(value: object) -> str:
+    text = str(value)
+    return repr(text) if not text or any(character.isspace() for character in text) else text
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:

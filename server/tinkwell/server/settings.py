@@ -32,6 +32,11 @@ _OTHERS = frozenset(
         "DEBUG",
         "CONFIG",
         "PG_BIN",
+        "RUNTIME",
+        "CONCURRENCY",
+        "PROCESS_IMAGES",
+        "DOCKER_PRIVILEGED",
+        "RESYNC_SECONDS",
     )
 )
 _OTHERS_PREFIXES = (f"{_PREFIX}PROVISIONER_", f"{_PREFIX}AGENT_", f"{_PREFIX}DEV_")

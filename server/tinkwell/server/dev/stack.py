@@ -101,7 +101,7 @@ async def _serving(chosen: Settings) -> AsyncIterator[main.Addresses]:
 
 
 def _command(options: Options, server: str, state_dir: Path) -> list[str]:
-    command = [sys.executable, "-m", "tinkwell.provisioner", "provisioner", "--server", server]
+    command = [sys.executable, "-m", "tinkwell.provisioner", "--server", server]
     command += ["--agent-for", "all", "--runtime", options.runtime, "--state-dir", str(state_dir)]
     if options.images is not None:
         command += ["--process-images", str(options.images.absolute())]

@@ -1,0 +1,74 @@
+# Every target sets up what it needs by itself, in .venv. `make help` lists them.
+#   PYTHON=python3.12   the interpreter to set up with
+#   ARGS="-k watch"     more arguments for `make test` and `make dev`
+#   PG_BIN=DIR          the PostgreSQL to test with, such as /usr/lib/postgresql/15/bin
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-builtin-rules
+
+export VENV := .venv
+export PG_BIN
+BIN := $(VENV)/bin
+RUNTIME := $(VENV)/runtime.stamp
+CONTRIBUTOR := $(VENV)/contributor.stamp
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: $(RUNTIME) ## Run a workflow from end to end on an embedded database, and show its events
+	@$(BIN)/python examples/demo/demo.py
+
+.PHONY: dev
+dev: $(RUNTIME) ## Run everything on this machine until Ctrl-C
+	@exec $(BIN)/tinkwell dev $(ARGS)
+
+.PHONY: test
+test: $(CONTRIBUTOR) ## Run the test suite
+	$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: lint
+lint: $(CONTRIBUTOR) ## Check style, types, layers, protos and lock files
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/mypy tests examples scripts
+	$(BIN)/lint-imports
+	$(BIN)/buf lint
+	$(BIN)/buf format --diff --exit-code
+	scripts/drift.sh
+	@if grep -nE '://|^--(index|extra-index|find-links|trusted)' requirements/*.txt; then \
+	  echo 'The lock files must not say where packages come from.' >&2; exit 1; fi
+
+.PHONY: fmt
+fmt: $(CONTRIBUTOR) ## Put code and protos into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/buf format --write
+
+.PHONY: protos
+protos: $(CONTRIBUTOR) ## Generate protos/gen
+	scripts/protos.sh
+
+.PHONY: lock
+lock: build/uv/bin/uv ## Write the lock files; ARGS=--upgrade takes the newest versions
+	UV=$< scripts/lock.sh $(ARGS)
+
+.PHONY: clean
+clean: ## Delete the virtual environment and everything that was generated but is not committed
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(RUNTIME): requirements/build.txt requirements/runtime.txt pyproject.toml
+	@scripts/setup.sh runtime
+	@touch $@
+
+$(CONTRIBUTOR): requirements/build.txt requirements/contributor.txt pyproject.toml
+	@scripts/setup.sh contributor
+	@touch $@ $(RUNTIME)
+
+build/uv/bin/uv:
+	$(BIN)/python -m venv build/uv
+	build/uv/bin/python -m pip --quiet install uv==0.13.8
