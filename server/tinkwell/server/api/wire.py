@@ -72,7 +72,7 @@ class _Walk:
         is_packed = wire_type == _LENGTH and field.is_repeated
         if wire_type != expected and not is_packed:
             found = _WIRE_NAMES.get(wire_type, f"the wire type {wire_type}")
-            raise _Fault(path, f"is encoded as {found}; {_WIRE_NAMES[expected]} is needed here")
+            raise _Fault(path, f"is encoded as {found} and not as {_WIRE_NAMES[expected]}")
         match wire_type:
             case 0:
                 return self._varint(path, position, end)[1]
