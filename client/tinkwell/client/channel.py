@@ -1,5 +1,6 @@
 """The connection to a server: its address, its encryption, and the options that keep it honest."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tinkwell.client import errors
 DEFAULT_PORT = 50051
 # Schemes that gRPC resolves by itself; everything else is host[:port].
 _SCHEMES = ("unix:", "unix-abstract:", "vsock:", "dns:", "ipv4:", "ipv6:", "xds:")
+_HOST_PORT = re.compile(r"(\[[^\]/\s]+\]|[^\[\]:/\s]+)(:(?P<port>\d+))?")
 _LOOPBACK = ("localhost", "127.", "[::1]")
 
 # A dead server is noticed within half a minute, also by a watch on which nothing happens. Pings stop while no call is
@@ -58,15 +60,10 @@ def check_address(address: str) -> str:
     """Give the address with a port; raises `InvalidField` for a URL, which gRPC would take for a host name."""
     if address.startswith(_SCHEMES):
         return address
-    host, _, port = address.rpartition(":")
-    has_port = bool(host) and port.isdecimal()
-    if not address or "/" in address or any(character.isspace() for character in address):
-        raise errors.InvalidField.of("address", f"{address!r} is not host:port, such as localhost:{DEFAULT_PORT}")
-    if has_port and not address.endswith("]"):
-        return address
-    if ":" in address and not address.endswith("]"):
-        raise errors.InvalidField.of("address", f"{address!r} is not host:port; write an IPv6 address as [::1]:50051")
-    return f"{address}:{DEFAULT_PORT}"
+    found = _HOST_PORT.fullmatch(address)
+    if found is None:
+        raise errors.InvalidField.of("address", f"{address!r} is not host:port, such as localhost:50051 or [::1]:50051")
+    return address if found["port"] else f"{address}:{DEFAULT_PORT}"
 
 
 def _credentials(tls: TLS) -> grpc.ChannelCredentials:

@@ -50,7 +50,8 @@ class Client:
                         return
                     await asyncio.sleep(pause.next_seconds())
         except TimeoutError:
-            raise failure or errors.Unavailable(f"the server at {self.address} did not answer in time") from None
+            reason = failure.message if failure else f"the server at {self.address} did not answer in time"
+            raise errors.Unavailable(reason) from failure
 
     async def _health(self) -> errors.Error | None:
         check: aio.UnaryUnaryMultiCallable[bytes, bytes] = self._caller.channel.unary_unary(_HEALTH_METHOD)
