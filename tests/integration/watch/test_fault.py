@@ -105,10 +105,8 @@ async def test_a_terminated_backend_under_load_loses_nothing(
             for _ in range(3):
                 goal = load.written + 200
                 await eventually(lambda: load.written >= goal, deadline_seconds=30)  # noqa: B023
-                if application != "tinkwell":
-                    await eventually(lambda: terminate(database_url, application), deadline_seconds=30)
-                else:
-                    await terminate(database_url, application)
+                # A lost doorbell is missed only when the reader wants to sleep, so it may still be gone.
+                await terminate(database_url, application)
         expected = await committed(database_url)
         await eventually(lambda: len(recorder.revisions) >= len(expected), deadline_seconds=30)
         assert recorder.revisions == expected

@@ -8,6 +8,7 @@ import asyncio
 import asyncpg
 
 from tinkwell.core.log import SourceLost
+from tinkwell.server.store import engine
 
 _CHANNEL = "tinkwell_bell"
 _TIMEOUT_SECONDS = 10
@@ -47,7 +48,7 @@ class PostgresBell:
                 if not is_granted:
                     await self._holder.execute("ROLLBACK")
                 return is_granted
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
             raise SourceLost("the doorbell's connection was lost") from error
 
     async def wait(self, timeout_seconds: float) -> bool:
@@ -61,7 +62,7 @@ class PostgresBell:
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 await self._holder.execute("ROLLBACK")
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
             raise SourceLost("the doorbell's connection was lost") from error
 
     def _ring(self, *_: object) -> None:

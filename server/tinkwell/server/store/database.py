@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
-import asyncpg
 import sqlalchemy
 from sqlalchemy import exc
 from sqlalchemy.engine import Row
@@ -19,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.pool import QueuePool
 
 from tinkwell.core import errors
-from tinkwell.server.store import constraint
+from tinkwell.server.store import constraint, engine
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +32,7 @@ _RETRIED = ("40001", "40P01")
 # Connection failures, a server that starts or stops, too many connections, a cancelled or timed-out statement.
 _UNAVAILABLE = ("08", "57", "53", "55P03", "25P03")
 # What is raised when the database cannot be reached at all.
-_LOST = (OSError, exc.TimeoutError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError)
+_LOST = (exc.TimeoutError, *engine.CONNECTION_ERRORS)
 _LONG_READ_SECONDS = 300
 _LONG_READ_WAIT_SECONDS = 10
 
@@ -57,9 +56,9 @@ class Written(Generic[T]):
 class Database:
     """The pool that requests share. Raises domain errors only."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
-        size = engine.pool.size() if isinstance(engine.pool, QueuePool) else 2
+    def __init__(self, pool: AsyncEngine) -> None:
+        self._engine = pool
+        size = pool.pool.size() if isinstance(pool.pool, QueuePool) else 2
         self._long_reads = asyncio.Semaphore(max(1, size // 2))
 
     async def read(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:

@@ -211,5 +211,5 @@ def _lost() -> Iterator[None]:
     """Turn whatever says that the database is out of reach into `SourceLost`."""
     try:
         yield
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
         raise SourceLost(f"{type(error).__name__}: {error}") from error

@@ -30,7 +30,7 @@ async def wait(database_url: str, *, allow_unsafe: bool, patience_seconds: float
     while True:
         try:
             return await _check(database_url, allow_unsafe=allow_unsafe)
-        except (OSError, TimeoutError, exc.DBAPIError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except (exc.DBAPIError, asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
             place = engine.driver_url(database_url).render_as_string(hide_password=True)
             if _is_refusal(error) or loop.time() > deadline:
                 raise errors.Unavailable(f"the database at {place} cannot be used: {_reason(error)}") from error
