@@ -47,8 +47,8 @@ class Position:
 async def publish(database: Database, *, name: str, resource_id: str, data: str, actor: str) -> tuple[str, int]:
     """Record a custom event and return its id and revision."""
     values = {"name": name, "resource_id": resource_id or None, "data": data, "actor": actor}
-    row = (await database.execute(_PUBLISH, values))[0].tuple()
-    return str(row[0]), int(row[1])
+    (recorded,) = await database.execute(_PUBLISH, values)
+    return str(recorded.id), int(recorded.revision)
 
 
 async def get_position(connection: AsyncConnection, name: str) -> Position | None:
