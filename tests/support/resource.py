@@ -1,0 +1,73 @@
+"""Hardware and templates served over a database, without the rest of the server."""
+
+import functools
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import asyncpg
+
+from support import edge
+from tinkwell.api.v1 import hardware_service_pb2_grpc, template_service_pb2_grpc
+from tinkwell.server.api.hardware import HardwareServicer
+from tinkwell.server.api.template import TemplateServicer
+from tinkwell.server.api.watch import Watches
+from tinkwell.server.service.hardware import HardwareService
+from tinkwell.server.service.template import TemplateService
+from tinkwell.server.store import engine
+from tinkwell.server.store.database import Database
+
+# Nothing here watches.
+_WATCHES = cast("Watches", None)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Stubs of both services, the edge that they are behind, and the database that is below."""
+
+    hardware: "hardware_service_pb2_grpc.HardwareServiceStub"
+    template: "template_service_pb2_grpc.TemplateServiceStub"
+    edge: edge.Edge
+    database: Database
+    database_url: str
+
+    async def events(self) -> list[dict[str, Any]]:
+        """Read the log, with the data of each event parsed."""
+        rows = await self.fetch("SELECT * FROM events ORDER BY revision")
+        return [dict(row) | {"data": json.loads(row["data"])} for row in rows]
+
+    async def fetch(self, query: str, *values: object) -> list[asyncpg.Record]:
+        """Run SQL as psql would."""
+        connection = await asyncpg.connect(self.database_url)
+        try:
+            return list(await connection.fetch(query, *values))
+        finally:
+            await connection.close()
+
+
+@asynccontextmanager
+async def serving(database_url: str, *, pool_size: int = 10) -> AsyncIterator[Resources]:
+    """Serve both services."""
+    pool = engine.create(database_url, pool_size=pool_size)
+    database = Database(pool)
+    add_hardware = functools.partial(
+        hardware_service_pb2_grpc.add_HardwareServiceServicer_to_server,
+        HardwareServicer(HardwareService(database), _WATCHES),
+    )
+    add_template = functools.partial(
+        template_service_pb2_grpc.add_TemplateServiceServicer_to_server,
+        TemplateServicer(TemplateService(database), _WATCHES),
+    )
+    try:
+        async with edge.serving(add_hardware, add_template) as running:
+            yield Resources(
+                hardware_service_pb2_grpc.HardwareServiceStub(running.channel),
+                template_service_pb2_grpc.TemplateServiceStub(running.channel),
+                running,
+                database,
+                database_url,
+            )
+    finally:
+        await pool.dispose()
