@@ -87,7 +87,10 @@ async def _write(
     connection = transaction.connection
     if not await workflow_source.hold(connection, source):
         return False
-    references = {action.worker: devices.parse_worker("template", action.worker) for action in rendered.actions}
+    references = {
+        task.worker: devices.parse_worker(f"template.tasks[{index}].worker", task.worker)
+        for index, task in enumerate(rendered.template.tasks)
+    }
     hardware_ids = await worker.resolve(connection, set(references.values()))
     for text, reference in references.items():
         if reference not in hardware_ids:
