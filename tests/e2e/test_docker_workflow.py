@@ -1,0 +1,283 @@
+"""Real containers, a real server and a real provisioner: order, logs, failures, timeouts, cancels, and sudden deaths."""
+
+import asyncio
+import contextlib
+import signal
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import docker
+import pytest
+from integration.provisioner import engine_image
+
+import tinkwell.client
+from support import process
+from support.waiting import eventually
+from tinkwell.client import Client, Event, EventType, State
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(180)]
+
+MACS = {"device_1": "52:54:00:10:00:03", "device_2": "52:54:00:10:00:04"}
+
+
+@pytest.fixture
+def engine() -> Iterator[docker.APIClient]:
+    client = engine_image.connect_or_skip()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+async def machines(client: Client) -> dict[str, str]:
+    """The ids of two machines by the name of their device."""
+    ids = {}
+    for device, mac in MACS.items():
+        ids[device] = str(uuid.uuid4())
+        await client.hardware.push({"id": ids[device], "network": {"interfaces": [{"dhcp": {"mac": mac}}]}})
+    return ids
+
+
+@contextlib.asynccontextmanager
+async def provisioner(
+    server_address: str, folder: Path, *, log: str = "provisioner.log"
+) -> AsyncIterator[process.Process]:
+    """A provisioner that runs every machine's actions as containers."""
+    arguments = ("provisioner", "--server", server_address, "--agent-for", "all", "--runtime", "docker")
+    async with process.running(*arguments, "--state-dir", str(folder / "state"), log=folder / log) as running:
+        await running.line("workflows are watched")
+        yield running
+
+
+def action(name: str, script: str, *, timeout: int = 60, more: str = "") -> str:
+    return (
+        f"      - name: {name}\n        image: {engine_image.IMAGE}\n        timeout: {timeout}\n"
+        f"        command: [/bin/sh, -c, {script!r}]\n{more}"
+    )
+
+
+def task(name: str, device: str, folder: Path, *actions: str) -> str:
+    return (
+        f"  - name: {name}\n    worker: '{{{{.{device}}}}}'\n    volumes: ['{folder}:/data']\n"
+        f"    environment: {{SITE: lab}}\n    actions:\n{''.join(actions)}"
+    )
+
+
+async def create(client: Client, *tasks: str) -> str:
+    """Create a workflow of these tasks and return its id."""
+    name = f"t{uuid.uuid4().hex}"
+    await client.templates.create(f"version: '0.1'\nname: {name}\ntasks:\n{''.join(tasks)}")
+    return (await client.workflows.create(name, MACS)).id
+
+
+async def finished(client: Client, workflow: str, *, deadline_seconds: float = 60) -> State:
+    """Wait until the workflow is final and return its state."""
+    async with asyncio.timeout(deadline_seconds):
+        async for event in client.workflows.watch(from_revision=1, resource_types=["WORKFLOW"], resource_id=workflow):
+            if State(event.data["state"]).is_final:
+                return State(event.data["state"])
+    raise AssertionError("a watch ends only by an error")
+
+
+async def events_of(client: Client, workflow: str) -> list[Event]:
+    """Return the events of a finished workflow and its actions, in order."""
+    found: list[Event] = []
+    async with asyncio.timeout(20):
+        watch = client.workflows.watch(from_revision=1, resource_types=["WORKFLOW", "ACTION"], resource_id=workflow)
+        async with contextlib.aclosing(watch):
+            async for event in watch:
+                found.append(event)
+                if event.resource_id == workflow and State(event.data["state"]).is_final:
+                    return found
+    raise AssertionError("a watch ends only by an error")
+
+
+def containers(engine: docker.APIClient, workflow: str) -> list[str]:
+    """The ids of the running containers of a workflow."""
+    label = f"tinkwell.workflow={workflow}"
+    return [found["Id"] for found in engine.containers(filters={"label": label, "status": "running"})]
+
+
+async def test_tasks_on_two_workers_run_in_order_and_their_output_is_readable_meanwhile(
+    engine: docker.APIClient, client: Client, machines: dict[str, str], server_address: str, tmp_path: Path
+) -> None:
+    shared = tmp_path / "data"
+    shared.mkdir()
+    async with provisioner(server_address, tmp_path):
+        workflow = await create(
+            client,
+            task(
+                "prepare",
+                "device_1",
+                shared,
+                action(
+                    "one",
+                    "echo $SITE-$STEP >>/data/trace; echo preparing >&2",
+                    more="        environment: {STEP: one}\n",
+                ),
+            ),
+            task(
+                "install",
+                "device_2",
+                shared,
+                action(
+                    "two", "echo two >>/data/trace; echo waiting; until [ -e /data/go ]; do sleep 0.05; done; echo gone"
+                ),
+            ),
+            task("verify", "device_1", shared, action("three", "echo three >>/data/trace; cat /data/trace")),
+        )
+        lines: list[tuple[str, str, str]] = []
+        async with asyncio.timeout(60):
+            async for line in client.workflows.logs(workflow, follow=True):
+                lines.append((line.action_name, str(line.stream), line.text))
+                if line.text == "waiting":
+                    running = await client.workflows.get(workflow)
+                    assert (running.state, running.completed_actions) == (State.RUNNING, 1)
+                    (shared / "go").touch()
+        assert await finished(client, workflow) is State.SUCCEEDED
+    assert lines == [
+        ("one", "STDERR", "preparing"),
+        ("two", "STDOUT", "waiting"),
+        ("two", "STDOUT", "gone"),
+        ("three", "STDOUT", "lab-one"),
+        ("three", "STDOUT", "two"),
+        ("three", "STDOUT", "three"),
+    ]
+    names = [event.name for event in await events_of(client, workflow)]
+    assert names == [
+        "workflow.created",
+        *["action.created"] * 3,
+        "workflow.started",
+        "action.started",
+        "action.succeeded",
+        "workflow.inprogress",
+        "action.started",
+        "action.succeeded",
+        "workflow.inprogress",
+        "action.started",
+        "action.succeeded",
+        "workflow.succeeded",
+    ]
+    actions = await client.workflows.actions(workflow)
+    assert [found.worker_id for found in actions] == [machines[d] for d in ("device_1", "device_2", "device_1")]
+    assert [found.exit_code for found in actions] == [0, 0, 0]
+
+
+async def test_a_failing_action_fails_the_workflow_and_nothing_runs_after_it(
+    engine: docker.APIClient, client: Client, machines: dict[str, str], server_address: str, tmp_path: Path
+) -> None:
+    async with provisioner(server_address, tmp_path):
+        workflow = await create(
+            client,
+            task(
+                "only", "device_1", tmp_path, action("bad", "echo broken; exit 3"), action("never", "touch /data/never")
+            ),
+        )
+        assert await finished(client, workflow) is State.FAILED
+    bad, never = await client.workflows.actions(workflow)
+    assert (bad.state, bad.exit_code) == (State.FAILED, 3)
+    assert (never.state, never.attempt) == (State.CANCELLED, 0)
+    assert not (tmp_path / "never").exists()
+    failed = (await events_of(client, workflow))[-1]
+    assert failed.event_type is EventType.WORKFLOW_FAILED
+    assert failed.data["cause"]["action_name"] == "bad"
+    assert failed.data["cause"]["exit_code"] == 3
+
+
+async def test_an_action_over_its_timeout_is_killed(
+    engine: docker.APIClient, client: Client, machines: dict[str, str], server_address: str, tmp_path: Path
+) -> None:
+    async with provisioner(server_address, tmp_path):
+        workflow = await create(
+            client, task("only", "device_1", tmp_path, action("slow", "sleep 120; touch /data/late", timeout=1))
+        )
+        assert await finished(client, workflow) is State.TIMEOUT
+        await eventually(lambda: not containers(engine, workflow))
+    by_name = {event.name: event for event in await events_of(client, workflow)}
+    started, ended = by_name["action.started"].created_at, by_name["workflow.timeout"].created_at
+    assert started is not None
+    assert ended is not None
+    print(f"the workflow ended {(ended - started).total_seconds() - 1:.2f} s after the action's deadline")
+    assert by_name["action.timeout"].revision < by_name["workflow.timeout"].revision
+    assert by_name["workflow.timeout"].data["cause"]["reason"] == "ACTION_TIMEOUT"
+    assert not (tmp_path / "late").exists()
+
+
+@pytest.mark.parametrize("how", ["cancel", "delete"])
+async def test_a_cancelled_or_deleted_workflow_stops_its_container(
+    engine: docker.APIClient, client: Client, machines: dict[str, str], server_address: str, tmp_path: Path, how: str
+) -> None:
+    async with provisioner(server_address, tmp_path):
+        workflow = await create(client, task("only", "device_1", tmp_path, action("long", "sleep 120")))
+        await eventually(lambda: len(containers(engine, workflow)) == 1, deadline_seconds=30)
+        if how == "cancel":
+            await client.workflows.cancel(workflow, reason="changed my mind")
+            assert (await client.workflows.get(workflow)).state is State.CANCELLED
+        else:
+            await client.workflows.delete(workflow)
+        await eventually(lambda: not containers(engine, workflow))
+
+
+async def test_a_new_provisioner_adopts_what_a_killed_one_left_running(
+    engine: docker.APIClient, client: Client, machines: dict[str, str], server_address: str, tmp_path: Path
+) -> None:
+    async with provisioner(server_address, tmp_path) as first:
+        workflow = await create(
+            client,
+            task(
+                "only",
+                "device_1",
+                tmp_path,
+                action("long", "echo begin >>/data/trace; until [ -e /data/go ]; do sleep 0.05; done; echo done"),
+                action("next", "echo next >>/data/trace"),
+            ),
+        )
+        await eventually(lambda: (tmp_path / "trace").exists(), deadline_seconds=30)
+        before = containers(engine, workflow)
+        await first.stop(signal.SIGKILL)
+    assert containers(engine, workflow) == before, "the container outlives its provisioner"
+    async with provisioner(server_address, tmp_path, log="second.log"):
+        (tmp_path / "go").touch()
+        assert await finished(client, workflow) is State.SUCCEEDED
+    assert (tmp_path / "trace").read_text().split() == ["begin", "next"]
+    long, _ = await client.workflows.actions(workflow)
+    assert long.attempt == 1
+    lines = [line.text async for line in client.workflows.logs(workflow)]
+    assert lines == ["done"]
+
+
+async def test_a_workflow_completes_though_its_server_is_killed_meanwhile(
+    engine: docker.APIClient, database_url: str, tmp_path: Path
+) -> None:
+    settings = {"TINKWELL_DATABASE_URL": database_url, "TINKWELL_THROWAWAY_DATABASE": "true"}
+
+    @contextlib.asynccontextmanager
+    async def server(port: str, log: str) -> AsyncIterator[tuple[process.Process, str]]:
+        arguments = ("server", "--port", port, "--http-port", "0")
+        async with process.running(*arguments, log=tmp_path / log, environment=settings) as running:
+            ready = await running.line(r"the server is ready.*grpc=(\S+)")
+            yield running, ready[1]
+
+    async with contextlib.AsyncExitStack() as stack:
+        async with server("0", "first.log") as (first, address):
+            client = await stack.enter_async_context(tinkwell.client.connect(address))
+            await stack.enter_async_context(provisioner(address, tmp_path))
+            for device, mac in MACS.items():
+                machine = {"id": str(uuid.uuid4()), "network": {"interfaces": [{"dhcp": {"mac": mac}}]}}
+                await client.hardware.push({**machine, "metadata": {"device": device}})
+            workflow = await create(
+                client,
+                task(
+                    "only",
+                    "device_1",
+                    tmp_path,
+                    action("long", "echo begin >>/data/trace; until [ -e /data/go ]; do sleep 0.05; done; echo done"),
+                    action("next", "echo next >>/data/trace"),
+                ),
+            )
+            await eventually(lambda: (tmp_path / "trace").exists(), deadline_seconds=30)
+            await first.stop(signal.SIGKILL)
+        (tmp_path / "go").touch()
+        await stack.enter_async_context(server(address.rsplit(":", 1)[1], "second.log"))
+        assert await finished(client, workflow) is State.SUCCEEDED
+    assert (tmp_path / "trace").read_text().split() == ["begin", "next"]
