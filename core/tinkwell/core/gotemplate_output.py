@@ -45,7 +45,7 @@ class Output:
 
     def has_value(self, text: str) -> bool:
         """Tell whether a part of the text holds a value."""
-        return _OPEN in text
+        return bool(self._values) and _OPEN in text
 
     def is_forged(self, text: str, *, start: int, end: int) -> bool:
         """Tell whether a double-quoted scalar, found from `start` to `end`, holds a token that was not made here."""

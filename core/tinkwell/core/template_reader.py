@@ -77,10 +77,16 @@ class _Spot:
     start: int
     node: template_tree.Node | None
 
-    def child(self, part: str | int, node: template_tree.Node | None) -> "_Spot":
-        if node is None or (isinstance(node, template_tree.Scalar) and node.is_null):
-            return _Spot(value.child(self.path, part), node.start if node else self.start, None)
-        return _Spot(value.child(self.path, part), node.start, node)
+    def child(self, part: str | int, node: template_tree.Node) -> "_Spot":
+        is_null = isinstance(node, template_tree.Scalar) and node.is_null
+        return _Spot(value.child(self.path, part), node.start, None if is_null else node)
+
+    def field(self, key: str, entry: template_tree.Entry | None) -> "_Spot":
+        """Take a mapping's entry; one without a value begins at its key, and a missing one where the mapping does."""
+        if not entry:
+            return _Spot(value.child(self.path, key), self.start, None)
+        spot = self.child(key, entry.node)
+        return spot if spot.node else _Spot(spot.path, entry.key.start, None)
 
 
 class _Reader:
@@ -170,7 +176,7 @@ class _Reader:
                 hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
                 self._complain(key, f"the key is not known; {hint}")
         entries = spot.node.entries
-        return {name: spot.child(name, entries[name].node if name in entries else None) for name in known}
+        return {name: spot.field(name, entries.get(name)) for name in known}
 
     def _items(self, spot: _Spot) -> list[_Spot]:
         match spot.node:
@@ -219,7 +225,7 @@ class _Reader:
         variables: list[tuple[str, str]] = []
         for name, entry in spot.node.entries.items():
             key = self._text(_Spot(value.child(spot.path, name), entry.key.start, entry.key), parse_variable)
-            variables.append((key, self._text(spot.child(name, entry.node), _parse_any)))
+            variables.append((key, self._text(spot.field(name, entry), _parse_any)))
         return tuple(f"{key}={text}" for key, text in sorted(variables))
 
     def _seconds(self, spot: _Spot) -> int:
