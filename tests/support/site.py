@@ -70,7 +70,6 @@ class Site:
     stub: workflow_service_pb2_grpc.WorkflowServiceStub
     sql: asyncpg.Connection
     logs: LogService
-    database: Database
     database_url: str
 
     async def add_template(self, text: str, *, name: str = "t") -> str:
@@ -160,17 +159,8 @@ def devices(**more: object) -> str:
 
 
 @contextlib.asynccontextmanager
-async def open_site(database_url: str, *, pool_size: int = 10) -> AsyncIterator[Site]:
-    """Serve workflows over a database with two machines in it."""
-    pool = engine.create(database_url, pool_size=pool_size)
-    database = Database(pool)
-    # Watchers are woken by appends; what comes in otherwise is found by these looks.
-    logs = LogService(database, poll_seconds=0.02)
-    servicer = WorkflowServicer(WorkflowService(database), WorkflowDataService(database), logs, _NoWatches())  # type: ignore[arg-type] # see _NoWatches
-
-    def register(server: grpc.aio.Server) -> None:
-        workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server(servicer, server)
-
+async def open_site(database_url: str, *, pool_size: int = 10, log_poll_seconds: float = 0.02) -> AsyncIterator[Site]:
+    """Serve workflows over a database, to which two machines are added."""
     sql = await asyncpg.connect(database_url)
     try:
         for machine in (ONE, TWO):
@@ -180,9 +170,34 @@ async def open_site(database_url: str, *, pool_size: int = 10) -> AsyncIterator[
                 uuid.UUID(machine),
                 json.dumps({"interfaces": [{"dhcp": dhcp}]}),
             )
-        async with edge.serving(register) as served:
-            stub = workflow_service_pb2_grpc.WorkflowServiceStub(served.channel)
-            yield Site(served, stub, sql, logs, database, database_url)
+        async with _serving(database_url, sql, pool_size, log_poll_seconds) as site:
+            yield site
     finally:
         await sql.close()
+
+
+@contextlib.asynccontextmanager
+async def open_peer(site: Site) -> AsyncIterator[Site]:
+    """Serve the same database by another server."""
+    async with _serving(site.database_url, site.sql, 2, 0.02) as peer:
+        yield peer
+
+
+@contextlib.asynccontextmanager
+async def _serving(
+    database_url: str, sql: asyncpg.Connection, pool_size: int, log_poll_seconds: float
+) -> AsyncIterator[Site]:
+    pool = engine.create(database_url, pool_size=pool_size)
+    database = Database(pool)
+    logs = LogService(database, poll_seconds=log_poll_seconds)
+    servicer = WorkflowServicer(WorkflowService(database), WorkflowDataService(database), logs, _NoWatches())  # type: ignore[arg-type] # see _NoWatches
+
+    def register(server: grpc.aio.Server) -> None:
+        workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server(servicer, server)
+
+    try:
+        async with edge.serving(register) as served:
+            stub = workflow_service_pb2_grpc.WorkflowServiceStub(served.channel)
+            yield Site(served, stub, sql, logs, database_url)
+    finally:
         await pool.dispose()

@@ -15,10 +15,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from tinkwell.core import document, transition
 from tinkwell.core.kind import State
 
-_LOCK = sqlalchemy.text("""
+LOCK = sqlalchemy.text("""
     SELECT id FROM workflow WHERE id = CAST(:id AS uuid) AND deleted_at IS NULL FOR NO KEY UPDATE
 """)
-_STATES = sqlalchemy.text("""
+STATES = sqlalchemy.text("""
     WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS at)
     SELECT w.state AS workflow_state,
            CAST(extract(epoch FROM w.deadline_at - moment.at) AS double precision) AS workflow_remaining,
@@ -84,10 +84,10 @@ class Locked:
 
 async def lock(connection: AsyncConnection, workflow_id: str) -> Locked | None:
     """Lock a live workflow and return its state; None if there is none."""
-    if (await connection.execute(_LOCK, {"id": workflow_id})).first() is None:
+    if (await connection.execute(LOCK, {"id": workflow_id})).first() is None:
         return None
     # A statement of its own, because it must see what was committed while the one above waited.
-    rows = (await connection.execute(_STATES, {"id": workflow_id})).all()
+    rows = (await connection.execute(STATES, {"id": workflow_id})).all()
     found = transition.Workflow(
         id=workflow_id, state=State(rows[0].workflow_state), remaining_seconds=rows[0].workflow_remaining
     )

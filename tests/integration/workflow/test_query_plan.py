@@ -1,0 +1,112 @@
+"""The queries that every report, look and line of output runs find their rows by an index."""
+
+import json
+import uuid
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any
+
+import pytest
+import sqlalchemy
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tinkwell.core.kind import State
+from tinkwell.server.store import (
+    action_status,
+    engine,
+    log_line,
+    table,
+    workflow,
+    workflow_progress,
+    workflow_step,
+)
+
+WORKFLOWS = 1_500
+WORKER = uuid.UUID(int=7)
+
+# A few workflows of many are unfinished, and a few actions of many are a worker's, as on a site in use.
+_FILL = f"""
+    SET LOCAL session_replication_role = replica;
+    INSERT INTO template (id, name, data) VALUES ('{uuid.UUID(int=1)}', 't', '');
+    INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions, completed_actions, state)
+    SELECT gen_random_uuid(), '{uuid.UUID(int=1)}', 't', '{{}}', repeat('x', 100), 4,
+           CASE WHEN n % 50 = 0 THEN 1 ELSE 4 END, CASE WHEN n % 50 = 0 THEN 'RUNNING' ELSE 'SUCCEEDED' END
+      FROM generate_series(1, {WORKFLOWS}) n;
+    INSERT INTO action (id, workflow_id, action_index, task_name, name, image, worker_id, state)
+    SELECT gen_random_uuid(), w.id, n, 't', 'a' || n, 'image',
+           CASE WHEN random() < 0.05 THEN CAST('{WORKER}' AS uuid) ELSE gen_random_uuid() END,
+           CASE WHEN n < w.completed_actions THEN 'SUCCEEDED' ELSE 'PENDING' END
+      FROM workflow w, generate_series(0, 3) n;
+    INSERT INTO action_status
+           (workflow_id, action_id, task_name, action_name, worker_id, state, attempt, seconds, message)
+    SELECT workflow_id, id, task_name, name, worker_id, state, 1, 0, '' FROM action;
+    INSERT INTO log_line (action_id, attempt, number, stream, line)
+    SELECT id, 1, n, 'STDOUT', 'a line' FROM action, generate_series(1, 10) n;
+"""
+
+
+@pytest.fixture
+async def connection(database_url: str) -> AsyncIterator[AsyncConnection]:
+    pool = engine.create(database_url, pool_size=1)
+    async with pool.connect() as connected:
+        async with connected.begin():
+            for statement in _FILL.split(";\n"):
+                await connected.execute(sqlalchemy.text(statement))
+        async with connected.begin():
+            await connected.execute(sqlalchemy.text("ANALYZE"))
+        yield connected
+    await pool.dispose()
+
+
+async def plan(
+    connection: AsyncConnection, query: sqlalchemy.Executable, values: Mapping[str, object] | None = None
+) -> list[dict[str, Any]]:
+    """Return the steps of a query's plan; none may read a table from end to end."""
+    compiled = query.compile(connection.sync_connection, compile_kwargs={"literal_binds": values is None})  # type: ignore[attr-defined] # every query has it
+    explain = sqlalchemy.text(f"EXPLAIN (FORMAT JSON) {query if values is not None else compiled}")
+    explained = (await connection.execute(explain, values or {})).scalar_one()
+    (found,) = json.loads(explained) if isinstance(explained, str) else explained
+    nodes = list(_nodes(found["Plan"]))
+    assert [node for node in nodes if node["Node Type"] == "Seq Scan"] == []
+    return nodes
+
+
+def indexes(nodes: list[dict[str, Any]]) -> set[str]:
+    return {node["Index Name"] for node in nodes if "Index Name" in node}
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for below in node.get("Plans", []):
+        yield from _nodes(below)
+
+
+async def one(connection: AsyncConnection) -> tuple[str, str]:
+    """Return an unfinished workflow and its first action."""
+    row = (
+        await connection.execute(
+            sqlalchemy.select(table.action.c.workflow_id, table.action.c.id)
+            .join(table.workflow, table.workflow.c.id == table.action.c.workflow_id)
+            .where(table.workflow.c.state == State.RUNNING, table.action.c.action_index == 0)
+            .limit(1)
+        )
+    ).one()
+    return row[0], row[1]
+
+
+async def test_queries_go_by_their_indexes(connection: AsyncConnection) -> None:
+    workflow_id, action_id = await one(connection)
+    place = workflow_progress.BEGINNING
+    due = {"worker_id": str(WORKER), "created_at": place.created_at, "id": place.workflow_id, "limit": 500}
+    assert indexes(await plan(connection, workflow_step.LOCK, {"id": workflow_id})) == {"workflow_pkey"}
+    assert "workflow_pkey" in indexes(await plan(connection, workflow_step.STATES, {"id": workflow_id}))
+    assert "action_place" in indexes(await plan(connection, workflow_progress.DUE, due))
+    journal = action_status.select_page(workflow_id, after=0, limit=100)
+    assert indexes(await plan(connection, journal)) == {"action_status_workflow"}
+    unfinished = workflow.select_live([State.PENDING, State.RUNNING])
+    assert indexes(await plan(connection, unfinished)) == {"workflow_unfinished"}
+    beyond = {"workflow_id": workflow_id, "action_index": 0, "limit": 100}
+    assert indexes(await plan(connection, log_line.BEYOND, beyond)) == {"action_place", "log_line_pkey"}
+    within = await plan(connection, log_line.WITHIN, {"action_id": action_id, "attempt": 1, "number": 5, "limit": 100})
+    assert indexes(within) == {"log_line_pkey"}
+    # The lines before the page are not even looked at.
+    assert not [node for node in within if "Filter" in node or node["Node Type"] == "Sort"]
