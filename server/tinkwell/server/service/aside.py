@@ -20,5 +20,11 @@ class Aside:
         await self._turn.acquire()
         loop = asyncio.get_running_loop()
         running = loop.run_in_executor(None, functools.partial(function, *args, **kwargs))
-        running.add_done_callback(lambda _: self._turn.release())
+        running.add_done_callback(self._end_turn)
         return await asyncio.shield(running)
+
+    def _end_turn(self, running: asyncio.Future[T]) -> None:
+        self._turn.release()
+        # Its caller may have been cancelled, and asyncio complains of errors that nobody looks at.
+        if not running.cancelled():
+            running.exception()
