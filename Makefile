@@ -23,7 +23,7 @@ demo: $(RUNTIME) ## Run a workflow from end to end on an embedded database, and 
 
 .PHONY: dev
 dev: $(RUNTIME) ## Run everything on this machine until Ctrl-C
-	@exec $(BIN)/tinkwell dev $(ARGS)
+	@exec $(BIN)/tinkwell dev --process-images examples/demo/images $(ARGS)
 
 .PHONY: test
 test: $(CONTRIBUTOR) ## Run the test suite
