@@ -1,22 +1,42 @@
 """The rules of workflows: table tests for each rule, and properties over any sequence of reports and cancellations."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinkwell.core import errors, transition
+from tinkwell.core import document, errors, transition
 from tinkwell.core.kind import State
-from tinkwell.core.transition import AdvanceWorkflow, EndAction, EndWorkflow, StartAction, StartWorkflow
+from tinkwell.core.transition import (
+    Action,
+    AdvanceWorkflow,
+    Changes,
+    EndAction,
+    EndWorkflow,
+    Report,
+    StartAction,
+    StartWorkflow,
+    Workflow,
+)
 
-PENDING, RUNNING, SUCCEEDED, FAILED, TIMEOUT, CANCELLED = State
+Event: TypeAlias = "Report | str"
+Situation: TypeAlias = tuple[Workflow, Sequence[Action]]
+Table: TypeAlias = Mapping[State, frozenset[State]]
+T = TypeVar("T", Workflow, Action)
+
+PENDING, RUNNING, SUCCEEDED = State.PENDING, State.RUNNING, State.SUCCEEDED
+FAILED, TIMEOUT, CANCELLED = State.FAILED, State.TIMEOUT, State.CANCELLED
 FINAL = [state for state in State if state.is_final]
 
 
-def action(index, state=PENDING, *, attempt=None, worker="m", **fields):
+def action(
+    index: int, state: State = PENDING, *, attempt: int | None = None, worker: str = "m", **fields: Any
+) -> Action:
     started = 0 if state in (PENDING, CANCELLED) else 1
-    return transition.Action(
+    return Action(
         id=f"a{index}",
         index=index,
         task_name="t",
@@ -28,44 +48,51 @@ def action(index, state=PENDING, *, attempt=None, worker="m", **fields):
     )
 
 
-def actions(*states):
+def actions(*states: State) -> list[Action]:
     return [action(index, state) for index, state in enumerate(states)]
 
 
-def workflow(state=RUNNING, *, remaining=None):
-    return transition.Workflow(id="w", state=state, remaining_seconds=remaining)
+def workflow(state: State = RUNNING, *, remaining: float | None = None) -> Workflow:
+    return Workflow(id="w", state=state, remaining_seconds=remaining)
 
 
-def heard(index, state, **fields):
-    return transition.Report(**{"action_id": f"a{index}", "worker_id": "m", "state": state, **fields})
+def heard(index: int, state: State, **fields: Any) -> Report:
+    return Report(**{"action_id": f"a{index}", "worker_id": "m", "state": state, **fields})
 
 
-def report(flow, acts, told):
+def cause(changes: Changes) -> transition.Cause:
+    last = changes.steps[-1]
+    assert isinstance(last, EndWorkflow)
+    assert last.cause is not None
+    return last.cause
+
+
+def report(flow: Workflow, acts: Sequence[Action], told: Report) -> Changes:
     return transition.report(flow, acts, told)
 
 
-def test_the_first_start_starts_the_workflow_before_the_action():
+def test_the_first_start_starts_the_workflow_before_the_action() -> None:
     changes = report(workflow(PENDING), actions(PENDING, PENDING), heard(0, RUNNING, message="go"))
-    assert changes == transition.Changes((StartWorkflow(), StartAction("a0", 1, "go")), 1)
+    assert changes == Changes((StartWorkflow(), StartAction("a0", 1, "go")), 1)
 
 
-def test_a_later_start_starts_the_action_alone():
+def test_a_later_start_starts_the_action_alone() -> None:
     changes = report(workflow(), actions(SUCCEEDED, PENDING), heard(1, RUNNING))
-    assert changes == transition.Changes((StartAction("a1", 1, ""),), 1)
+    assert changes == Changes((StartAction("a1", 1, ""),), 1)
 
 
-def test_a_success_before_the_last_action_counts_it():
+def test_a_success_before_the_last_action_counts_it() -> None:
     changes = report(workflow(), actions(RUNNING, PENDING), heard(0, SUCCEEDED, message="done", exit_code=0))
-    assert changes == transition.Changes((EndAction("a0", SUCCEEDED, "done", 0), AdvanceWorkflow(1)), 1)
+    assert changes == Changes((EndAction("a0", SUCCEEDED, "done", 0), AdvanceWorkflow(1)), 1)
 
 
-def test_the_last_success_ends_the_workflow():
+def test_the_last_success_ends_the_workflow() -> None:
     changes = report(workflow(), actions(SUCCEEDED, RUNNING), heard(1, SUCCEEDED))
     assert changes.steps == (EndAction("a1", SUCCEEDED, ""), EndWorkflow(SUCCEEDED, 2))
 
 
 @pytest.mark.parametrize(("state", "reason"), [(FAILED, "ACTION_FAILED"), (TIMEOUT, "ACTION_TIMEOUT")])
-def test_an_action_that_does_not_succeed_cancels_the_rest_and_ends_the_workflow(state, reason):
+def test_an_action_that_does_not_succeed_cancels_the_rest_and_ends_the_workflow(state: State, reason: str) -> None:
     before = actions(SUCCEEDED, RUNNING, PENDING, PENDING)
     changes = report(workflow(), before, heard(1, state, message="broken", exit_code=3))
     why = f"not run, because action n1 of task t ended as {state}"
@@ -92,11 +119,13 @@ def test_an_action_that_does_not_succeed_cancels_the_rest_and_ends_the_workflow(
         (-1.0, -2.0, "ACTION_TIMEOUT"),
     ],
 )
-def test_a_timeout_is_put_down_to_the_limit_that_passed_first(workflow_left, action_left, reason):
+def test_a_timeout_is_put_down_to_the_limit_that_passed_first(
+    workflow_left: float | None, action_left: float | None, reason: str
+) -> None:
     changes = report(
         workflow(remaining=workflow_left), [action(0, RUNNING, remaining_seconds=action_left)], heard(0, TIMEOUT)
     )
-    assert changes.steps[-1].cause.reason == reason
+    assert cause(changes).reason == reason
 
 
 @pytest.mark.parametrize(
@@ -108,7 +137,7 @@ def test_a_timeout_is_put_down_to_the_limit_that_passed_first(workflow_left, act
         ("CANCELLED", {}),
     ],
 )
-def test_a_cause_says_which_action_and_what_may_run_next(reason, expected):
+def test_a_cause_says_which_action_and_what_may_run_next(reason: str, expected: document.JsonObject) -> None:
     ended = action(2, RUNNING, on_failure=("sh", "-c", "f"), on_timeout=("t",))
     cause = transition.Cause(reason=transition.Reason(reason), message="why", action=ended, exit_code=1)
     assert (
@@ -127,7 +156,7 @@ def test_a_cause_says_which_action_and_what_may_run_next(reason, expected):
     )
 
 
-def test_a_cause_without_an_action_and_without_hooks_leaves_the_keys_out():
+def test_a_cause_without_an_action_and_without_hooks_leaves_the_keys_out() -> None:
     bare = transition.Cause(reason=transition.Reason.CANCELLED, message="why")
     assert bare.as_document() == {"reason": "CANCELLED", "message": "why"}
     plain = transition.Cause(reason=transition.Reason.ACTION_FAILED, message="", action=action(0))
@@ -136,9 +165,9 @@ def test_a_cause_without_an_action_and_without_hooks_leaves_the_keys_out():
 
 @pytest.mark.parametrize("attempt", [0, 1])
 @pytest.mark.parametrize("state", [RUNNING, SUCCEEDED, FAILED, TIMEOUT])
-def test_a_repeated_report_changes_nothing_whatever_the_workflow_has_become(state, attempt):
+def test_a_repeated_report_changes_nothing_whatever_the_workflow_has_become(state: State, attempt: int) -> None:
     for flow in (workflow(), workflow(FAILED), workflow(SUCCEEDED)):
-        assert report(flow, actions(state), heard(0, state, attempt=attempt)) == transition.Changes((), 1)
+        assert report(flow, actions(state), heard(0, state, attempt=attempt)) == Changes((), 1)
 
 
 @pytest.mark.parametrize(
@@ -159,31 +188,33 @@ def test_a_repeated_report_changes_nothing_whatever_the_workflow_has_become(stat
         (workflow(), [action(0, PENDING, attempt=1)], heard(0, RUNNING, attempt=1), "attempt 2 is due"),
     ],
 )
-def test_what_the_states_do_not_allow_is_refused(flow, acts, told, part):
+def test_what_the_states_do_not_allow_is_refused(
+    flow: Workflow, acts: Sequence[Action], told: Report, part: str
+) -> None:
     with pytest.raises(errors.IllegalTransition, match=part) as refused:
         report(flow, acts, told)
     assert refused.value.subject == f"action {told.action_id}"
 
 
 @pytest.mark.parametrize("state", [PENDING, CANCELLED])
-def test_some_states_are_never_reported(state):
+def test_some_states_are_never_reported(state: State) -> None:
     with pytest.raises(errors.InvalidField) as refused:
         report(workflow(), actions(RUNNING), heard(0, state))
     assert refused.value.violations[0].field == "state"
 
 
-def test_only_the_worker_of_the_action_may_report():
+def test_only_the_worker_of_the_action_may_report() -> None:
     for state in (PENDING, RUNNING, SUCCEEDED):
         with pytest.raises(errors.WrongWorker):
             report(workflow(), actions(state), heard(0, RUNNING, worker_id="other"))
 
 
-def test_a_retried_action_starts_with_the_next_attempt():
+def test_a_retried_action_starts_with_the_next_attempt() -> None:
     changes = report(workflow(), [action(0, PENDING, attempt=1)], heard(0, RUNNING, attempt=2))
-    assert changes == transition.Changes((StartAction("a0", 2, ""),), 2)
+    assert changes == Changes((StartAction("a0", 2, ""),), 2)
 
 
-def test_an_action_is_named_by_its_id_or_by_its_names():
+def test_an_action_is_named_by_its_id_or_by_its_names() -> None:
     acts = actions(PENDING, PENDING)
     assert transition.locate(acts, action_id="a1") is acts[1]
     assert transition.locate(acts, task_name="t", action_name="n1") is acts[1]
@@ -202,12 +233,12 @@ def test_an_action_is_named_by_its_id_or_by_its_names():
         ({"task_name": "t", "action_name": "n9"}, errors.NotFound),
     ],
 )
-def test_an_action_that_is_not_named_well_is_refused(named, error):
+def test_an_action_that_is_not_named_well_is_refused(named: dict[str, str], error: type[Exception]) -> None:
     with pytest.raises(error):
         transition.locate(actions(PENDING, PENDING), **named)
 
 
-def test_cancelling_ends_what_is_not_finished_and_then_the_workflow():
+def test_cancelling_ends_what_is_not_finished_and_then_the_workflow() -> None:
     before = actions(SUCCEEDED, RUNNING, PENDING)
     cause = transition.Cause(reason=transition.Reason.CANCELLED, message="enough", action=before[1])
     assert transition.cancel(workflow(), before, "enough").steps == (
@@ -217,15 +248,15 @@ def test_cancelling_ends_what_is_not_finished_and_then_the_workflow():
     )
 
 
-def test_cancelling_before_the_start_names_no_action():
+def test_cancelling_before_the_start_names_no_action() -> None:
     changes = transition.cancel(workflow(PENDING), actions(PENDING), "")
-    assert changes.steps[-1].cause.as_document() == {"reason": "CANCELLED", "message": "the workflow was cancelled"}
+    assert cause(changes).as_document() == {"reason": "CANCELLED", "message": "the workflow was cancelled"}
 
 
 @pytest.mark.parametrize("state", FINAL)
-def test_cancelling_what_has_ended(state):
+def test_cancelling_what_has_ended(state: State) -> None:
     if state is CANCELLED:
-        assert transition.cancel(workflow(state), actions(CANCELLED), "") == transition.Changes()
+        assert transition.cancel(workflow(state), actions(CANCELLED), "") == Changes()
     else:
         with pytest.raises(errors.IllegalTransition, match=state):
             transition.cancel(workflow(state), actions(SUCCEEDED), "")
@@ -234,7 +265,7 @@ def test_cancelling_what_has_ended(state):
 # The model: what a store does with the steps.
 
 
-def apply(flow, acts, changes):
+def apply(flow: Workflow, acts: Sequence[Action], changes: Changes) -> Situation:
     for step in changes.steps:
         match step:
             case StartWorkflow():
@@ -242,10 +273,7 @@ def apply(flow, acts, changes):
             case EndWorkflow():
                 flow = moved(transition.WORKFLOW_TRANSITIONS, flow, step.state)
             case StartAction():
-                acts = [
-                    moved(transition.ACTION_TRANSITIONS, a, RUNNING, step.attempt) if a.id == step.action_id else a
-                    for a in acts
-                ]
+                acts = [started(a, step) if a.id == step.action_id else a for a in acts]
             case EndAction():
                 acts = [
                     moved(transition.ACTION_TRANSITIONS, a, step.state) if a.id == step.action_id else a for a in acts
@@ -255,20 +283,26 @@ def apply(flow, acts, changes):
     return flow, acts
 
 
-def moved(table, item, state, attempt=None):
+def moved(table: Table, item: T, state: State) -> T:
     assert state in table[item.state]
-    return replace(item, state=state) if attempt is None else replace(item, state=state, attempt=attempt)
+    return replace(item, state=state)
 
 
-def do(flow, acts, event):
-    if event == "cancel":
+def started(act: Action, step: StartAction) -> Action:
+    return replace(moved(transition.ACTION_TRANSITIONS, act, RUNNING), attempt=step.attempt)
+
+
+def do(flow: Workflow, acts: Sequence[Action], event: Event) -> Changes:
+    if isinstance(event, str):
         return transition.cancel(flow, acts, "")
     return transition.report(flow, acts, event)
 
 
-def run(flow, acts, sequence):
+def run(
+    flow: Workflow, acts: Sequence[Action], sequence: list[Event]
+) -> tuple[Workflow, Sequence[Action], list[Event]]:
     """Apply a sequence; return the end and the events that were accepted."""
-    accepted = []
+    accepted: list[Event] = []
     for event in sequence:
         before = (flow, acts)
         try:
@@ -281,10 +315,11 @@ def run(flow, acts, sequence):
     return flow, acts, accepted
 
 
-def check(before, after, changes):
+def check(before: Situation, after: Situation, changes: Changes) -> None:
     (old_flow, old_acts), (flow, acts) = before, after
     assert bool(changes.steps) == (before != after)
-    for old, new in zip([old_flow, *old_acts], [flow, *acts], strict=True):
+    pairs: list[tuple[Workflow | Action, Workflow | Action]] = [(old_flow, flow), *zip(old_acts, acts, strict=True)]
+    for old, new in pairs:
         assert not old.state.is_final or new == old
     for index, act in enumerate(acts):
         if act.attempt:
@@ -308,44 +343,44 @@ reports = st.builds(
 # Mostly what an honest worker says, or the sequences would seldom get anywhere.
 honest = st.builds(heard, st.integers(0, SIZE - 1), st.sampled_from([RUNNING, SUCCEEDED, RUNNING, SUCCEEDED, FAILED]))
 sequences = st.lists(st.one_of(honest, honest, honest, reports, st.just("cancel")), max_size=25)
-usual = [heard(index, state) for index in range(SIZE) for state in (RUNNING, SUCCEEDED)]
+usual: list[Event] = [heard(index, state) for index in range(SIZE) for state in (RUNNING, SUCCEEDED)]
 
 
 @given(sequences, st.integers(0, len(usual)))
-def test_no_sequence_breaks_the_order_or_moves_a_final_state(sequence, begun):
+def test_no_sequence_breaks_the_order_or_moves_a_final_state(sequence: list[Event], begun: int) -> None:
     run(workflow(PENDING), actions(*[PENDING] * SIZE), usual[:begun] + sequence)
 
 
 @given(sequences, st.integers(0, len(usual)))
-def test_replaying_what_was_accepted_gives_the_same_end(sequence, begun):
+def test_replaying_what_was_accepted_gives_the_same_end(sequence: list[Event], begun: int) -> None:
     start = workflow(PENDING), actions(*[PENDING] * SIZE)
     flow, acts, accepted = run(*start, usual[:begun] + sequence)
     assert run(*start, accepted) == (flow, acts, accepted)
 
 
 @given(sequences)
-def test_a_cancellation_always_ends_the_workflow(sequence):
+def test_a_cancellation_always_ends_the_workflow(sequence: list[Event]) -> None:
     flow, acts, _ = run(workflow(PENDING), actions(*[PENDING] * SIZE), [*sequence, "cancel"])
     assert flow.state.is_final
     assert all(act.state.is_final for act in acts)
 
 
 @given(sequences, st.data())
-def test_saying_everything_twice_changes_nothing_more(sequence, data):
+def test_saying_everything_twice_changes_nothing_more(sequence: list[Event], data: st.DataObject) -> None:
     start = workflow(PENDING), actions(*[PENDING] * SIZE)
     flow, acts, accepted = run(*start, sequence)
     doubled = [event for event in accepted for _ in range(data.draw(st.integers(1, 3)))]
     assert run(*start, doubled)[:2] == (flow, acts)
 
 
-def test_an_honest_worker_gets_every_workflow_to_success():
+def test_an_honest_worker_gets_every_workflow_to_success() -> None:
     flow, acts, accepted = run(workflow(PENDING), actions(*[PENDING] * SIZE), usual)
     assert accepted == usual
     assert flow.state is SUCCEEDED
     assert [act.state for act in acts] == [SUCCEEDED] * SIZE
 
 
-def test_no_final_state_leads_anywhere():
+def test_no_final_state_leads_anywhere() -> None:
     for table in (transition.WORKFLOW_TRANSITIONS, transition.ACTION_TRANSITIONS):
         assert set(table) == set(State)
         assert all(not table[state] for state in FINAL)
