@@ -77,7 +77,7 @@ def cut(text: str) -> Iterator[TextPiece | ActionPiece]:
     """Cut a template into its pieces, in order; comments and empty texts are left out."""
     at = 0
     trims = False
-    for _ in range(MAX_ACTIONS):
+    for _ in range(MAX_ACTIONS + 1):
         left = text.find("{{", at)
         if left < 0:
             yield from _text(text[at:], at, trims_left=trims, trims_right=False)

@@ -234,6 +234,13 @@ def test_a_hostile_template_ends_soon(text: str, problem: str) -> None:
     assert len(refused.value.description) < 300
 
 
+def test_the_limits_themselves_are_allowed() -> None:
+    assert printed("{{1}}" * 20_000) == "1" * 20_000
+    assert printed("{{if .t}}" * 50 + "x" + "{{end}}" * 50) == "x"
+    assert printed("{{" + "(" * 50 + "1" + ")" * 50 + "}}") == "1"
+    assert printed("{{$x := 1}}" * 199 + "{{$x}}") == "1"
+
+
 @pytest.mark.parametrize(
     ("variant", "expected"),
     [
