@@ -278,3 +278,11 @@ async def test_followers_that_join_while_lines_stream_in_miss_none(site: Site) -
     await writing
     for lines in found:
         assert [line.number for line in lines] == list(range(1, 301))
+
+
+async def test_followers_are_told_when_the_server_stops(site: Site) -> None:
+    flow = await site.create()
+    call = site.stub.WatchLogs(pb.WatchLogsRequest(workflow_id=flow.id, follow=True))
+    await waiting.eventually(lambda: site.logs.watcher_count == 1)
+    site.logs.close()
+    assert (await edge.refused(call.read())).code is grpc.StatusCode.UNAVAILABLE

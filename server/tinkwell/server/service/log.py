@@ -24,7 +24,7 @@ MAX_LINE_BYTES = 16 * 1024
 # The bound on the output of one attempt: whoever runs it numbers its lines.
 MAX_NUMBER = 100_000
 MAX_BATCH_BYTES = 256 * 1024
-MAX_WATCHERS = 500
+MAX_WATCHERS = 200
 
 # Lines may have 16 KiB each, so that a page takes 4 MiB at most.
 _PAGE = 256
