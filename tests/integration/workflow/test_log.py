@@ -13,6 +13,7 @@ from support import site as support
 from support.site import ONE, RUNNING, SUCCEEDED, UNKNOWN, Flow, Site, steps
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.server.service import log
+from tinkwell.server.store import log_line
 
 OUT = pb.LOG_STREAM_STDOUT
 ERR = pb.LOG_STREAM_STDERR
@@ -244,6 +245,27 @@ async def test_an_append_wakes_followers_without_waiting_for_their_next_look(dat
                 await append(flow, [line(flow, 0, number, "x")])
                 await first.has(*["x"] * number)
                 await second.has(*["x"] * number)
+
+
+async def test_a_line_that_comes_in_while_a_follower_looks_is_not_slept_over(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with support.open_site(database_url, log_poll_seconds=3_600) as site:
+        flow = await site.create()
+        look = log_line.page
+        looks = 0
+
+        async def look_and_miss(*args: Any, **kwargs: Any) -> log_line.Page:
+            nonlocal looks
+            looks += 1
+            found = await look(*args, **kwargs)
+            if looks == 1:
+                await append(flow, [line(flow, 0, 1, "missed")])
+            return found
+
+        monkeypatch.setattr(log_line, "page", look_and_miss)
+        async with following(flow) as reader:
+            await reader.has("missed")
 
 
 async def test_a_follower_that_goes_away_is_forgotten(site: Site) -> None:
