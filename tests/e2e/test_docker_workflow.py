@@ -1,4 +1,4 @@
-"""Real containers, a real server and a real provisioner: order, logs, failures, timeouts, cancels, and sudden deaths."""
+"""Real containers, a real server, a real provisioner: order, output, failures, timeouts, cancels, and sudden deaths."""
 
 import asyncio
 import contextlib

@@ -61,13 +61,14 @@ _SERVICES = tuple(
         (event_service_pb2, "EventService"),
     )
 )
-# A client that vanished without goodbye is found within half a minute; clients may ask as often about us.
+# A client that vanished without goodbye is found within half a minute; clients may ask as often about us. gRPC waits
+# for the answer to a ping as long as ping_timeout says, a minute by default, however short the keepalive timeout is.
 _OPTIONS = (
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.http2.ping_timeout_ms", 10_000),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
-    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
     ("grpc.max_receive_message_length", 4 << 20),
     ("grpc.so_reuseport", 0),

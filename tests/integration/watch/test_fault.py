@@ -116,7 +116,7 @@ async def test_an_idle_server_whose_listener_was_terminated_still_delivers(
     server: servers.Server, database_url: str
 ) -> None:
     async with Recorder(server.address).running() as recorder:
-        await eventually(lambda: terminate(database_url, "tinkwell listener"))
+        assert await terminate(database_url, "tinkwell listener") == 1
         async with tinkwell.client.connect(server.address) as client:
             await client.hardware.push({"id": str(uuid.uuid4())})
         await eventually(lambda: recorder.revisions == [1])
