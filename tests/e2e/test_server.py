@@ -56,20 +56,21 @@ async def test_sigterm_ends_it_cleanly_and_watchers_resume_on_the_next(database_
     def note(event: Event) -> None:
         received.append(event.revision)
 
-    async with server(database_url, tmp_path) as (first, address, _), tinkwell.client.connect(address) as client:
-        async with asyncio.TaskGroup() as tasks:
-            watches = [client.events.watch(from_revision=1) for _ in range(20)]
-            running = [tasks.create_task(watch.run(note)) for watch in watches]
-            await client.hardware.push({"id": str(uuid.uuid4())})
-            await eventually(lambda: received == [1] * 20)
-            assert await first.stop(signal.SIGTERM, deadline_seconds=10) == 0
-            assert "Traceback" not in first.output
-            port = address.rsplit(":", 1)[1]
-            async with server(database_url, tmp_path, port=port, log="next.log"):
-                await eventually(lambda: _pushes(client), deadline_seconds=20)
-                await eventually(lambda: received.count(2) == 20, deadline_seconds=40)
-                for task in running:
-                    task.cancel()
+    async with contextlib.AsyncExitStack() as stack:
+        first, address, _ = await stack.enter_async_context(server(database_url, tmp_path))
+        client = await stack.enter_async_context(tinkwell.client.connect(address))
+        tasks = await stack.enter_async_context(asyncio.TaskGroup())
+        watches = [client.events.watch(from_revision=1) for _ in range(20)]
+        running = [tasks.create_task(watch.run(note)) for watch in watches]
+        await client.hardware.push({"id": str(uuid.uuid4())})
+        await eventually(lambda: received == [1] * 20)
+        assert await first.stop(signal.SIGTERM, deadline_seconds=10) == 0
+        assert "Traceback" not in first.output
+        await stack.enter_async_context(server(database_url, tmp_path, port=address.rsplit(":", 1)[1], log="next.log"))
+        await eventually(lambda: _pushes(client), deadline_seconds=20)
+        await eventually(lambda: received.count(2) == 20, deadline_seconds=40)
+        for task in running:
+            task.cancel()
     assert sorted(received) == [1] * 20 + [2] * 20
 
 
