@@ -80,3 +80,13 @@ async def _no_task_is_left() -> AsyncIterator[None]:
     except TimeoutError:
         left = sorted(repr(task) for task in asyncio.all_tasks() - {asyncio.current_task()})
         pytest.fail("tasks were left running:\n" + "\n".join(left), pytrace=False)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell how many tests used real containers, since without an engine they are skipped and all looks well."""
+
+    def count(*outcomes: str) -> int:
+        reports = [report for outcome in outcomes for report in terminalreporter.stats.get(outcome, [])]
+        return sum("docker" in getattr(report, "keywords", ()) for report in reports)
+
+    terminalreporter.write_line(f"docker tests: {count('passed', 'failed')} ran, {count('skipped')} skipped")
