@@ -15,6 +15,7 @@ thread and must not call this client; callbacks of `run` and `watch_events` run 
 
 import asyncio
 import concurrent.futures
+import contextlib
 import functools
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -33,24 +34,36 @@ class Runner:
 
     def __init__(self) -> None:
         self._started = threading.Event()
+        self._waiting: set[concurrent.futures.Future[Any]] = set()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), name="tinkwell-client", daemon=True)
         self._thread.start()
         self._started.wait()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it still takes coroutines."""
+        return self._thread.is_alive()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine there and wait for it; an interrupt here cancels it there."""
         if threading.current_thread() is self._thread:
             coroutine.close()
             raise RuntimeError("a hook of a watch may not call the blocking client: it would wait for itself")
-        if not self._thread.is_alive():
-            coroutine.close()
-            raise errors.Closed
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except RuntimeError as error:  # the loop is closed
+            coroutine.close()
+            raise errors.Closed from error
+        self._waiting.add(future)
+        try:
+            # The loop may have ended between taking the coroutine and beginning it; `stop` has not seen this one then.
+            if not self.is_running:
+                future.cancel()
             return future.result()
         except concurrent.futures.CancelledError as error:
             raise errors.Closed from error
         finally:
+            self._waiting.discard(future)
             future.cancel()
 
     def iterate(self, source: AsyncIterator[T]) -> Iterator[T]:
@@ -59,14 +72,16 @@ class Runner:
             while (item := self.run(_next(source))) is not None:
                 yield item
         finally:
-            if self._thread.is_alive():
+            with contextlib.suppress(errors.Closed):
                 self.run(_close(source))
 
     def stop(self) -> None:
         """End the loop, with all that still runs in it, and the thread."""
-        if self._thread.is_alive():
+        if self.is_running:
             self._loop.call_soon_threadsafe(self._stopping.set)
             self._thread.join()
+        for future in tuple(self._waiting):
+            future.cancel()
 
     async def _live(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -127,7 +142,8 @@ class Watch:
 
     def close(self) -> None:
         """End the watch, from any thread."""
-        self._runner.run(self._source.aclose())
+        with contextlib.suppress(errors.Closed):
+            self._runner.run(self._source.aclose())
 
 
 class _Service(Generic[S]):
@@ -225,6 +241,11 @@ class Client:
         self.workflows = WorkflowClient(runner, source.workflows)
         self.events = EventClient(runner, source.events)
 
+    @property
+    def address(self) -> str:
+        """Where the server is."""
+        return self._source.address
+
     def __enter__(self) -> Self:
         return self
 
@@ -238,7 +259,8 @@ class Client:
     def close(self) -> None:
         """Close the connection and end the thread; calls of other threads end with `errors.Closed`."""
         try:
-            self._runner.run(self._source.close())
+            with contextlib.suppress(errors.Closed):
+                self._runner.run(self._source.close())
         finally:
             self._runner.stop()
 

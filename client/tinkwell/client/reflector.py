@@ -9,6 +9,7 @@ event comes twice, not even when the new watch is served by a server that lags b
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -53,8 +54,9 @@ class Reflector(Generic[T]):
         while True:
             events = self._open_watch()
             try:
-                async for part in self._reflect(events):
-                    yield part
+                async with contextlib.aclosing(self._reflect(events)) as parts:
+                    async for part in parts:
+                        yield part
             except errors.HistoryGone as error:
                 if isinstance(error, errors.OtherHistory):
                     self._history_id = ""

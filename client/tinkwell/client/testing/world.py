@@ -58,6 +58,10 @@ class World:
             changes["deleted_at"] = now
         return self._record(dataclasses.replace(old, **changes), EventType.DELETED, actor)
 
+    def forget(self, id_: str) -> None:
+        """Forget a deleted resource altogether, as a DELETE by hand does: a new one begins again at version 1."""
+        self._versions.pop(id_, None)
+
     def emit(
         self,
         event_type: EventType,
