@@ -33,8 +33,7 @@ test: $(CONTRIBUTOR) ## Run the test suite
 lint: $(CONTRIBUTOR) ## Check style, types, layers, protos and lock files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/mypy tests examples scripts
+	$(BIN)/mypy core client server provisioner migrations tests examples
 	$(BIN)/lint-imports
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code
