@@ -1,11 +1,15 @@
 """The docker runtime on a real engine: the conformance suite, and what is its own."""
 
+import asyncio
+import contextlib
 import uuid
 
 import pytest
 from integration.provisioner import engine_image
 from unit.provisioner import conformance
+from unit.provisioner.conformance import Program, new_key, texts, wait
 
+from support.waiting import eventually
 from tinkwell.provisioner import state
 from tinkwell.provisioner.runtime import docker, port
 
@@ -66,3 +70,157 @@ async def harness(client, tmp_path):
 
 class TestConformance(conformance.RuntimeConformance):
     pass
+
+
+def inspect(client, key):
+    return client.inspect_container(docker.container_name(key))
+
+
+async def start(harness, script, **fields):
+    key = new_key()
+    run = await harness.runtime.start(harness.spec_of(key, command=("/bin/sh", "-c", script), **fields))
+    return key, run
+
+
+async def test_a_container_says_whose_it_is(harness, client):
+    key, run = await start(harness, "sleep 1000")
+    labels = inspect(client, key)["Config"]["Labels"]
+    assert labels == {
+        "tinkwell.managed": "true",
+        "tinkwell.instance": harness.directory.instance,
+        "tinkwell.workflow": key.workflow_id,
+        "tinkwell.action": key.action_id,
+        "tinkwell.attempt": "1",
+        "tinkwell.task": "task",
+        "tinkwell.name": "action",
+        "tinkwell.worker": "machine-1",
+    }
+    await run.remove()
+
+
+async def test_a_container_is_what_the_action_says(harness, client, tmp_path):
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "file").write_text("from outside")
+    key, run = await start(
+        harness,
+        "cat /data/file; echo; echo kept > $WORKFLOW_DIR/result",
+        volumes=(f"{tmp_path}/given:/data:ro",),
+        environment=("A=1",),
+    )
+    assert (await wait(run)).code == 0
+    assert await texts(run) == ["from outside"]
+    found = inspect(client, key)
+    files = harness.directory.workflow_dir(key.workflow_id, "machine-1")
+    assert (files / "result").read_text() == "kept\n"
+    assert found["HostConfig"]["Binds"] == [f"{files}:/workflow", f"{tmp_path}/given:/data:ro"]
+    assert not found["HostConfig"]["Privileged"]
+    assert found["HostConfig"]["PidMode"] == ""
+    assert not found["Config"]["Tty"]
+    assert "A=1" in found["Config"]["Env"]
+
+
+async def test_the_host_s_processes_are_seen_only_when_asked_for(harness, client):
+    key, run = await start(harness, "true", pid="host")
+    assert (await wait(run)).code == 0
+    assert inspect(client, key)["HostConfig"]["PidMode"] == "host"
+
+
+async def test_containers_are_privileged_only_when_asked_for(harness, client, monkeypatch):
+    # Not every machine that runs tests may start one, but its engine says what it would have started.
+    monkeypatch.setattr(docker.DockerRun, "start", _do_nothing)
+    runtime = await docker.DockerRuntime.connect(harness.directory, concurrency=1, is_privileged=True)
+    key = new_key()
+    await runtime.start(harness.spec_of(key, command=("true",)))
+    assert inspect(client, key)["HostConfig"]["Privileged"]
+    await runtime.close()
+
+
+async def _do_nothing(_):
+    pass
+
+
+@pytest.mark.parametrize("volume", ["nonsense", "/tmp:relative", "/a:/b:what"])
+async def test_a_volume_that_the_engine_refuses_fails_the_start(harness, volume):
+    key = new_key()
+    with pytest.raises(port.RunError, match="the engine refuses the container: inv") as caught:
+        await harness.runtime.start(harness.spec_of(key, command=("true",), volumes=(volume,)))
+    assert caught.value.reason is port.Reason.SPECIFICATION
+    assert await harness.runtime.find(key) is None
+
+
+async def test_an_image_that_cannot_be_pulled_is_named(harness):
+    with pytest.raises(port.RunError, match=r"the image registry.invalid/absent:v1 is not on the engine and cannot be"):
+        await harness.runtime.start(harness.spec_of(new_key(), image="registry.invalid/absent:v1"))
+
+
+async def test_a_container_that_somebody_removed_is_lost(harness, client):
+    _, run = await start(harness, "echo ready; sleep 1000")
+    seen = []
+
+    async def read():
+        async for line in run.lines():
+            seen.append(line.text)  # noqa: PERF401  (the test looks at it meanwhile)
+
+    waiting, reading = asyncio.ensure_future(wait(run)), asyncio.ensure_future(read())
+    await eventually(lambda: seen == ["ready"])
+    client.remove_container(run.container, force=True)
+    with pytest.raises(port.RunError) as caught:
+        await waiting
+    assert caught.value.reason is port.Reason.LOST
+    await reading
+    assert seen == ["ready"]
+    await run.remove()
+
+
+async def test_a_container_that_was_created_but_not_started_is_started_by_who_adopts_it(harness, client, monkeypatch):
+    monkeypatch.setattr(docker, "CREATOR_SECONDS", 0.3)
+    monkeypatch.setattr(docker.DockerRun, "start", _die)
+    key = new_key()
+    spec = harness.spec(key, Program.COUNT)
+    with pytest.raises(KeyboardInterrupt):
+        await harness.runtime.start(spec)
+    assert inspect(client, key)["State"]["Status"] == "created"
+    monkeypatch.undo()
+    run = await harness.runtime.find(key)
+    lines, ending = await asyncio.gather(texts(run), wait(run))
+    assert (lines, ending.code) == (["x"], 0)
+
+
+async def _die(_):
+    raise KeyboardInterrupt
+
+
+async def test_a_container_that_was_created_but_not_started_can_be_removed(harness, client):
+    key = new_key()
+    client.create_container(engine_image.IMAGE, ["true"], name=docker.container_name(key))
+    run = await harness.runtime.find(key)
+    await run.kill()
+    await run.remove()
+    assert await harness.runtime.find(key) is None
+
+
+async def test_only_containers_of_this_state_directory_are_held(harness, client, tmp_path):
+    key, _ = await start(harness, "true")
+    other = await DockerHarness.open(tmp_path / "other")
+    assert key in await harness.runtime.held()
+    assert await other.runtime.held() == frozenset()
+    assert await other.runtime.find(key) is not None
+    await other.close()
+
+
+async def test_many_runs_at_once_do_not_starve_each_other(harness):
+    runs = await asyncio.gather(*(start(harness, f"echo {n}; sleep 0.2; echo {n}; exit {n}") for n in range(8)))
+    results = await asyncio.gather(*(asyncio.gather(texts(run), wait(run)) for _, run in runs))
+    assert [(lines, ending.code) for lines, ending in results] == [([str(n), str(n)], n) for n in range(8)]
+
+
+async def test_a_reader_that_is_behind_when_the_container_ends_still_gets_everything(harness):
+    """Engines were seen to end a followed log early for such a reader."""
+    _, run = await start(harness, "yes 0123456789012345678901234567890123456789 | head -n 60000")
+    numbers = []
+    async with contextlib.aclosing(run.lines()) as lines:
+        async for line in lines:
+            if not numbers:
+                await wait(run)
+            numbers.append(line.number)
+    assert numbers == list(range(1, 60_001))

@@ -1,8 +1,16 @@
 """The process runtime: the conformance suite, and what is its own."""
 
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+
 import pytest
 from unit.provisioner import conformance
+from unit.provisioner.conformance import new_key, texts, wait
 
+from support.waiting import eventually
 from tinkwell.provisioner import state
 from tinkwell.provisioner.runtime import port, process
 
@@ -56,3 +64,132 @@ async def harness(tmp_path):
 
 class TestConformance(conformance.RuntimeConformance):
     pass
+
+
+def pid_in(harness, key, name):
+    return int((harness.directory.run_dir(key) / name).read_text().split()[1])
+
+
+def is_alive(pid):
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+async def start_waiting(harness, script):
+    """Start a script that says when it is ready."""
+    key = new_key()
+    run = await harness.runtime.start(harness.spec(key, script))
+    assert await conformance.first_line(run) == "ready"
+    return key, run
+
+
+async def test_killing_kills_the_children_too(harness):
+    key, run = await start_waiting(harness, "sleep 1000 & echo $! > child; echo ready; wait")
+    child = int((harness.directory.workflow_dir(key.workflow_id, "machine-1") / "child").read_text())
+    assert is_alive(child)
+    await run.kill()
+    await eventually(lambda: not is_alive(child))
+
+
+async def test_the_end_of_the_entry_point_is_the_end_of_what_it_left_behind(harness):
+    key, run = await start_waiting(harness, "sleep 1000 & echo $! > child; echo ready; exit 5")
+    assert (await wait(run)).code == 5
+    child = int((harness.directory.workflow_dir(key.workflow_id, "machine-1") / "child").read_text())
+    await eventually(lambda: not is_alive(child))
+
+
+async def test_a_run_that_lost_its_supervisor_is_lost_and_killed(harness):
+    key, run = await start_waiting(harness, "echo ready; sleep 1000")
+    process_id = pid_in(harness, key, "process")
+    os.kill(pid_in(harness, key, "shim"), signal.SIGKILL)
+    with pytest.raises(port.RunError, match="supervisor died") as caught:
+        await wait(run)
+    assert caught.value.reason is port.Reason.LOST
+    await eventually(lambda: not is_alive(process_id))
+    assert await texts(run) == ["ready"]
+
+
+async def test_a_stranger_with_the_same_pid_is_not_killed(harness):
+    key, run = await start_waiting(harness, "echo ready; sleep 1000")
+    await run.kill()
+    stranger = await asyncio.create_subprocess_exec("sleep", "1000")
+    try:
+        for name in ("shim", "process"):
+            boot, _, started = (harness.directory.run_dir(key) / name).read_text().split()
+            (harness.directory.run_dir(key) / name).write_text(f"{boot} {stranger.pid} {started}")
+        assert (await wait(run)).code == 137
+        await run.kill()
+        await run.remove()
+        assert stranger.returncode is None
+        assert is_alive(stranger.pid)
+    finally:
+        stranger.kill()
+        await stranger.wait()
+
+
+async def test_the_environment_holds_nothing_of_the_provisioner_s(harness, monkeypatch):
+    monkeypatch.setenv("SECRET_OF_THE_PROVISIONER", "yes")
+    key = new_key()
+    run = await harness.runtime.start(harness.spec(key, "env", environment=("A=1", "PATH=/usr/bin:/bin")))
+    names = {text.partition("=")[0] for text in await texts(run)} - {"PWD", "SHLVL", "_", "OLDPWD"}
+    assert names == {
+        "A",
+        "PATH",
+        "WORKFLOW_DIR",
+        "TINKWELL_WORKFLOW_ID",
+        "TINKWELL_ACTION_ID",
+        "TINKWELL_ATTEMPT",
+        "TINKWELL_WORKER_ID",
+    }
+
+
+async def test_an_entry_point_may_have_the_other_name(harness):
+    harness.add_image("other", "#!/bin/sh\necho here\n")
+    (harness.images / "other" / "run").rename(harness.images / "other" / "entrypoint")
+    run = await harness.runtime.start(harness.spec_of(new_key(), image="other:v1"))
+    assert await texts(run) == ["here"]
+
+
+@pytest.mark.parametrize("spoil", ["mode", "folder"])
+async def test_a_file_that_cannot_be_executed_is_no_image(harness, spoil):
+    entry_point = harness.images / "shell" / "run"
+    if spoil == "mode":
+        entry_point.chmod(0o644)
+    else:
+        entry_point.unlink()
+        entry_point.mkdir()
+    with pytest.raises(port.RunError, match="holds no executable file named run"):
+        await harness.runtime.start(harness.spec(new_key(), "true"))
+
+
+async def test_without_a_folder_of_images_the_message_names_the_option(harness):
+    runtime = process.ProcessRuntime(harness.directory, None)
+    with pytest.raises(port.RunError, match="--process-images names no folder for shell"):
+        await runtime.start(harness.spec_of(new_key(), image="shell"))
+    await runtime.close()
+
+
+async def test_what_cannot_be_an_argument_fails_the_start(harness):
+    with pytest.raises(port.RunError, match="did not start: embedded null byte"):
+        await harness.runtime.start(harness.spec(new_key(), "echo \0"))
+
+
+async def test_a_state_directory_that_cannot_be_written_fails_the_start(harness):
+    runs = harness.directory.path / "runs"
+    runs.rmdir()
+    with pytest.raises(port.RunError, match="cannot use its files") as caught:
+        await harness.runtime.start(harness.spec(new_key(), "true"))
+    assert caught.value.reason is port.Reason.UNAVAILABLE
+    runs.mkdir()
+
+
+async def test_a_run_whose_supervisor_was_never_started_is_lost(harness):
+    key = new_key()
+    harness.directory.create_run(key, json.dumps({"key": [key.workflow_id, key.action_id, key.attempt]}))
+    assert await harness.runtime.held() == {key}
+    run = await harness.runtime.find(key)
+    with pytest.raises(port.RunError) as caught:
+        await wait(run)
+    assert caught.value.reason is port.Reason.LOST

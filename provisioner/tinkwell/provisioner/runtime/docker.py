@@ -160,20 +160,23 @@ class DockerRun:
         self._stream: stream.Stream | None = None
 
     async def lines(self) -> AsyncGenerator[output.OutputLine, None]:
-        """Yield the output; where the engine breaks off, it is read again from the start and what is known skipped."""
-        last = 0
-        is_complete = False
-        while not is_complete:
-            reader = output.OutputReader()
-            with _told():
-                async with contextlib.aclosing(self._read(reader)) as lines:
+        """Yield the output, in passes over the engine's log; each begins at its start, and what is known is skipped.
+
+        A pass that follows the log may break off. It may also end well and too early: an engine stops following when
+        the container ends, also where the reader is behind. So the last pass is one that began after the end.
+        """
+        last, is_complete = 0, False
+        with _told():
+            while not is_complete:
+                reader = output.OutputReader()
+                async with contextlib.aclosing(self._read(reader, is_over=await self._has_ended())) as lines:
                     async for line in lines:
                         if line.number > last:
                             last = line.number
                             yield line
-            is_complete = reader.is_full or reader.is_finished
-            if not is_complete:
-                await asyncio.sleep(REOPEN_SECONDS)
+                is_complete = reader.is_full or reader.is_finished
+                if not is_complete and not await self._has_ended():
+                    await asyncio.sleep(REOPEN_SECONDS)
 
     async def wait(self) -> port.Exit:
         """Wait for the container's end."""
@@ -221,11 +224,11 @@ class DockerRun:
                 await self.start()
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _read(self, reader: output.OutputReader) -> AsyncGenerator[output.OutputLine, None]:
-        """Yield what one stream brings; the reader is finished when that was everything."""
+    async def _read(self, reader: output.OutputReader, *, is_over: bool) -> AsyncGenerator[output.OutputLine, None]:
+        """Yield what one pass brings; the reader is finished when that was everything."""
         try:
-            self._stream = await self._engine.logs(self.container)
-            if self._is_over:
+            self._stream = await self._engine.logs(self.container, follow=not is_over)
+            if is_over or self._is_over:
                 self._stream.end_soon()
             async with contextlib.aclosing(self._stream.chunks()) as chunks:
                 async for chunk in chunks:
@@ -233,16 +236,21 @@ class DockerRun:
                         yield line
                     if reader.is_full:
                         return
-            # The log ends a moment before the container is said to have ended.
-            await self._engine.wait(self.container, at_most_seconds=KILL_SECONDS)
-            if not (await self._engine.inspect(self.container)).is_over:
-                return
         except stream.BrokenStreamError:
             return
         except engine.Gone:
-            pass  # what was read is all there ever will be
-        for line in reader.finish():
-            yield line
+            is_over = True  # what was read is all there ever will be
+        if is_over:
+            for line in reader.finish():
+                yield line
+        else:  # the log ends a moment before the container is said to have ended
+            await self._engine.wait(self.container, at_most_seconds=KILL_SECONDS)
+
+    async def _has_ended(self) -> bool:
+        try:
+            return (await self._engine.inspect(self.container)).is_over
+        except engine.Gone:
+            return True
 
     async def _inspect(self) -> engine.Container:
         try:

@@ -208,9 +208,9 @@ class Engine:
                 async for _ in chunks:
                     pass
 
-    async def logs(self, container: str) -> stream.Stream:
-        """Open the frames of a container's output from the first one; they end when it does."""
-        params = {"follow": 1, "stdout": 1, "stderr": 1}
+    async def logs(self, container: str, *, follow: bool) -> stream.Stream:
+        """Open the frames of a container's output, from the first one to what is there, or with `follow` to its end."""
+        params = {"follow": int(follow), "stdout": 1, "stderr": 1}
         return await self._open("GET", f"/containers/{container}/logs", params=params)
 
     async def _open(

@@ -1,0 +1,313 @@
+"""The engine's client, on engines that misbehave."""
+
+import asyncio
+import contextlib
+import gc
+import json
+import socket
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from support.waiting import eventually
+from tinkwell.core.decide import RunKey
+from tinkwell.provisioner import state
+from tinkwell.provisioner.runtime import docker, engine, port, stream
+
+Handler = Callable[["Request"], None]
+KEY = RunKey("w", "a", 1)
+RUNNING, EXITED = "running", "exited"
+
+
+class Request(BaseHTTPRequestHandler):
+    """One request to the fake engine; what it answers is the test's business."""
+
+    protocol_version = "HTTP/1.1"
+    server: "FakeEngine"
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0].removeprefix("/v1.41")
+        self.server.seen.append(f"{self.command} {path}")
+        if path == "/version":
+            self.answer({"ApiVersion": "1.41"})
+        elif (handler := self.server.handlers.get(path)) is not None:
+            handler(self)
+        else:
+            self.answer({"message": f"no {path} here"}, status=404)
+
+    do_POST = do_DELETE = do_GET  # noqa: N815
+
+    def answer(self, body: object, *, status: int = 200) -> None:
+        content = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def begin(self) -> None:
+        """Begin an answer in chunks."""
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+
+    def chunk(self, data: bytes) -> None:
+        self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        self.wfile.flush()
+
+    def end(self) -> None:
+        self.chunk(b"")
+
+    def break_off(self) -> None:
+        """Close the connection in the middle of the answer."""
+        self.close_connection = True
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class FakeEngine(ThreadingHTTPServer):
+    """Answers what a test tells it to."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Request)
+        self.handlers: dict[str, Handler] = {}
+        self.seen: list[str] = []
+        self.released = threading.Event()
+
+    def handle_error(self, request, client_address) -> None:
+        pass  # a client that went away
+
+    def serve(self, path: str, handler: Handler) -> None:
+        self.handlers[path] = handler
+
+    def serve_state(self, name: str, status: str, *, is_out_of_memory: bool = False, error: str = "") -> None:
+        """Let a container be in a state."""
+        found = {
+            "Id": name,
+            "Config": {"Labels": {}},
+            "State": {
+                "Status": status,
+                "ExitCode": 3,
+                "OOMKilled": is_out_of_memory,
+                "Error": error,
+                "StartedAt": "2026-01-01T00:00:00.5Z",
+                "FinishedAt": "2026-01-01T00:00:02.75Z",
+            },
+        }
+        self.serve(f"/containers/{name}/json", lambda request: request.answer(found))
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    fake = FakeEngine()
+    thread = threading.Thread(target=fake.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{fake.server_port}")
+    yield fake
+    fake.released.set()
+    fake.shutdown()
+    thread.join()
+    fake.server_close()
+
+
+@pytest.fixture
+async def found(fake):
+    found = await engine.Engine.connect(streams=4)
+    yield found
+    found.close()
+
+
+def frame(text: str) -> bytes:
+    payload = text.encode()
+    return b"\x01\0\0\0" + len(payload).to_bytes(4) + payload
+
+
+def run_of(found: engine.Engine) -> docker.DockerRun:
+    return docker.DockerRun(KEY, "c", found)
+
+
+async def texts(run: docker.DockerRun) -> list[str]:
+    async with asyncio.timeout(20), contextlib.aclosing(run.lines()) as lines:
+        return [line.text async for line in lines]
+
+
+async def test_a_pull_that_fails_in_the_middle_fails(fake, found):
+    def pull(request: Request) -> None:
+        request.begin()
+        request.chunk(b'{"status": "Pulling"}\r\n{"sta')
+        request.chunk(b'tus": "x"}\r\n{"error": "disk is full", "errorDetail": {}}\r\n')
+        request.end()
+
+    fake.serve("/images/create", pull)
+    with pytest.raises(engine.Refused, match="disk is full"):
+        await found.pull("busybox:latest")
+
+
+async def test_a_pull_that_breaks_off_fails(fake, found):
+    def pull(request: Request) -> None:
+        request.begin()
+        request.chunk(b'{"status": "Pulling"}\r\n')
+        request.break_off()
+
+    fake.serve("/images/create", pull)
+    with pytest.raises(engine.Refused, match="the pull broke off"):
+        await found.pull("busybox")
+
+
+async def test_a_pull_that_succeeds_returns(fake, found):
+    def pull(request: Request) -> None:
+        assert "fromImage=quay.io%2Fproject%2Fimage&tag=v1" in request.path
+        request.begin()
+        request.chunk(b'{"status": "done"}\r\n')
+        request.end()
+
+    fake.serve("/images/create", pull)
+    await found.pull("quay.io/project/image:v1")
+
+
+async def test_a_log_that_breaks_off_is_read_again_and_nothing_is_doubled(fake, found, monkeypatch):
+    monkeypatch.setattr(docker, "REOPEN_SECONDS", 0.0)
+    tries = []
+
+    def logs(request: Request) -> None:
+        tries.append(request)
+        request.begin()
+        request.chunk(frame("one\ntw"))
+        if len(tries) == 1:
+            request.break_off()
+        else:
+            request.chunk(frame("o\nthree"))
+            request.end()
+
+    fake.serve("/containers/c/logs", logs)
+    fake.serve_state("c", EXITED)
+    assert await texts(run_of(found)) == ["one", "two", "three"]
+    assert len(tries) == 2
+
+
+async def test_a_log_that_never_ends_ends_soon_after_its_container(fake, found, monkeypatch):
+    monkeypatch.setattr(stream, "END_SILENCE_SECONDS", 0.05)
+
+    def logs(request: Request) -> None:
+        request.begin()
+        request.chunk(frame("last\n"))
+        fake.released.wait()
+
+    fake.serve("/containers/c/logs", logs)
+    fake.serve_state("c", EXITED)
+    run = run_of(found)
+    lines, ending = await asyncio.gather(texts(run), run.wait())
+    assert lines == ["last"]
+    assert (ending.code, ending.seconds) == (3, 2.25)
+
+
+async def test_a_reader_that_gives_up_frees_its_thread_at_once(fake, found):
+    def logs(request: Request) -> None:
+        request.begin()
+        request.chunk(frame("one\n"))
+        fake.released.wait()
+
+    fake.serve("/containers/c/logs", logs)
+    for _ in range(10):  # more than there are threads
+        async with asyncio.timeout(5), contextlib.aclosing(run_of(found).lines()) as lines:
+            assert (await anext(lines)).text == "one"
+
+
+async def test_a_reader_that_is_slow_holds_the_engine_back(fake, found):
+    written = []
+
+    def logs(request: Request) -> None:
+        request.begin()
+        with contextlib.suppress(OSError):
+            for number in range(2000):
+                request.chunk(frame("x" * 16_000 + "\n"))
+                written.append(number)
+        request.end()
+
+    fake.serve("/containers/c/logs", logs)
+    async with contextlib.aclosing(run_of(found).lines()) as lines:
+        await anext(lines)
+        for _ in range(200):
+            before = len(written)
+            await asyncio.to_thread(fake.released.wait, 0.02)
+            if before and before == len(written):
+                break
+        assert len(written) < 1500
+
+
+async def test_calls_are_repeated_while_the_engine_is_restarted(fake, found):
+    tries = []
+
+    def answer(request: Request) -> None:
+        tries.append(request)
+        if len(tries) < 3:
+            request.break_off()
+        else:
+            request.answer({"Id": "i"})
+
+    fake.serve("/images/busybox/json", answer)
+    assert await found.has_image("busybox")
+    assert len(tries) == 3
+
+
+async def test_an_engine_that_does_not_come_back_is_given_up(fake, found, monkeypatch, tmp_path):
+    monkeypatch.setattr(engine, "PATIENCE_SECONDS", 0.2)
+    fake.serve("/containers/tinkwell-a-1/json", Request.break_off)
+    with contextlib.closing(state.StateDir.open(tmp_path)) as directory:
+        runtime = docker.DockerRuntime(found, directory)
+        with pytest.raises(port.RunError, match="the Docker Engine does not answer") as caught:
+            await runtime.find(KEY)
+    assert caught.value.reason is port.Reason.UNAVAILABLE
+
+
+async def test_a_kill_is_not_held_up_by_streams(fake, found):
+    """All threads for streams are taken, and a call of another kind still answers."""
+
+    def hang(request: Request) -> None:
+        request.begin()
+        fake.released.wait()
+
+    fake.serve("/containers/c/logs", hang)
+    fake.serve("/containers/c/kill", lambda request: request.answer({}))
+    readers = [asyncio.ensure_future(texts(run_of(found))) for _ in range(6)]
+    await eventually(lambda: fake.seen.count("GET /containers/c/logs") >= 4)
+    async with asyncio.timeout(5):
+        await found.kill("c")
+    for reader in readers:
+        reader.cancel()
+    await asyncio.gather(*readers, return_exceptions=True)
+
+
+async def test_what_the_engine_says_is_the_message(fake, found):
+    fake.serve("/containers/c/start", lambda request: request.answer({"message": "no such luck"}, status=500))
+    with pytest.raises(engine.Refused, match="no such luck") as caught:
+        await found.start("c")
+    assert caught.value.status == 500
+
+
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+async def test_no_engine_is_said_at_once(monkeypatch, tmp_path):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
+    with contextlib.closing(state.StateDir.open(tmp_path)) as directory:
+        with pytest.raises(port.RunError, match="the Docker Engine does not answer") as caught:
+            await docker.DockerRuntime.connect(directory, concurrency=1)
+        assert caught.value.reason is port.Reason.UNAVAILABLE
+    del caught
+    gc.collect()  # the SDK leaves the socket that it could not connect to the collector
+
+
+async def test_a_container_that_ran_out_of_memory_says_so(fake, found):
+    fake.serve_state("c", EXITED, is_out_of_memory=True)
+    assert (await run_of(found).wait()).note == "out of memory"
+
+
+async def test_an_end_that_the_engine_explains_is_explained(fake, found):
+    fake.serve_state("c", EXITED, error="the disk went away")
+    assert (await run_of(found).wait()).note == "the disk went away"
