@@ -38,8 +38,7 @@ async def watch(
     """
     if resource_id and not resource_types:
         raise click.UsageError("--resource-id needs a --resource-type")
-    selection = wanted.selection(resource_id) | {"resource_types": resource_types}
-    await watching.follow(client.events.watch(**selection), wanted)
+    await watching.follow(client.events.watch, wanted, resource_id=resource_id, resource_types=resource_types)
 
 
 @events.command()

@@ -66,8 +66,18 @@ def _workflow(data: Mapping[str, Any]) -> str:
 
 
 def format_cause(cause: Mapping[str, Any]) -> str:
-    """Write why a workflow ended as key=value pairs."""
-    return " ".join(f"{key}={value if isinstance(value, str) else _compact(value)}" for key, value in cause.items())
+    """Say why a workflow ended: the reason, the action during which it happened, and the message."""
+    if "reason" not in cause:
+        return format_pairs(cause)
+    action = f" in {cause.get('task_name', '')}/{cause['action_name']}" if cause.get("action_name") else ""
+    code = f", exit {cause['exit_code']}" if cause.get("exit_code") is not None else ""
+    message = f": {cause['message']}" if cause.get("message") else ""
+    return f"{cause['reason']}{action}{code}{message}"
+
+
+def format_pairs(data: Mapping[str, Any]) -> str:
+    """Write an object as key=value pairs."""
+    return " ".join(f"{key}={value if isinstance(value, str) else _compact(value)}" for key, value in data.items())
 
 
 def _action(data: Mapping[str, Any]) -> str:

@@ -35,6 +35,8 @@ def describe(error: Exception) -> str:
     match error:
         case errors.Unavailable() if not error.reason:
             return f"{error.message}; {_START_ONE}"
+        case errors.NotFound() if error.resource_type and error.resource_id:
+            return f"{error.resource_type.lower()} {error.resource_id} does not exist"
         case errors.Unauthenticated():
             return f"{error.message}; give a token with --token or TINKWELL_TOKEN"
         case errors.Compacted():

@@ -13,6 +13,8 @@ from tinkwell.core import document, errors, value
 if TYPE_CHECKING:
     from tinkwell.client import Client, Hardware
 
+# The server looks at both parts by itself; this keeps what no message can carry from being sent.
+_MAX_MACHINE_BYTES = 2 * document.MAX_DOCUMENT_BYTES + 1024
 _HEADER = ("ID", "MAC", "IP", "HOSTNAME", "VERSION")
 _KINDS = (("id", value.parse_uuid), ("mac", value.parse_mac), ("ip", value.parse_ip))
 
@@ -54,7 +56,7 @@ def hardware() -> None:
 async def push(
     client: "Client", files: tuple[str, ...], more_files: tuple[str, ...], output_format: output.Format
 ) -> None:
-    """Create machines or replace them.
+    """Create machines or replace them, and print the id, version and revision of each.
 
     FILE holds one machine, a list of machines, or one after another (JSON lines), as JSON or YAML; - is standard input,
     which is also read where no FILE is given. All is read before the first machine is pushed; the first one that is
@@ -69,7 +71,7 @@ async def push(
             result = await _push(client, part)
             pushed.append(result)
             if output_format is output.Format.TABLE:
-                output.line(f"{result['id']}  version {result['version']}  revision {result['revision']}")
+                output.line(f"{result['id']}  version {result['version']}  {output.revision(result['revision'])}")
     except failure.Failure as error:
         if pushed:
             raise failure.Failure(*error.sentences, f"{len(pushed)} of {len(parts)} machines were pushed") from error
@@ -121,7 +123,7 @@ async def phone_home(
     text = None if data is None else document.dump_json(data)
     change = await client.hardware.phone_home(**{machine.kind: machine.text}, data=text)
     if output_format is output.Format.TABLE:
-        output.line(f"{machine.text}  revision {change.revision}")
+        output.line(f"{machine.text}  {output.revision(change.revision)}")
     else:
         output.whole(change.to_json(), output_format)
 
@@ -131,8 +133,11 @@ async def phone_home(
 @watching.options
 @session.streaming
 async def watch(client: "Client", machine_id: str | None, wanted: watching.Wanted) -> None:
-    """Show the events of machines, or of one machine, as they happen."""
-    await watching.follow(client.hardware.watch(**wanted.selection(machine_id)), wanted)
+    """Show the events of machines, or of one machine, as they happen.
+
+    It begins and ends as `tinkwell events watch` does.
+    """
+    await watching.follow(client.hardware.watch, wanted, resource_id=machine_id)
 
 
 def _inputs(files: tuple[str, ...]) -> tuple[str, ...]:
@@ -148,6 +153,8 @@ async def _push(client: "Client", part: document_file.Part) -> dict[str, Any]:
     if not isinstance(part.value, dict):
         raise failure.Failure(f"{part.place}: a machine is an object, not {document.describe(part.value)}")
     machine = dict(part.value)
+    if len(document.dump_json(machine).encode()) > _MAX_MACHINE_BYTES:
+        raise failure.Failure(f"{part.place}: a machine may have at most 1 MiB of metadata and 1 MiB of network")
     metadata = machine.pop("metadata", None)
     # Metadata goes as text, which keeps its numbers as they are written; the rest has whole numbers only.
     plain = json.loads(document.dump_json(machine))

@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 import rich_click as click
+from click.core import ParameterSource
 from click.exceptions import Exit
 
 from tinkwell.cli import connection, failure
@@ -55,7 +56,11 @@ class Root(Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command to run, and import it."""
         name, found, rest = super().resolve_command(ctx, args)
-        return name, found.component.load() if isinstance(found, Deferred) else found, rest
+        if not isinstance(found, Deferred):
+            return name, found, rest
+        loaded = found.component.load()
+        is_own = found.component.name in _own()
+        return name, loaded, rest if is_own else [*_handed_on(ctx, loaded), *rest]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; whatever it raises becomes a sentence and an exit code."""
@@ -77,6 +82,22 @@ class Root(Group):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run as click's own groups do: rich-click would put each error into a box."""
         return click.Group.main(self, *args, **kwargs)
+
+
+def _handed_on(ctx: click.Context, command: click.Command) -> list[str]:
+    """Give the global options that stand before another component's command as that command's own, if it has them."""
+    theirs = {name for param in command.params if isinstance(param, click.Option) for name in param.opts}
+    chosen = connection.current()
+    words: list[str] = []
+    for param in ctx.command.params:
+        is_given = param.name and ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
+        if is_given and param.opts[0] in theirs:
+            match getattr(chosen, param.name or ""):
+                case str() as value:
+                    words += [param.opts[0], value]
+                case True:
+                    words.append(param.opts[0])
+    return words
 
 
 @functools.cache
@@ -110,7 +131,10 @@ def _discard_output() -> None:
     name="tinkwell",
     cls=Root,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Options can be set in the environment, too: TINKWELL_SERVER, TINKWELL_TOKEN, TINKWELL_TLS_CA and so on.",
+    epilog=(
+        "Options can be set in the environment, too: TINKWELL_SERVER, TINKWELL_TOKEN, TINKWELL_TLS_CA and so on. "
+        "Exit codes: 0 done, 1 failed, 2 the command line is wrong."
+    ),
 )
 @click.command_panel("Resources", commands=[component.name for component in _OWN[:4]])
 @click.command_panel("Processes", commands=list(_KNOWN))

@@ -116,6 +116,11 @@ def fields(pairs: Sequence[tuple[str, str]]) -> None:
         line(f"{emphasise(name.ljust(width))}  {paint(value, value) if name == 'STATE' else value}")
 
 
+def revision(number: int) -> str:
+    """Say what a change led to; revision 0 means that everything was as wanted before."""
+    return f"revision {number}" if number else "unchanged"
+
+
 def clean(text: str) -> str:
     """Escape what does not print, so that no value can move the cursor or break a line."""
     if text.isprintable():

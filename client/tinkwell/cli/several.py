@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 async def attempt(items: Iterable[T], work: Callable[[T], Awaitable[R]]) -> tuple[list[R], list[str]]:
-    """Do the work for each item; gives the results, and a sentence for each item that does not exist."""
+    """Do the work for each item; gives the results, and a sentence for each item that does not, or cannot, exist."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     results: list[R] = []
@@ -21,7 +21,7 @@ async def attempt(items: Iterable[T], work: Callable[[T], Awaitable[R]]) -> tupl
     for item in items:
         try:
             results.append(await work(item))
-        except errors.NotFound as error:
+        except (errors.NotFound, errors.InvalidField) as error:
             missing.append(failure.describe(error))
     return results, missing
 

@@ -89,7 +89,7 @@ async def update(
     except client_errors.InvalidField as error:
         raise source.explain(error.violations) from error
     if output_format is output.Format.TABLE:
-        output.line(f"{template_id}  version {change.version}  revision {change.revision}")
+        output.line(f"{template_id}  version {change.version}  {output.revision(change.revision)}")
     else:
         output.whole({"id": template_id, **change.to_json()}, output_format)
 
@@ -125,9 +125,12 @@ def validate(files: tuple[str, ...]) -> None:
 @watching.options
 @session.streaming
 async def watch(client: "Client", name_or_id: str | None, wanted: watching.Wanted) -> None:
-    """Show the events of templates, or of one template, as they happen."""
+    """Show the events of templates, or of one template, as they happen.
+
+    It begins and ends as `tinkwell events watch` does.
+    """
     template_id = None if name_or_id is None else await _id(client, name_or_id)
-    await watching.follow(client.templates.watch(**wanted.selection(template_id)), wanted)
+    await watching.follow(client.templates.watch, wanted, resource_id=template_id)
 
 
 def _read(file: str) -> document_file.Source:

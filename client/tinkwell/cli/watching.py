@@ -3,14 +3,14 @@
 import dataclasses
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from tinkwell.cli import connection, duration, event_line, option, output
-from tinkwell.core.kind import EventType
+from tinkwell.core.kind import EventType, ResourceType
 
 if TYPE_CHECKING:
     from tinkwell.client import Event, Watch, errors
@@ -58,18 +58,14 @@ class Wanted:
         if self.event_types and (never := [item for item in self.until if item not in self.event_types]):
             raise click.UsageError(f"--until {never[0]} cannot happen, because --event-type leaves it out")
 
-    def selection(self, resource_id: str | None) -> dict[str, Any]:
-        """Give the arguments for the client's `watch`, for all resources or for one."""
+    def selection(self) -> dict[str, Any]:
+        """Give the arguments for the client's `watch`."""
         return {
-            "resource_id": resource_id or "",
             "since": self.since,
             "from_revision": self.from_revision,
             "now": self.now,
             "event_types": self.event_types,
             "names": self.names,
-            "on_created": _say_live,
-            "on_disconnect": _disconnected,
-            "connect_timeout_seconds": connection.current().timeout,
         }
 
     def ends_after(self, event: "Event", seen: int) -> bool:
@@ -91,8 +87,23 @@ def options(command: Callable[..., object]) -> Callable[..., object]:
     return result
 
 
-async def follow(watch: "Watch", wanted: Wanted) -> None:
-    """Write events until the last one wanted."""
+async def follow(
+    open_watch: "Callable[..., Watch]",
+    wanted: Wanted,
+    *,
+    resource_id: str | None,
+    resource_types: Sequence[ResourceType] = (),
+) -> None:
+    """Open a service's watch, and write its events until the last one wanted."""
+    line = _Line()
+    watch = open_watch(
+        **wanted.selection(),
+        resource_id=resource_id or "",
+        resource_types=resource_types,
+        on_created=line.is_up,
+        on_disconnect=line.is_down,
+        connect_timeout_seconds=connection.current().timeout,
+    )
     seen = 0
     try:
         async for event in watch:
@@ -112,14 +123,24 @@ def write(event: "Event", chosen: output.Format) -> None:
         output.item(event.to_json(), chosen)
 
 
-def _say_live(watch: "Watch") -> None:
-    # Silence on a terminal could mean that nothing happens, or that nothing works.
-    if sys.stderr.isatty() and sys.stdout.isatty():
-        output.note(click.style("Watching; Ctrl-C ends it.", dim=True))
+class _Line:
+    """Tells the user, once each time, that the connection is there, lost, or back."""
 
+    def __init__(self) -> None:
+        self._is_lost = False
 
-def _disconnected(watch: "Watch", error: "errors.Error", delay_seconds: float) -> None:
-    """Give up where there never was a connection; a watch that has begun goes on as soon as it can."""
-    if not watch.history_id:
-        raise error
-    output.note(f"The connection is lost; events go on after revision {watch.revision} once the server is back.")
+    def is_up(self, watch: "Watch") -> None:
+        if self._is_lost:
+            output.note("The connection is back.")
+        elif sys.stderr.isatty() and sys.stdout.isatty():
+            # Silence on a terminal could mean that nothing happens, or that nothing works.
+            output.note(click.style("Watching; Ctrl-C ends it.", dim=True))
+        self._is_lost = False
+
+    def is_down(self, watch: "Watch", error: "errors.Error", delay_seconds: float) -> None:
+        """Give up where there never was a connection; a watch that has begun goes on as soon as it can."""
+        if not watch.history_id:
+            raise error
+        if not self._is_lost:
+            output.note(f"The connection is lost; events after revision {watch.revision} come once it is back.")
+        self._is_lost = True

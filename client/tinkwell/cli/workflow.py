@@ -186,8 +186,11 @@ async def data(
 @watching.options
 @session.streaming
 async def watch(client: "Client", workflow_id: str | None, wanted: watching.Wanted) -> None:
-    """Show the events of workflows and their actions, or of one workflow, as they happen."""
-    await watching.follow(client.workflows.watch(**wanted.selection(workflow_id)), wanted)
+    """Show the events of workflows and their actions, or of one workflow, as they happen.
+
+    It begins and ends as `tinkwell events watch` does.
+    """
+    await watching.follow(client.workflows.watch, wanted, resource_id=workflow_id)
 
 
 def _device_map(hardware: document.JsonObject | None, devices: tuple[tuple[str, str], ...]) -> document.JsonObject:
@@ -206,7 +209,7 @@ def _fields(item: "Workflow") -> list[tuple[str, str]]:
         ("STATE", item.state),
         ("ACTIONS", _progress_text(item.completed_actions, item.total_actions)),
         ("CAUSE", event_line.format_cause(item.cause or {})),
-        ("DEVICES", event_line.format_cause(item.hardware)),
+        ("DEVICES", event_line.format_pairs(item.hardware)),
         ("TIMEOUT", f"{item.global_timeout_seconds} s" if item.global_timeout_seconds else ""),
         ("CREATED", output.moment(item.created_at)),
         ("STARTED", output.moment(item.started_at)),

@@ -66,6 +66,23 @@ DHCP = {"mac": "52:54:00:10:00:03", "hostname": "sm01"}
             "t TIMEOUT 0/0 limit=global_timeout seconds=5",
         ),
         (
+            ResourceType.WORKFLOW,
+            EventType.WORKFLOW_FAILED,
+            {
+                "template_name": "t",
+                "state": "FAILED",
+                "total_actions": 2,
+                "cause": {
+                    "reason": "ACTION_FAILED",
+                    "message": "no space",
+                    "task_name": "os",
+                    "action_name": "disk",
+                    "exit_code": 1,
+                },
+            },
+            "t FAILED 0/2 ACTION_FAILED in os/disk, exit 1: no space",
+        ),
+        (
             ResourceType.ACTION,
             EventType.ACTION_FAILED,
             {"task_name": "os", "name": "disk", "attempt": 2, "exit_code": 1, "message": "no\nspace"},

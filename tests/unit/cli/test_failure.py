@@ -1,13 +1,12 @@
 """What users are told when something goes wrong."""
 
-import socket
-
 import pytest
 from click.testing import CliRunner
 
 from support.command_line import CommandLine
-from tinkwell.cli import session
+from tinkwell.cli import failure, session
 from tinkwell.cli.main import main
+from tinkwell.client import errors as client_errors
 from tinkwell.core import errors
 
 NOWHERE = "localhost:1"
@@ -77,11 +76,28 @@ def test_a_token_comes_from_the_environment_too(cli: CommandLine) -> None:
     assert call.metadata["authorization"] == "Bearer s3cret"
 
 
-def test_an_answer_that_does_not_come_in_time_is_a_failure() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"127.0.0.1:{silent.getsockname()[1]}"
-        result = CliRunner().invoke(main, ["hardware", "get", "10.0.0.1", "--server", address, "--timeout", "100ms"])
-    assert (result.exit_code, result.stderr) == (1, f"Error: the server at {address} did not answer in time\n")
+def test_what_does_not_exist_is_named_as_users_write_it(cli: CommandLine) -> None:
+    cli.do(lambda server: server.fail_next(errors.NotFound("HARDWARE", "10.0.0.1"), method="ByIP"))
+    assert cli.fails("hardware", "get", "10.0.0.1") == "Error: hardware 10.0.0.1 does not exist\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (client_errors.DeadlineExceeded("the server did not answer in time"), "the server did not answer in time"),
+        (client_errors.Unauthenticated("no token"), "no token; give a token with --token or TINKWELL_TOKEN"),
+        (
+            client_errors.Internal("it broke", details=client_errors.Details("INTERNAL", {"reference": "r1"})),
+            "it broke (the server's log has it under r1)",
+        ),
+        (errors.LostRace("too late"), "too late"),
+        (OSError(28, "No space left"), "No space left"),
+        (FileNotFoundError(2, "No such file", "/x"), "/x: No such file"),
+        (KeyError("x"), "KeyError: 'x' (a mistake in tinkwell; --debug shows where)"),
+    ],
+)
+def test_every_error_is_one_sentence(error: Exception, sentence: str) -> None:
+    assert failure.describe(error) == sentence
 
 
 def test_a_mistake_of_the_program_is_one_sentence(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

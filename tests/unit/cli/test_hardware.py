@@ -88,6 +88,13 @@ def test_nothing_is_pushed_when_a_later_machine_cannot_even_be_read(cli: Command
     assert not cli.do(lambda server: server.calls)
 
 
+def test_a_machine_that_no_message_can_carry_is_not_sent(cli: CommandLine) -> None:
+    machines = [{"id": A}, {"id": B, "metadata": {"x": "x" * 5_000_000}}]
+    stderr = cli.fails("hardware", "push", stdin="\n".join(map(json.dumps, machines)))
+    assert stderr.startswith("Error: standard input:2:1: a machine may have at most 1 MiB of metadata")
+    assert len(cli.json("hardware", "list")) == 1
+
+
 def test_an_address_that_is_taken_is_told_with_the_place_of_its_machine(cli: CommandLine) -> None:
     machines = [{"id": name, "network": {"interfaces": [interface("52:54:00:10:00:03")]}} for name in (A, B)]
     stderr = cli.fails("hardware", "push", stdin="\n".join(map(json.dumps, machines)))
@@ -148,6 +155,14 @@ def test_deleting_goes_on_over_what_is_missing_and_fails_at_the_end(cli: Command
     assert result.exit_code == 1
     assert result.stdout == f"{A}  deleted  revision 3\n{C}  deleted  revision 4\n"
     assert result.stderr == f"Error: hardware {B} does not exist\n"
+
+
+def test_an_id_that_cannot_exist_does_not_keep_the_others(cli: CommandLine) -> None:
+    put(cli, A)
+    cli.do(lambda server: server.fail_next(errors.InvalidField.of("id", '"x" is not a UUID'), method="Delete"))
+    result = cli.run("hardware", "delete", "x", A)
+    assert (result.exit_code, result.stdout) == (1, f"{A}  deleted  revision 2\n")
+    assert result.stderr == 'Error: id: "x" is not a UUID\n'
 
 
 def test_deleting_stops_at_any_other_error(cli: CommandLine) -> None:

@@ -105,6 +105,31 @@ def test_a_component_runs_with_its_own_options(monkeypatch: pytest.MonkeyPatch) 
     assert (code, stdout.startswith("# For this shell:")) == (0, True)
 
 
+@click.command()
+@click.option("--server", envvar="TINKWELL_SERVER")
+@click.option("--tls", is_flag=True)
+@click.option("--own")
+def thing(server: str, tls: bool, own: str) -> None:
+    click.echo(f"{server} {tls} {own}")
+
+
+@pytest.mark.parametrize(
+    ("line", "printed"),
+    [
+        (("--server", "a:1", "thing"), "a:1 False None"),
+        (("--server", "a:1", "--token", "t", "--tls", "thing", "--own", "x"), "a:1 True x"),
+        (("--server", "a:1", "thing", "--server", "b:2"), "b:2 False None"),
+        (("thing",), "env:3 False None"),
+    ],
+)
+def test_a_component_is_given_the_global_options_that_it_has_too(
+    monkeypatch: pytest.MonkeyPatch, line: tuple[str, ...], printed: str
+) -> None:
+    monkeypatch.setattr(command.Component, "load", lambda self: thing)
+    monkeypatch.setattr(main, "_components", lambda: {"thing": command.Component("thing", "x:y", "A thing.")})
+    assert run(*line, TINKWELL_SERVER="env:3") == (0, f"{printed}\n", "")
+
+
 def complete(*words: str) -> list[str]:
     environment = {
         "_TINKWELL_COMPLETE": "bash_complete",

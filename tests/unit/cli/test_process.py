@@ -129,7 +129,9 @@ async def test_a_watch_goes_on_after_the_server_was_away(server: testing.FakeSer
         server.emit(EventType.CUSTOM, name="a.c")
         code, stdout, stderr = await end(process)
     assert (code, json.loads(stdout)["name"]) == (0, "a.c")
-    assert stderr.startswith("The connection is lost; events go on after revision 1 once the server is back.")
+    assert stderr == (
+        "The connection is lost; events after revision 1 come once it is back.\nThe connection is back.\n"
+    )
 
 
 async def test_followed_logs_go_on_after_the_server_was_away_with_each_line_once(server: testing.FakeServer) -> None:
