@@ -6,7 +6,7 @@ server was there to answer, and only within the time limit of the whole call.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
 from grpc import aio
@@ -84,13 +84,6 @@ class Stream(Generic[R]):
     def cancel(self) -> None:
         """End the call."""
         self._call.cancel()
-
-    async def __aiter__(self) -> AsyncIterator[R]:
-        try:
-            while (answer := await self.read()) is not None:
-                yield answer
-        finally:
-            self.cancel()
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ DEFAULT_PORT = 50051
 # Schemes that gRPC resolves by itself; everything else is host[:port].
 _SCHEMES = ("unix:", "unix-abstract:", "vsock:", "dns:", "ipv4:", "ipv6:", "xds:")
 _HOST_PORT = re.compile(r"(\[[^\]/\s]+\]|[^\[\]:/\s]+)(:(?P<port>\d+))?")
-_LOOPBACK = ("localhost", "127.", "[::1]")
+_LOOPBACK = ("localhost:", "127.", "[::1]:")
 
 # A dead server is noticed within half a minute, also by a watch on which nothing happens. Pings stop while no call is
 # open. The channel tries again soon, because each watch and call keeps its own pace above it.
@@ -24,7 +24,6 @@ _OPTIONS: tuple[tuple[str, int | str], ...] = (
     ("grpc.keepalive_permit_without_calls", 0),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.max_receive_message_length", 16 * 1024 * 1024),
     ("grpc.primary_user_agent", "tinkwell-python"),
@@ -48,6 +47,7 @@ def open_channel(address: str, tls: TLS | None) -> aio.Channel:
     """Open a channel, which connects at the first call; raises `InvalidField` for a file that cannot be read."""
     options = list(_OPTIONS)
     if address.startswith(_LOOPBACK):
+        # A proxy for the outside, taken from the environment, knows nothing of this machine's own ports.
         options.append(("grpc.enable_http_proxy", 0))
     if tls is None:
         return aio.insecure_channel(address, options=options)

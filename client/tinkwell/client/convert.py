@@ -62,8 +62,11 @@ def to_json_text(value: Mapping[str, Any] | str | None, field: str) -> str:
 
 
 def from_json_text(text: str) -> Any:
-    """Read JSON text; None for empty text."""
-    return json.loads(text) if text else None
+    """Read JSON text from the server; None for empty text."""
+    try:
+        return json.loads(text) if text else None
+    except (ValueError, RecursionError) as error:
+        raise errors.Error(f"the server sent JSON that cannot be read: {error}") from error
 
 
 def _object_text(text: str, field: str) -> str:

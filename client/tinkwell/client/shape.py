@@ -55,8 +55,8 @@ def from_json(kind: type[T], data: object) -> T:
 
 
 def format_time(moment: datetime) -> str:
-    """Give a time as RFC 3339 in UTC with six decimals."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    """Give a time as RFC 3339 in UTC with six decimals, such as 2026-11-20T12:00:00.000000Z."""
+    return _in_utc(moment).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _encode(value: object) -> object:
@@ -88,12 +88,17 @@ def _decoder(hint: Any) -> Callable[[object], object]:
         item = _decoder(arguments[0])
         return lambda value: tuple(item(part) for part in typing.cast("list[object]", _checked(list, value)))
     if hint is datetime:
-        return lambda value: datetime.fromisoformat(typing.cast(str, _checked(str, value)))
+        return lambda value: _in_utc(datetime.fromisoformat(typing.cast(str, _checked(str, value))))
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return hint
     if hint is float:
         return lambda value: float(typing.cast(float, _checked((int, float), value)))
     return functools.partial(_checked, origin or hint)
+
+
+def _in_utc(moment: datetime) -> datetime:
+    """Give the same moment in UTC; one without a zone is in UTC, as in protobuf, not in this machine's zone."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _checked(kind: Any, value: object) -> object:

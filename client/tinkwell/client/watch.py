@@ -106,9 +106,9 @@ class Watch:
 
     async def __anext__(self) -> Event:
         while not self._pending:
-            await self._reach_bookmark()
             if self._closed.is_set():
                 raise StopAsyncIteration
+            await self._reach_bookmark()
             await self._receive()
         event = self._pending.popleft()
         self.revision = event.revision
@@ -150,7 +150,11 @@ class Watch:
         response = await self._next_response()
         if response is None:
             return
-        self._accept(response)
+        try:
+            self._accept(response)
+        except errors.Error:
+            await self.aclose()  # going on would skip what could not be read
+            raise
         if response.created:
             await _notify(self._on_created, self)
 

@@ -1,7 +1,6 @@
 """One call: retries, time limits, what goes along, and its end with the client."""
 
 import asyncio
-import time
 import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -196,6 +195,21 @@ async def test_closing_the_client_ends_what_waits(server: testing.FakeServer) ->
         await watching
 
 
+async def test_closing_the_client_ends_a_call_that_waits() -> None:
+    server = aio.server(handlers=[Mute()])
+    port = server.add_insecure_port("localhost:0")
+    await server.start()
+    try:
+        client = tinkwell.client.connect(f"localhost:{port}")
+        calling = asyncio.create_task(client.hardware.by_id("m1"))
+        await asyncio.sleep(0)
+        await client.close()
+        with pytest.raises(errors.Closed):
+            await calling
+    finally:
+        await server.stop(None)
+
+
 async def _next(events: tinkwell.client.Watch) -> None:
     await anext(events)
 
@@ -237,11 +251,9 @@ async def test_waiting_for_a_server_that_starts_late(server: testing.FakeServer,
 
 
 async def test_waiting_for_no_server_ends_in_time() -> None:
-    begin = time.monotonic()
     async with tinkwell.client.connect("localhost:1") as client:
         with pytest.raises(errors.Unavailable, match="localhost:1"):
             await client.wait_ready(0.2)
-    assert time.monotonic() - begin < 30
 
 
 def test_a_client_needs_a_running_event_loop() -> None:

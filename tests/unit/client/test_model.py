@@ -141,6 +141,8 @@ def test_times_are_utc_with_six_decimals_wherever_they_came_from() -> None:
     berlin = timezone(timedelta(hours=1))
     template = model.Template("t1", created_at=datetime(2026, 1, 1, 1, 0, tzinfo=berlin))
     assert template.to_json()["created_at"] == "2026-01-01T00:00:00.000000Z"
+    without_zone = model.Template.from_json({"id": "t1", "created_at": "2026-01-01T00:00:00"})
+    assert without_zone == template
 
 
 @pytest.mark.parametrize(

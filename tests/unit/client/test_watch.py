@@ -392,3 +392,21 @@ def _callback(seen: list[int], *, is_async: bool) -> Callable[..., None]:
 
 async def _all(events: watch.Watch) -> list[int]:
     return [event.revision async for event in events]
+
+
+async def test_closing_with_events_still_pending_does_not_claim_them() -> None:
+    events = open_watch(Wire([created(), batch(1, 2, 3)]))
+    await anext(events)
+    await events.aclose()
+    assert [event async for event in events] == []
+    assert events.revision == 1
+
+
+async def test_an_event_that_cannot_be_read_ends_the_watch_instead_of_being_skipped() -> None:
+    broken = batch(1)
+    broken.events[0].data = "{"
+    events = open_watch(Wire([created(), broken, batch(2)]))
+    with pytest.raises(errors.Error, match="cannot be read"):
+        await anext(events)
+    assert [event async for event in events] == []
+    assert events.revision == 0
