@@ -18,9 +18,9 @@ removed and nothing more is said.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from tinkwell.client import errors, model
 from tinkwell.core.decide import RunKey
@@ -36,6 +36,8 @@ LAST_OUTPUT_SECONDS = 1.0
 OUTPUT_SECONDS = 30.0
 # An adopted run that is past its deadline gets so long to show that it ended while nobody watched.
 ADOPTION_SECONDS = 1.0
+# Who is told to stop in the middle of the last steps gets so long for them.
+LAST_SECONDS = 3.0
 MAX_MESSAGE_CHARACTERS = 1000
 
 _REFUSALS = (errors.NotFound, errors.IllegalTransition, errors.WrongWorker)
@@ -115,6 +117,9 @@ class Agent:
 
     async def discard(self, key: RunKey, reason: str) -> None:
         """Kill and remove a run that nobody watches; where that fails it is logged, and the run stays held."""
+        await _to_its_end(self._discard(key, reason))
+
+    async def _discard(self, key: RunKey, reason: str) -> None:
         try:
             run = await self._runtime.find(key)
             if run is not None:
@@ -183,9 +188,12 @@ class Agent:
             outcome = await self._outcome(run, deadline)
             patience = LAST_OUTPUT_SECONDS if outcome.exit_code is None else None
             await asyncio.wait([output], timeout=patience)
-            await self._settle(job, outcome)
-            await asyncio.wait([output], timeout=OUTPUT_SECONDS)
-            output.cancel()
+            await _to_its_end(self._conclude(job, run, outcome, output))
+
+    async def _conclude(self, job: Job, run: port.Run, outcome: Outcome, output: asyncio.Task[None]) -> None:
+        await self._settle(job, outcome)
+        await asyncio.wait([output], timeout=OUTPUT_SECONDS)
+        output.cancel()
         try:
             await run.remove()
         except port.RunError as error:
@@ -246,6 +254,17 @@ class Agent:
         except _REFUSALS as error:
             logger.info("a report was refused", extra=_fields(key) | {"cause": str(error)})
             return None
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do what is better not left half done; a caller that is cancelled still grants it some seconds."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task], timeout=LAST_SECONDS)
+        task.cancel()
+        raise
 
 
 def _failed(error: port.RunError, began: float) -> Outcome:

@@ -16,6 +16,7 @@ EngineError
 import asyncio
 import contextlib
 import json
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ PATIENCE_SECONDS = 30.0
 PULL_SILENCE_SECONDS = 300.0
 SHORT_CALLS = 8
 NOT_FOUND, CONFLICT = 404, 409
+_UNIX = "http+unix://"
 RUNNING = frozenset({"running", "paused", "restarting"})
 OVER = frozenset({"exited", "dead", "removing"})
 
@@ -105,6 +107,7 @@ class Engine:
         def open_client() -> docker.APIClient:
             pool_size = SHORT_CALLS + streams
             settings = utils.kwargs_from_env()
+            _probe(str(utils.parse_host(settings.get("base_url"))), answer_seconds)
             client = docker.APIClient(version="auto", timeout=answer_seconds, max_pool_size=pool_size, **settings)
             client.timeout = CALL_SECONDS
             return client
@@ -247,6 +250,18 @@ class Engine:
                 if loop.time() + delay > deadline:
                     raise
             await asyncio.sleep(delay)
+
+
+def _probe(url: str, answer_seconds: int) -> None:
+    """Raise `OSError` where a local socket leads nowhere; the SDK tells that less plainly and leaks a socket."""
+    if url.startswith(_UNIX):
+        path = url.removeprefix(_UNIX)
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(answer_seconds)
+            try:
+                probe.connect(path)
+            except OSError as error:
+                raise OSError(f"{path}: {error.strerror or error}") from error
 
 
 @contextlib.contextmanager
