@@ -95,13 +95,11 @@ class Edge:
 async def serving(
     *register: Callable[[grpc.aio.Server], None],
     tokens: Mapping[str, str] | None = None,
-    unary_timeout_seconds: float = 30.0,
+    **timeouts: float,
 ) -> AsyncIterator[Edge]:
-    """Serve on a free port of the loopback interface; each argument adds a service."""
+    """Serve on a free port of the loopback interface. Each argument adds a service; timeouts are the interceptor's."""
     registry = prometheus_client.CollectorRegistry()
-    around = interceptor.CallInterceptor(
-        auth.Authenticator(tokens or {}), metric.CallMetrics(registry), unary_timeout_seconds=unary_timeout_seconds
-    )
+    around = interceptor.CallInterceptor(auth.Authenticator(tokens or {}), metric.CallMetrics(registry), **timeouts)
     server = grpc.aio.server(interceptors=[around])
     for add in register:
         add(server)

@@ -48,8 +48,8 @@ class Resources:
 
 
 @asynccontextmanager
-async def serving(database_url: str, *, pool_size: int = 10) -> AsyncIterator[Resources]:
-    """Serve both services."""
+async def serving(database_url: str, *, pool_size: int = 10, **timeouts: float) -> AsyncIterator[Resources]:
+    """Serve both services; the timeouts are the interceptor's."""
     pool = engine.create(database_url, pool_size=pool_size)
     database = Database(pool)
     add_hardware = functools.partial(
@@ -61,7 +61,7 @@ async def serving(database_url: str, *, pool_size: int = 10) -> AsyncIterator[Re
         TemplateServicer(TemplateService(database), _WATCHES),
     )
     try:
-        async with edge.serving(add_hardware, add_template) as running:
+        async with edge.serving(add_hardware, add_template, tokens=None, **timeouts) as running:
             yield Resources(
                 hardware_service_pb2_grpc.HardwareServiceStub(running.channel),
                 template_service_pb2_grpc.TemplateServiceStub(running.channel),

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy
 
 from support import resource
-from support.edge import refusal
+from support.edge import refused
 from support.resource import Resources
 from support.waiting import eventually
 from tinkwell.api.v1 import hardware_service_pb2 as pb
@@ -29,7 +29,16 @@ _FILL = """
            now() - (n / 10) * interval '1 second'
       FROM generate_series(1, $1::int) n
 """
+_LARGE = """
+    INSERT INTO hardware (id, metadata)
+    SELECT gen_random_uuid(), jsonb_build_object('x', repeat('x', 100000)) FROM generate_series(1, $1::int)
+"""
 _EXPECTED = "SELECT id::text FROM hardware WHERE deleted_at IS NULL ORDER BY created_at, id"
+
+
+async def _read_on(call: "grpc.aio.UnaryStreamCall[pb.AllRequest, pb.Hardware]") -> None:
+    while await call.read() is not grpc.aio.EOF:
+        pass
 
 
 async def expected(resources: Resources) -> list[str]:
@@ -71,6 +80,34 @@ async def test_a_list_that_nobody_reads_on_gives_its_connection_back_at_once(dat
                     await resources.hardware.ByID(request)
 
 
+async def test_a_client_that_stops_reading_loses_its_list_and_others_get_the_connection(database_url: str) -> None:
+    async with resource.serving(database_url, pool_size=1, write_timeout_seconds=0.1) as resources:
+        # More than the transport buffers, so that a write must wait for the client.
+        await resources.fetch(_LARGE, 300)
+        call = resources.hardware.All(pb.AllRequest())
+        await call.read()
+        async with asyncio.timeout(10):
+            request = pb.ByIDRequest(id=str(uuid.uuid4()))
+            assert (await refused(resources.hardware.ByID(request))).code.name == "NOT_FOUND"
+        told = await refused(_read_on(call))
+        assert (told.code.name, told.reason) == ("RESOURCE_EXHAUSTED", "TOO_SLOW")
+
+
+async def test_a_list_that_takes_too_long_ends(database_url: str) -> None:
+    async with resource.serving(database_url, list_timeout_seconds=0.1) as resources:
+        await resources.fetch(_LARGE, 300)
+        call = resources.hardware.All(pb.AllRequest())
+        labels = {"method": "/tinkwell.api.v1.HardwareService/All", "code": "UNAVAILABLE"}
+
+        async def read_slowly() -> None:
+            await call.read()
+            await eventually(lambda: resources.edge.registry.get_sample_value("tinkwell_grpc_calls_total", labels) == 1)
+            await _read_on(call)
+
+        told = await refused(read_slowly())
+        assert (told.code.name, told.reason) == ("UNAVAILABLE", "UNAVAILABLE")
+
+
 async def test_a_list_whose_reader_pauses_too_long_ends_as_unavailable(resources: Resources) -> None:
     await resources.fetch(_FILL, _MANY)
     with pytest.raises(errors.Unavailable):
@@ -102,19 +139,14 @@ async def test_lists_use_half_of_the_pool_and_others_wait_their_turn(
         with pytest.raises(grpc.aio.AioRpcError, match="does not exist"):
             await resources.hardware.ByID(pb.ByIDRequest(id=str(uuid.uuid4())))
         monkeypatch.setattr(store, "_LONG_READ_WAIT_SECONDS", 0.01)
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await resources.hardware.All(pb.AllRequest()).read()
-        told = refusal(caught.value)
+        told = await refused(resources.hardware.All(pb.AllRequest()).read())
         assert (told.code.name, told.reason) == ("RESOURCE_EXHAUSTED", "LIMIT_REACHED")
         await stack.aclose()
         assert [found async for found in resources.hardware.All(pb.AllRequest())] == []
 
 
 async def test_a_list_of_any_length_is_never_in_memory_as_a_whole(resources: Resources) -> None:
-    await resources.fetch(
-        "INSERT INTO hardware (id, metadata) SELECT gen_random_uuid(), jsonb_build_object('x', repeat('x', 100000)) "
-        "FROM generate_series(1, 500)"
-    )
+    await resources.fetch(_LARGE, 500)
     tracemalloc.start()
     try:
         async with contextlib.aclosing(HardwareService(resources.database).list_all()) as machines:

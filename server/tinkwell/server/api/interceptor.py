@@ -15,7 +15,7 @@ import inspect
 import logging
 import uuid
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import grpc
 import grpc.aio
@@ -35,13 +35,20 @@ Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 UNARY_TIMEOUT_SECONDS = 30.0
+# A list holds a snapshot of the database; whoever reads it on and on, or not at all, must not keep it from others.
+LIST_TIMEOUT_SECONDS = 300.0
+WRITE_TIMEOUT_SECONDS = 30.0
 
 # Only our own messages are read strictly: health checks and reflection may be newer at the other end.
 _STRICT_PREFIX = "/tinkwell."
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
-    """Surrounds every call; a unary one may take `unary_timeout_seconds`, so that none hangs for ever."""
+    """Surrounds every call.
+
+    None hangs for ever: a unary call may take `unary_timeout_seconds`, and a stream `list_timeout_seconds` in all and
+    `write_timeout_seconds` until its client takes a response. Only watches may last: they hold nothing while they wait.
+    """
 
     def __init__(
         self,
@@ -49,10 +56,14 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         metrics: metric.CallMetrics,
         *,
         unary_timeout_seconds: float = UNARY_TIMEOUT_SECONDS,
+        list_timeout_seconds: float = LIST_TIMEOUT_SECONDS,
+        write_timeout_seconds: float = WRITE_TIMEOUT_SECONDS,
     ) -> None:
         self._authenticator = authenticator
         self._metrics = metrics
         self._unary_timeout_seconds = unary_timeout_seconds
+        self._list_timeout_seconds = list_timeout_seconds
+        self._write_timeout_seconds = write_timeout_seconds
         self._wrapped: dict[str, Handler] = {}
 
     async def intercept_service(
@@ -103,6 +114,10 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
     def _stream(
         self, method: str, handle: Any, receive: Callable[[Any], Any]
     ) -> Callable[[Any, Context], Awaitable[None]]:
+        is_watch = method.rpartition("/")[2].startswith("Watch")
+        list_seconds = None if is_watch else self._list_timeout_seconds
+        write_seconds = None if is_watch else self._write_timeout_seconds
+
         async def serve(received: Any, context: Context) -> None:
             async def work(known: auth.CallContext) -> None:
                 responses = handle(receive(received), known)
@@ -110,9 +125,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
                     # This handler writes its responses itself.
                     await responses
                     return
-                async with contextlib.aclosing(responses):
+                async with asyncio.timeout(list_seconds), contextlib.aclosing(responses):
                     async for response in responses:
-                        await context.write(response)
+                        await _write(context, response, write_seconds)
 
             await self._guard(method, context, work)
 
@@ -127,12 +142,36 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
                 # The handler chose its status itself.
                 outcome.code = _code(context.code())
                 raise
+            except grpc.aio.InternalError as error:
+                raise _gone() from error
             except Exception as error:
                 refusal = _refuse(method, error)
                 outcome.code = _code(refusal.code)
-                await context.abort_with_status(rpc_status.to_status(refusal))
-            outcome.code = _code(context.code())
-            return answer
+            else:
+                outcome.code = _code(context.code())
+                return answer
+        # A client that reads nothing receives this late or never. By now that costs nothing but this task.
+        return await _abort(context, refusal)
+
+
+async def _write(context: Context, response: protobuf.Message | bytes, timeout_seconds: float | None) -> None:
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            await context.write(response)
+    except TimeoutError as error:
+        raise errors.TooSlow(f"the client took no response for {timeout_seconds:g} seconds") from error
+
+
+async def _abort(context: Context, refusal: status_pb2.Status) -> NoReturn:
+    try:
+        await context.abort_with_status(rpc_status.to_status(refusal))
+    except grpc.aio.InternalError as error:
+        raise _gone() from error
+
+
+def _gone() -> asyncio.CancelledError:
+    # What gRPC raises when it sends to a client that has just gone; a moment later it would have cancelled the call.
+    return asyncio.CancelledError("the client has gone")
 
 
 def _refuse(method: str, error: Exception) -> status_pb2.Status:

@@ -33,7 +33,6 @@ _RETRIED = ("40001", "40P01")
 _UNAVAILABLE = ("08", "57", "53", "55P03", "25P03")
 # What is raised when the database cannot be reached at all.
 _LOST = (exc.TimeoutError, *engine.CONNECTION_ERRORS)
-_LONG_READ_SECONDS = 300
 _LONG_READ_WAIT_SECONDS = 10
 
 
@@ -101,10 +100,10 @@ class Database:
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
         """Open one snapshot for a long answer that is read piece by piece.
 
-        It holds a connection of the pool, so that only half of them may be used like this. A reader that pauses for
-        ten seconds, or is not done after five minutes, loses it. Raises `errors.LimitReached`, `errors.Unavailable`.
+        It holds a connection of the pool, so that only half of them may be used like this, and PostgreSQL ends it when
+        its reader pauses for ten seconds. Raises `errors.LimitReached`, `errors.Unavailable`.
         """
-        async with self._long_read(), asyncio.timeout(_LONG_READ_SECONDS):
+        async with self._long_read():
             try:
                 async with self._engine.connect() as connection:
                     snapshot = await connection.execution_options(
