@@ -1,5 +1,6 @@
 """Workflows: created, read, moved by reports, cancelled, deleted."""
 
+import contextlib
 from collections.abc import AsyncGenerator, Collection
 from typing import TypeVar
 
@@ -41,8 +42,11 @@ class WorkflowService:
 
     async def list_in(self, states: Collection[State]) -> AsyncGenerator[Workflow, None]:
         """Yield the workflows in any of the states, all if none is given, oldest first and without data."""
-        async with self._database.snapshot() as connection:
-            async for listed in workflow.list_live(connection, states):
+        async with (
+            self._database.snapshot() as connection,
+            contextlib.aclosing(workflow.list_live(connection, states)) as found,
+        ):
+            async for listed in found:
                 yield listed
 
     async def list_actions(self, workflow_id: str) -> list[Action]:
