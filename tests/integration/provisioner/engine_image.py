@@ -8,6 +8,7 @@ from pathlib import Path
 
 import docker
 import pytest
+from docker import utils
 
 IMAGE = "tinkwell-test/busybox:latest"
 BUSYBOX = Path("/bin/busybox")
@@ -16,7 +17,7 @@ BUSYBOX = Path("/bin/busybox")
 def connect_or_skip() -> docker.APIClient:
     """Return a client of the engine with the image on it; skips the test where there is no engine."""
     try:
-        client = docker.APIClient(version="auto", timeout=10, **docker.utils.kwargs_from_env())
+        client = docker.APIClient(version="auto", timeout=10, **utils.kwargs_from_env())
     except docker.errors.DockerException as error:
         if os.environ.get("TINKWELL_TEST_DOCKER") == "required":
             raise
@@ -27,7 +28,7 @@ def connect_or_skip() -> docker.APIClient:
 
 def _provide_image(client: docker.APIClient) -> None:
     try:
-        client.inspect_image(IMAGE)
+        client.inspect_image(IMAGE)  # type: ignore[no-untyped-call]
     except docker.errors.ImageNotFound:
         if not BUSYBOX.exists():
             pytest.skip(

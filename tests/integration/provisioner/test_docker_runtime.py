@@ -3,13 +3,18 @@
 import asyncio
 import contextlib
 import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any, Self
 
 import pytest
+from docker import APIClient
 from integration.provisioner import engine_image
 from unit.provisioner import conformance
 from unit.provisioner.conformance import Program, new_key, texts, wait
 
 from support.waiting import eventually
+from tinkwell.core.decide import RunKey
 from tinkwell.provisioner import state
 from tinkwell.provisioner.runtime import docker, port
 
@@ -17,52 +22,53 @@ pytestmark = pytest.mark.docker
 
 
 @pytest.fixture(scope="module")
-def client():
+def client() -> Iterator[APIClient]:
     client = engine_image.connect_or_skip()
     yield client
     client.close()
 
 
 class DockerHarness:
-    def __init__(self, directory, runtime):
+    def __init__(self, directory: state.StateDir, runtime: docker.DockerRuntime) -> None:
         self.directory = directory
         self.runtime = runtime
 
     @classmethod
-    async def open(cls, path):
+    async def open(cls, path: Path) -> Self:
         directory = state.StateDir.open(path)
         return cls(directory, await docker.DockerRuntime.connect(directory, concurrency=4))
 
-    async def restart(self):
+    async def restart(self) -> None:
         await self.runtime.close()
         self.directory.close()
         self.directory = state.StateDir.open(self.directory.path)
         self.runtime = await docker.DockerRuntime.connect(self.directory, concurrency=4)
 
-    def spec(self, key, program, *, environment=()):
+    def spec(self, key: RunKey, program: Program, *, environment: tuple[str, ...] = ()) -> port.RunSpec:
         return self.spec_of(key, command=("/bin/sh", "-c", str(program)), environment=environment)
 
-    def spec_without_image(self, key):
+    def spec_without_image(self, key: RunKey) -> port.RunSpec:
         return self.spec_of(key, image=f"registry.invalid/absent-{uuid.uuid4()}:v1", command=("true",))
 
-    def spec_without_entry_point(self, key):
+    def spec_without_entry_point(self, key: RunKey) -> port.RunSpec:
         return self.spec_of(key, command=("no-such-command",))
 
-    def spec_of(self, key, *, image=engine_image.IMAGE, **fields):
+    def spec_of(self, key: RunKey, *, image: str = engine_image.IMAGE, **fields: Any) -> port.RunSpec:
         return port.RunSpec(
             key=key, worker_id="machine-1", task_name="task", action_name="action", image=image, **fields
         )
 
-    async def close(self):
+    async def close(self) -> None:
         for key in await self.runtime.held():
             run = await self.runtime.find(key)
+            assert run is not None
             await run.remove()
         await self.runtime.close()
         self.directory.close()
 
 
 @pytest.fixture
-async def harness(client, tmp_path):
+async def harness(client: APIClient, tmp_path: Path) -> AsyncIterator[DockerHarness]:
     harness = await DockerHarness.open(tmp_path)
     yield harness
     await harness.close()
@@ -72,17 +78,19 @@ class TestConformance(conformance.RuntimeConformance):
     pass
 
 
-def inspect(client, key):
-    return client.inspect_container(docker.container_name(key))
+def inspect(client: APIClient, key: RunKey) -> dict[str, Any]:
+    found: dict[str, Any] = client.inspect_container(docker.container_name(key))
+    return found
 
 
-async def start(harness, script, **fields):
+async def start(harness: DockerHarness, script: str, **fields: Any) -> tuple[RunKey, docker.DockerRun]:
     key = new_key()
     run = await harness.runtime.start(harness.spec_of(key, command=("/bin/sh", "-c", script), **fields))
+    assert isinstance(run, docker.DockerRun)
     return key, run
 
 
-async def test_a_container_says_whose_it_is(harness, client):
+async def test_a_container_says_whose_it_is(harness: DockerHarness, client: APIClient) -> None:
     key, run = await start(harness, "sleep 1000")
     labels = inspect(client, key)["Config"]["Labels"]
     assert labels == {
@@ -98,7 +106,7 @@ async def test_a_container_says_whose_it_is(harness, client):
     await run.remove()
 
 
-async def test_a_container_is_what_the_action_says(harness, client, tmp_path):
+async def test_a_container_is_what_the_action_says(harness: DockerHarness, client: APIClient, tmp_path: Path) -> None:
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "file").write_text("from outside")
     key, run = await start(
@@ -119,13 +127,15 @@ async def test_a_container_is_what_the_action_says(harness, client, tmp_path):
     assert "A=1" in found["Config"]["Env"]
 
 
-async def test_the_host_s_processes_are_seen_only_when_asked_for(harness, client):
+async def test_the_host_s_processes_are_seen_only_when_asked_for(harness: DockerHarness, client: APIClient) -> None:
     key, run = await start(harness, "true", pid="host")
     assert (await wait(run)).code == 0
     assert inspect(client, key)["HostConfig"]["PidMode"] == "host"
 
 
-async def test_containers_are_privileged_only_when_asked_for(harness, client, monkeypatch):
+async def test_containers_are_privileged_only_when_asked_for(
+    harness: DockerHarness, client: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Not every machine that runs tests may start one, but its engine says what it would have started.
     monkeypatch.setattr(docker.DockerRun, "start", _do_nothing)
     runtime = await docker.DockerRuntime.connect(harness.directory, concurrency=1, is_privileged=True)
@@ -135,12 +145,12 @@ async def test_containers_are_privileged_only_when_asked_for(harness, client, mo
     await runtime.close()
 
 
-async def _do_nothing(_):
+async def _do_nothing(_: object) -> None:
     pass
 
 
 @pytest.mark.parametrize("volume", ["nonsense", "/tmp:relative", "/a:/b:what"])
-async def test_a_volume_that_the_engine_refuses_fails_the_start(harness, volume):
+async def test_a_volume_that_the_engine_refuses_fails_the_start(harness: DockerHarness, volume: str) -> None:
     key = new_key()
     with pytest.raises(port.RunError, match="the engine refuses the container: inv") as caught:
         await harness.runtime.start(harness.spec_of(key, command=("true",), volumes=(volume,)))
@@ -148,16 +158,16 @@ async def test_a_volume_that_the_engine_refuses_fails_the_start(harness, volume)
     assert await harness.runtime.find(key) is None
 
 
-async def test_an_image_that_cannot_be_pulled_is_named(harness):
+async def test_an_image_that_cannot_be_pulled_is_named(harness: DockerHarness) -> None:
     with pytest.raises(port.RunError, match=r"the image registry.invalid/absent:v1 is not on the engine and cannot be"):
         await harness.runtime.start(harness.spec_of(new_key(), image="registry.invalid/absent:v1"))
 
 
-async def test_a_container_that_somebody_removed_is_lost(harness, client):
+async def test_a_container_that_somebody_removed_is_lost(harness: DockerHarness, client: APIClient) -> None:
     _, run = await start(harness, "echo ready; sleep 1000")
-    seen = []
+    seen: list[str] = []
 
-    async def read():
+    async def read() -> None:
         async for line in run.lines():
             seen.append(line.text)  # noqa: PERF401  (the test looks at it meanwhile)
 
@@ -172,7 +182,9 @@ async def test_a_container_that_somebody_removed_is_lost(harness, client):
     await run.remove()
 
 
-async def test_a_container_that_was_created_but_not_started_is_started_by_who_adopts_it(harness, client, monkeypatch):
+async def test_a_container_that_was_created_but_not_started_is_started_by_who_adopts_it(
+    harness: DockerHarness, client: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(docker, "CREATOR_SECONDS", 0.3)
     monkeypatch.setattr(docker.DockerRun, "start", _die)
     key = new_key()
@@ -182,24 +194,30 @@ async def test_a_container_that_was_created_but_not_started_is_started_by_who_ad
     assert inspect(client, key)["State"]["Status"] == "created"
     monkeypatch.undo()
     run = await harness.runtime.find(key)
+    assert run is not None
     lines, ending = await asyncio.gather(texts(run), wait(run))
     assert (lines, ending.code) == (["x"], 0)
 
 
-async def _die(_):
+async def _die(_: object) -> None:
     raise KeyboardInterrupt
 
 
-async def test_a_container_that_was_created_but_not_started_can_be_removed(harness, client):
+async def test_a_container_that_was_created_but_not_started_can_be_removed(
+    harness: DockerHarness, client: APIClient
+) -> None:
     key = new_key()
     client.create_container(engine_image.IMAGE, ["true"], name=docker.container_name(key))
     run = await harness.runtime.find(key)
+    assert run is not None
     await run.kill()
     await run.remove()
     assert await harness.runtime.find(key) is None
 
 
-async def test_only_containers_of_this_state_directory_are_held(harness, client, tmp_path):
+async def test_only_containers_of_this_state_directory_are_held(
+    harness: DockerHarness, client: APIClient, tmp_path: Path
+) -> None:
     key, _ = await start(harness, "true")
     other = await DockerHarness.open(tmp_path / "other")
     assert key in await harness.runtime.held()
@@ -208,16 +226,16 @@ async def test_only_containers_of_this_state_directory_are_held(harness, client,
     await other.close()
 
 
-async def test_many_runs_at_once_do_not_starve_each_other(harness):
+async def test_many_runs_at_once_do_not_starve_each_other(harness: DockerHarness) -> None:
     runs = await asyncio.gather(*(start(harness, f"echo {n}; sleep 0.2; echo {n}; exit {n}") for n in range(8)))
     results = await asyncio.gather(*(asyncio.gather(texts(run), wait(run)) for _, run in runs))
     assert [(lines, ending.code) for lines, ending in results] == [([str(n), str(n)], n) for n in range(8)]
 
 
-async def test_a_reader_that_is_behind_when_the_container_ends_still_gets_everything(harness):
+async def test_a_reader_that_is_behind_when_the_container_ends_still_gets_everything(harness: DockerHarness) -> None:
     """Engines were seen to end a followed log early for such a reader."""
     _, run = await start(harness, "yes 0123456789012345678901234567890123456789 | head -n 60000")
-    numbers = []
+    numbers: list[int] = []
     async with contextlib.aclosing(run.lines()) as lines:
         async for line in lines:
             if not numbers:

@@ -5,8 +5,9 @@ import contextlib
 import json
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -80,7 +81,7 @@ class FakeEngine(ThreadingHTTPServer):
         self.seen: list[str] = []
         self.released = threading.Event()
 
-    def handle_error(self, request, client_address) -> None:
+    def handle_error(self, request: object, client_address: object) -> None:
         pass  # a client that went away
 
     def serve(self, path: str, handler: Handler) -> None:
@@ -104,7 +105,7 @@ class FakeEngine(ThreadingHTTPServer):
 
 
 @pytest.fixture
-def fake(monkeypatch):
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
     fake = FakeEngine()
     thread = threading.Thread(target=fake.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
@@ -117,7 +118,7 @@ def fake(monkeypatch):
 
 
 @pytest.fixture
-async def found(fake):
+async def found(fake: FakeEngine) -> AsyncIterator[engine.Engine]:
     found = await engine.Engine.connect(streams=4)
     yield found
     found.close()
@@ -137,7 +138,7 @@ async def texts(run: docker.DockerRun) -> list[str]:
         return [line.text async for line in lines]
 
 
-async def test_a_pull_that_fails_in_the_middle_fails(fake, found):
+async def test_a_pull_that_fails_in_the_middle_fails(fake: FakeEngine, found: engine.Engine) -> None:
     def pull(request: Request) -> None:
         request.begin()
         request.chunk(b'{"status": "Pulling"}\r\n{"sta')
@@ -149,7 +150,7 @@ async def test_a_pull_that_fails_in_the_middle_fails(fake, found):
         await found.pull("busybox:latest")
 
 
-async def test_a_pull_that_breaks_off_fails(fake, found):
+async def test_a_pull_that_breaks_off_fails(fake: FakeEngine, found: engine.Engine) -> None:
     def pull(request: Request) -> None:
         request.begin()
         request.chunk(b'{"status": "Pulling"}\r\n')
@@ -160,7 +161,7 @@ async def test_a_pull_that_breaks_off_fails(fake, found):
         await found.pull("busybox")
 
 
-async def test_a_pull_that_succeeds_returns(fake, found):
+async def test_a_pull_that_succeeds_returns(fake: FakeEngine, found: engine.Engine) -> None:
     def pull(request: Request) -> None:
         assert "fromImage=quay.io%2Fproject%2Fimage&tag=v1" in request.path
         request.begin()
@@ -171,7 +172,9 @@ async def test_a_pull_that_succeeds_returns(fake, found):
     await found.pull("quay.io/project/image:v1")
 
 
-async def test_a_log_that_breaks_off_is_read_again_and_nothing_is_doubled(fake, found, monkeypatch):
+async def test_a_log_that_breaks_off_is_read_again_and_nothing_is_doubled(
+    fake: FakeEngine, found: engine.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(docker, "REOPEN_SECONDS", 0.0)
     tries = []
 
@@ -191,7 +194,9 @@ async def test_a_log_that_breaks_off_is_read_again_and_nothing_is_doubled(fake, 
     assert len(tries) == 2
 
 
-async def test_a_log_that_never_ends_ends_soon_after_its_container(fake, found, monkeypatch):
+async def test_a_log_that_never_ends_ends_soon_after_its_container(
+    fake: FakeEngine, found: engine.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(stream, "END_SILENCE_SECONDS", 0.05)
 
     def logs(request: Request) -> None:
@@ -207,7 +212,7 @@ async def test_a_log_that_never_ends_ends_soon_after_its_container(fake, found, 
     assert (ending.code, ending.seconds) == (3, 2.25)
 
 
-async def test_a_reader_that_gives_up_frees_its_thread_at_once(fake, found):
+async def test_a_reader_that_gives_up_frees_its_thread_at_once(fake: FakeEngine, found: engine.Engine) -> None:
     def logs(request: Request) -> None:
         request.begin()
         request.chunk(frame("one\n"))
@@ -219,7 +224,7 @@ async def test_a_reader_that_gives_up_frees_its_thread_at_once(fake, found):
             assert (await anext(lines)).text == "one"
 
 
-async def test_a_reader_that_is_slow_holds_the_engine_back(fake, found):
+async def test_a_reader_that_is_slow_holds_the_engine_back(fake: FakeEngine, found: engine.Engine) -> None:
     written = []
 
     def logs(request: Request) -> None:
@@ -241,7 +246,7 @@ async def test_a_reader_that_is_slow_holds_the_engine_back(fake, found):
         assert len(written) < 1500
 
 
-async def test_calls_are_repeated_while_the_engine_is_restarted(fake, found):
+async def test_calls_are_repeated_while_the_engine_is_restarted(fake: FakeEngine, found: engine.Engine) -> None:
     tries = []
 
     def answer(request: Request) -> None:
@@ -256,7 +261,9 @@ async def test_calls_are_repeated_while_the_engine_is_restarted(fake, found):
     assert len(tries) == 3
 
 
-async def test_an_engine_that_does_not_come_back_is_given_up(fake, found, monkeypatch, tmp_path):
+async def test_an_engine_that_does_not_come_back_is_given_up(
+    fake: FakeEngine, found: engine.Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(engine, "PATIENCE_SECONDS", 0.2)
     fake.serve("/containers/tinkwell-a-1/json", Request.break_off)
     with contextlib.closing(state.StateDir.open(tmp_path)) as directory:
@@ -266,7 +273,7 @@ async def test_an_engine_that_does_not_come_back_is_given_up(fake, found, monkey
     assert caught.value.reason is port.Reason.UNAVAILABLE
 
 
-async def test_a_kill_is_not_held_up_by_streams(fake, found):
+async def test_a_kill_is_not_held_up_by_streams(fake: FakeEngine, found: engine.Engine) -> None:
     """All threads for streams are taken, and a call of another kind still answers."""
 
     def hang(request: Request) -> None:
@@ -284,14 +291,14 @@ async def test_a_kill_is_not_held_up_by_streams(fake, found):
     await asyncio.gather(*readers, return_exceptions=True)
 
 
-async def test_what_the_engine_says_is_the_message(fake, found):
+async def test_what_the_engine_says_is_the_message(fake: FakeEngine, found: engine.Engine) -> None:
     fake.serve("/containers/c/start", lambda request: request.answer({"message": "no such luck"}, status=500))
     with pytest.raises(engine.Refused, match="no such luck") as caught:
         await found.start("c")
     assert caught.value.status == 500
 
 
-async def test_no_engine_is_said_at_once(monkeypatch, tmp_path):
+async def test_no_engine_is_said_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
     with contextlib.closing(state.StateDir.open(tmp_path)) as directory:
         with pytest.raises(port.RunError, match=r"the Docker Engine does not answer: /.*/no.sock: No such") as caught:
@@ -299,11 +306,11 @@ async def test_no_engine_is_said_at_once(monkeypatch, tmp_path):
         assert caught.value.reason is port.Reason.UNAVAILABLE
 
 
-async def test_a_container_that_ran_out_of_memory_says_so(fake, found):
+async def test_a_container_that_ran_out_of_memory_says_so(fake: FakeEngine, found: engine.Engine) -> None:
     fake.serve_state("c", EXITED, is_out_of_memory=True)
     assert (await run_of(found).wait()).note == "out of memory"
 
 
-async def test_an_end_that_the_engine_explains_is_explained(fake, found):
+async def test_an_end_that_the_engine_explains_is_explained(fake: FakeEngine, found: engine.Engine) -> None:
     fake.serve_state("c", EXITED, error="the disk went away")
     assert (await run_of(found).wait()).note == "the disk went away"

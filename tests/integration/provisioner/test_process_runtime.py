@@ -4,59 +4,63 @@ import asyncio
 import json
 import os
 import signal
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from unit.provisioner import conformance
 from unit.provisioner.conformance import new_key, texts, wait
 
 from support.waiting import eventually
+from tinkwell.core.decide import RunKey
 from tinkwell.provisioner import state
 from tinkwell.provisioner.runtime import port, process
 
 
 class ProcessHarness:
-    def __init__(self, path):
+    def __init__(self, path: Path) -> None:
         self.images = path / "images"
         self.add_image("shell", '#!/bin/sh\nexec /bin/sh -c "$1"\n')
         self.add_image("broken", "#!/no/such/interpreter\n")
         self.directory = state.StateDir.open(path / "state")
         self.runtime = process.ProcessRuntime(self.directory, self.images)
 
-    def add_image(self, name, text):
+    def add_image(self, name: str, text: str) -> None:
         entry_point = self.images / name / "run"
         entry_point.parent.mkdir(parents=True)
         entry_point.write_text(text)
         entry_point.chmod(0o755)
 
-    async def restart(self):
+    async def restart(self) -> None:
         await self.runtime.close()
         self.directory.close()
         self.directory = state.StateDir.open(self.directory.path)
         self.runtime = process.ProcessRuntime(self.directory, self.images)
 
-    def spec(self, key, program, *, environment=()):
+    def spec(self, key: RunKey, program: str, *, environment: tuple[str, ...] = ()) -> port.RunSpec:
         return self.spec_of(key, image="registry.example/shell:v1", command=(str(program),), environment=environment)
 
-    def spec_without_image(self, key):
+    def spec_without_image(self, key: RunKey) -> port.RunSpec:
         return self.spec_of(key, image="absent")
 
-    def spec_without_entry_point(self, key):
+    def spec_without_entry_point(self, key: RunKey) -> port.RunSpec:
         return self.spec_of(key, image="broken")
 
-    def spec_of(self, key, **fields):
+    def spec_of(self, key: RunKey, **fields: Any) -> port.RunSpec:
         return port.RunSpec(key=key, worker_id="machine-1", task_name="task", action_name="action", **fields)
 
-    async def close(self):
+    async def close(self) -> None:
         for key in await self.runtime.held():
             run = await self.runtime.find(key)
+            assert run is not None
             await run.remove()
         await self.runtime.close()
         self.directory.close()
 
 
 @pytest.fixture
-async def harness(tmp_path):
+async def harness(tmp_path: Path) -> AsyncIterator[ProcessHarness]:
     harness = ProcessHarness(tmp_path)
     yield harness
     await harness.close()
@@ -66,18 +70,18 @@ class TestConformance(conformance.RuntimeConformance):
     pass
 
 
-def pid_in(harness, key, name):
+def pid_in(harness: ProcessHarness, key: RunKey, name: str) -> int:
     return int((harness.directory.run_dir(key) / name).read_text().split()[1])
 
 
-def is_alive(pid):
+def is_alive(pid: int) -> bool:
     try:
         return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return False
 
 
-async def start_waiting(harness, script):
+async def start_waiting(harness: ProcessHarness, script: str) -> tuple[RunKey, port.Run]:
     """Start a script that says when it is ready."""
     key = new_key()
     run = await harness.runtime.start(harness.spec(key, script))
@@ -85,7 +89,7 @@ async def start_waiting(harness, script):
     return key, run
 
 
-async def test_killing_kills_the_children_too(harness):
+async def test_killing_kills_the_children_too(harness: ProcessHarness) -> None:
     key, run = await start_waiting(harness, "sleep 1000 & echo $! > child; echo ready; wait")
     child = int((harness.directory.workflow_dir(key.workflow_id, "machine-1") / "child").read_text())
     assert is_alive(child)
@@ -93,14 +97,14 @@ async def test_killing_kills_the_children_too(harness):
     await eventually(lambda: not is_alive(child))
 
 
-async def test_the_end_of_the_entry_point_is_the_end_of_what_it_left_behind(harness):
+async def test_the_end_of_the_entry_point_is_the_end_of_what_it_left_behind(harness: ProcessHarness) -> None:
     key, run = await start_waiting(harness, "sleep 1000 & echo $! > child; echo ready; exit 5")
     assert (await wait(run)).code == 5
     child = int((harness.directory.workflow_dir(key.workflow_id, "machine-1") / "child").read_text())
     await eventually(lambda: not is_alive(child))
 
 
-async def test_a_run_that_lost_its_supervisor_is_lost_and_killed(harness):
+async def test_a_run_that_lost_its_supervisor_is_lost_and_killed(harness: ProcessHarness) -> None:
     key, run = await start_waiting(harness, "echo ready; sleep 1000")
     process_id = pid_in(harness, key, "process")
     os.kill(pid_in(harness, key, "shim"), signal.SIGKILL)
@@ -111,7 +115,7 @@ async def test_a_run_that_lost_its_supervisor_is_lost_and_killed(harness):
     assert await texts(run) == ["ready"]
 
 
-async def test_a_stranger_with_the_same_pid_is_not_killed(harness):
+async def test_a_stranger_with_the_same_pid_is_not_killed(harness: ProcessHarness) -> None:
     key, run = await start_waiting(harness, "echo ready; sleep 1000")
     await run.kill()
     stranger = await asyncio.create_subprocess_exec("sleep", "1000")
@@ -129,7 +133,9 @@ async def test_a_stranger_with_the_same_pid_is_not_killed(harness):
         await stranger.wait()
 
 
-async def test_the_environment_holds_nothing_of_the_provisioner_s(harness, monkeypatch):
+async def test_the_environment_holds_nothing_of_the_provisioner_s(
+    harness: ProcessHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SECRET_OF_THE_PROVISIONER", "yes")
     key = new_key()
     run = await harness.runtime.start(harness.spec(key, "env", environment=("A=1", "PATH=/usr/bin:/bin")))
@@ -145,7 +151,7 @@ async def test_the_environment_holds_nothing_of_the_provisioner_s(harness, monke
     }
 
 
-async def test_an_entry_point_may_have_the_other_name(harness):
+async def test_an_entry_point_may_have_the_other_name(harness: ProcessHarness) -> None:
     harness.add_image("other", "#!/bin/sh\necho here\n")
     (harness.images / "other" / "run").rename(harness.images / "other" / "entrypoint")
     run = await harness.runtime.start(harness.spec_of(new_key(), image="other:v1"))
@@ -153,7 +159,7 @@ async def test_an_entry_point_may_have_the_other_name(harness):
 
 
 @pytest.mark.parametrize("spoil", ["mode", "folder"])
-async def test_a_file_that_cannot_be_executed_is_no_image(harness, spoil):
+async def test_a_file_that_cannot_be_executed_is_no_image(harness: ProcessHarness, spoil: str) -> None:
     entry_point = harness.images / "shell" / "run"
     if spoil == "mode":
         entry_point.chmod(0o644)
@@ -164,19 +170,19 @@ async def test_a_file_that_cannot_be_executed_is_no_image(harness, spoil):
         await harness.runtime.start(harness.spec(new_key(), "true"))
 
 
-async def test_without_a_folder_of_images_the_message_names_the_option(harness):
+async def test_without_a_folder_of_images_the_message_names_the_option(harness: ProcessHarness) -> None:
     runtime = process.ProcessRuntime(harness.directory, None)
     with pytest.raises(port.RunError, match="--process-images names no folder for shell"):
         await runtime.start(harness.spec_of(new_key(), image="shell"))
     await runtime.close()
 
 
-async def test_what_cannot_be_an_argument_fails_the_start(harness):
+async def test_what_cannot_be_an_argument_fails_the_start(harness: ProcessHarness) -> None:
     with pytest.raises(port.RunError, match="did not start: embedded null byte"):
         await harness.runtime.start(harness.spec(new_key(), "echo \0"))
 
 
-async def test_a_state_directory_that_cannot_be_written_fails_the_start(harness):
+async def test_a_state_directory_that_cannot_be_written_fails_the_start(harness: ProcessHarness) -> None:
     runs = harness.directory.path / "runs"
     runs.rmdir()
     with pytest.raises(port.RunError, match="cannot use its files") as caught:
@@ -185,11 +191,12 @@ async def test_a_state_directory_that_cannot_be_written_fails_the_start(harness)
     runs.mkdir()
 
 
-async def test_a_run_whose_supervisor_was_never_started_is_lost(harness):
+async def test_a_run_whose_supervisor_was_never_started_is_lost(harness: ProcessHarness) -> None:
     key = new_key()
     harness.directory.create_run(key, json.dumps({"key": [key.workflow_id, key.action_id, key.attempt]}))
     assert await harness.runtime.held() == {key}
     run = await harness.runtime.find(key)
+    assert run is not None
     with pytest.raises(port.RunError) as caught:
         await wait(run)
     assert caught.value.reason is port.Reason.LOST

@@ -6,7 +6,10 @@ import dataclasses
 import signal
 import sys
 import uuid
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import docker
 import pytest
@@ -35,7 +38,7 @@ class Place:
             entry_point.write_text('#!/bin/sh\nexec /bin/sh -c "$1"\n')
             entry_point.chmod(0o755)
 
-    def action(self, script: str, **fields: object) -> model.Action:
+    def action(self, script: str, **fields: Any) -> model.Action:
         is_process = self.runtime == "process"
         command = (script,) if is_process else ("/bin/sh", "-c", script)
         image = "shell" if is_process else engine_image.IMAGE
@@ -59,7 +62,7 @@ class Place:
 
 
 @pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
-def place(request, tmp_path):
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     if request.param == "process":
         yield Place(tmp_path, request.param)
         return
@@ -73,13 +76,15 @@ def place(request, tmp_path):
 
 
 @pytest.fixture
-async def server():
+async def server() -> AsyncIterator[testing.FakeServer]:
     async with testing.FakeServer() as server:
         yield server
 
 
 @contextlib.asynccontextmanager
-async def provisioner(place, server, *arguments, agent_for=("all",)):
+async def provisioner(
+    place: Place, server: testing.FakeServer, *arguments: str, agent_for: Sequence[str] = ("all",)
+) -> AsyncIterator[Process]:
     """Run a provisioner; one that still runs at the end is killed."""
     workers = [argument for worker in agent_for for argument in ("--agent-for", worker)]
     command = [sys.executable, "-m", "tinkwell.provisioner", *place.options(server), *workers, *arguments]
@@ -93,36 +98,38 @@ async def provisioner(place, server, *arguments, agent_for=("all",)):
         await process.wait()
 
 
-async def exit_code(process) -> int:
+async def exit_code(process: Process) -> int:
     async with asyncio.timeout(SECONDS):
         return await process.wait()
 
 
-def add_workflow(server, *actions) -> model.Workflow:
+def add_workflow(server: testing.FakeServer, *actions: model.Action) -> model.Workflow:
     workflow = server.put(model.Workflow(str(uuid.uuid4()), total_actions=len(actions)))
     for index, action in enumerate(actions):
         server.put(dataclasses.replace(action, workflow_id=workflow.id, index=index, task_name="task", name=f"{index}"))
     return workflow
 
 
-async def reaches(server, workflow, state) -> None:
+async def reaches(server: testing.FakeServer, workflow: model.Workflow, state: State) -> None:
     await eventually(lambda: server.world.find(model.Workflow, workflow.id).state is state, deadline_seconds=SECONDS)
 
 
-def texts(server, workflow) -> list[str]:
+def texts(server: testing.FakeServer, workflow: model.Workflow) -> list[str]:
     return [line.text for line in server.world.lines.get(workflow.id, [])]
 
 
-async def prints(server, workflow, text) -> None:
+async def prints(server: testing.FakeServer, workflow: model.Workflow, text: str) -> None:
     await eventually(lambda: text in texts(server, workflow), deadline_seconds=SECONDS)
 
 
-async def is_clear(place) -> None:
+async def is_clear(place: Place) -> None:
     """Wait until nothing is left of any run."""
     await eventually(lambda: not place.runs(), deadline_seconds=SECONDS)
 
 
-async def test_a_workflow_of_three_tasks_on_two_machines_runs_in_order(place, server):
+async def test_a_workflow_of_three_tasks_on_two_machines_runs_in_order(
+    place: Place, server: testing.FakeServer
+) -> None:
     workflow = add_workflow(
         server,
         place.action("echo first $GREETING; echo x > $WORKFLOW_DIR/file", environment=("GREETING=hello",)),
@@ -142,7 +149,7 @@ async def test_a_workflow_of_three_tasks_on_two_machines_runs_in_order(place, se
     assert states == [(name, state) for name in "012" for state in (State.RUNNING, State.SUCCEEDED)]
 
 
-async def test_a_failing_action_fails_the_workflow(place, server):
+async def test_a_failing_action_fails_the_workflow(place: Place, server: testing.FakeServer) -> None:
     workflow = add_workflow(server, place.action("echo why >&2; exit 9"), place.action("echo never"))
     async with provisioner(place, server):
         await reaches(server, workflow, State.FAILED)
@@ -151,7 +158,9 @@ async def test_a_failing_action_fails_the_workflow(place, server):
     assert texts(server, workflow) == ["why"]
 
 
-async def test_an_action_runs_once_though_its_provisioner_is_killed_meanwhile(place, server):
+async def test_an_action_runs_once_though_its_provisioner_is_killed_meanwhile(
+    place: Place, server: testing.FakeServer
+) -> None:
     script = "echo started >> $WORKFLOW_DIR/starts; echo waiting; until [ -e $WORKFLOW_DIR/go ]; do sleep 0.1; done"
     workflow = add_workflow(
         server, place.action(f"{script}; echo done"), place.action("cat $WORKFLOW_DIR/starts; echo over")
@@ -166,7 +175,7 @@ async def test_an_action_runs_once_though_its_provisioner_is_killed_meanwhile(pl
     assert texts(server, workflow) == ["waiting", "done", "started", "over"]
 
 
-async def test_a_stopped_provisioner_leaves_its_runs_to_the_next(place, server):
+async def test_a_stopped_provisioner_leaves_its_runs_to_the_next(place: Place, server: testing.FakeServer) -> None:
     workflow = add_workflow(
         server, place.action("echo waiting; until [ -e $WORKFLOW_DIR/go ]; do sleep 0.1; done; exit 4")
     )
@@ -181,7 +190,9 @@ async def test_a_stopped_provisioner_leaves_its_runs_to_the_next(place, server):
     assert server.world.actions_of(workflow.id)[0].exit_code == 4
 
 
-async def test_a_server_that_is_killed_meanwhile_hears_the_rest_when_it_is_back(place, server):
+async def test_a_server_that_is_killed_meanwhile_hears_the_rest_when_it_is_back(
+    place: Place, server: testing.FakeServer
+) -> None:
     workflow = add_workflow(
         server,
         place.action("echo waiting; until [ -e $WORKFLOW_DIR/go ]; do sleep 0.1; done; echo done"),
@@ -197,7 +208,7 @@ async def test_a_server_that_is_killed_meanwhile_hears_the_rest_when_it_is_back(
     assert texts(server, workflow) == ["waiting", "done"]
 
 
-async def test_a_cancelled_workflow_stops_what_runs(place, server):
+async def test_a_cancelled_workflow_stops_what_runs(place: Place, server: testing.FakeServer) -> None:
     workflow = add_workflow(server, place.action("echo waiting; sleep 1000"))
     async with provisioner(place, server) as process:
         await prints(server, workflow, "waiting")
@@ -208,7 +219,9 @@ async def test_a_cancelled_workflow_stops_what_runs(place, server):
     assert [entry.state for entry in server.world.journal] == [State.RUNNING]
 
 
-async def test_a_workflow_cancelled_while_no_provisioner_lived_is_stopped_by_the_next(place, server):
+async def test_a_workflow_cancelled_while_no_provisioner_lived_is_stopped_by_the_next(
+    place: Place, server: testing.FakeServer
+) -> None:
     workflow = add_workflow(server, place.action("echo waiting; sleep 1000"))
     async with provisioner(place, server):
         await prints(server, workflow, "waiting")
@@ -219,7 +232,9 @@ async def test_a_workflow_cancelled_while_no_provisioner_lived_is_stopped_by_the
         await is_clear(place)
 
 
-async def test_an_image_that_is_not_there_fails_the_action_and_says_so(place, server):
+async def test_an_image_that_is_not_there_fails_the_action_and_says_so(
+    place: Place, server: testing.FakeServer
+) -> None:
     action = dataclasses.replace(place.action("true"), image="registry.invalid/absent:v1")
     workflow = add_workflow(server, action)
     async with provisioner(place, server):
@@ -228,11 +243,11 @@ async def test_an_image_that_is_not_there_fails_the_action_and_says_so(place, se
 
 
 @pytest.fixture
-def process_place(tmp_path):
+def process_place(tmp_path: Path) -> Place:
     return Place(tmp_path, "process")
 
 
-async def test_a_machine_that_is_not_served_is_left_alone(process_place, server):
+async def test_a_machine_that_is_not_served_is_left_alone(process_place: Place, server: testing.FakeServer) -> None:
     ours = add_workflow(server, process_place.action("true"))
     theirs = add_workflow(server, dataclasses.replace(process_place.action("true"), worker_id=MACHINES[1]))
     async with provisioner(process_place, server, agent_for=[MACHINES[0]]):
@@ -240,7 +255,9 @@ async def test_a_machine_that_is_not_served_is_left_alone(process_place, server)
     assert server.world.find(model.Workflow, theirs.id).state is State.PENDING
 
 
-async def test_two_provisioners_do_not_share_a_state_directory(process_place, server):
+async def test_two_provisioners_do_not_share_a_state_directory(
+    process_place: Place, server: testing.FakeServer
+) -> None:
     async with provisioner(process_place, server):
         await eventually((process_place.state_dir / "instance").exists, deadline_seconds=SECONDS)
         async with provisioner(process_place, server) as second:
@@ -250,7 +267,7 @@ async def test_two_provisioners_do_not_share_a_state_directory(process_place, se
     )
 
 
-async def test_a_provisioner_that_the_server_does_not_know_ends_with_a_sentence(process_place):
+async def test_a_provisioner_that_the_server_does_not_know_ends_with_a_sentence(process_place: Place) -> None:
     async with (
         testing.FakeServer(token="right") as server,
         provisioner(process_place, server, "--token", "wrong") as it,
@@ -260,7 +277,7 @@ async def test_a_provisioner_that_the_server_does_not_know_ends_with_a_sentence(
     assert not process_place.says("Traceback")
 
 
-async def test_a_provisioner_waits_for_a_server_that_is_not_there_yet(process_place):
+async def test_a_provisioner_waits_for_a_server_that_is_not_there_yet(process_place: Place) -> None:
     server = testing.FakeServer()
     await server.start()
     workflow = add_workflow(server, process_place.action("true"))
@@ -272,13 +289,15 @@ async def test_a_provisioner_waits_for_a_server_that_is_not_there_yet(process_pl
     await server.stop()
 
 
-async def test_processes_are_said_to_be_unisolated(process_place, server):
+async def test_processes_are_said_to_be_unisolated(process_place: Place, server: testing.FakeServer) -> None:
     async with provisioner(process_place, server):
         await eventually(lambda: process_place.says("workflows are watched"), deadline_seconds=SECONDS)
     assert process_place.says("processes are not isolated")
 
 
-async def test_without_an_engine_auto_means_processes(process_place, server, monkeypatch):
+async def test_without_an_engine_auto_means_processes(
+    process_place: Place, server: testing.FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{process_place.path}/no.sock")
     workflow = add_workflow(server, process_place.action("echo here"))
     async with provisioner(process_place, server, "--runtime", "auto"):

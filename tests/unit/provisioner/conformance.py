@@ -76,7 +76,7 @@ async def first_line(run: port.Run) -> str:
 
 
 class RuntimeConformance:
-    async def test_a_run_gives_its_output_and_its_exit(self, harness):
+    async def test_a_run_gives_its_output_and_its_exit(self, harness: Harness) -> None:
         run = await harness.runtime.start(harness.spec(new_key(), Program.GREET))
         lines = await read(run)
         # The two streams are two pipes, so nobody knows the order between them.
@@ -88,30 +88,30 @@ class RuntimeConformance:
         assert ending.seconds is not None
         assert ending.seconds >= 0
 
-    async def test_output_and_end_can_be_waited_for_at_once(self, harness):
+    async def test_output_and_end_can_be_waited_for_at_once(self, harness: Harness) -> None:
         run = await harness.runtime.start(harness.spec(new_key(), Program.GREET))
         lines, ending = await asyncio.gather(read(run), wait(run))
         assert (len(lines), ending.code) == (3, 0)
 
-    async def test_the_exit_code_is_the_program_s(self, harness):
+    async def test_the_exit_code_is_the_program_s(self, harness: Harness) -> None:
         run = await harness.runtime.start(harness.spec(new_key(), Program.FAIL))
         assert (await wait(run)).code == 3
         assert await texts(run) == ["broken"]
 
-    async def test_a_killed_run_ends_and_so_does_its_output(self, harness):
+    async def test_a_killed_run_ends_and_so_does_its_output(self, harness: Harness) -> None:
         run = await harness.runtime.start(harness.spec(new_key(), Program.WAIT))
         assert await first_line(run) == "waiting"
         await run.kill()
         assert (await wait(run)).code == 137
         assert await texts(run) == ["waiting"]
 
-    async def test_killing_does_nothing_to_a_run_that_has_ended(self, harness):
+    async def test_killing_does_nothing_to_a_run_that_has_ended(self, harness: Harness) -> None:
         run = await harness.runtime.start(harness.spec(new_key(), Program.FAIL))
         await wait(run)
         await run.kill()
         assert (await wait(run)).code == 3
 
-    async def test_a_waiter_may_give_up_without_harm(self, harness):
+    async def test_a_waiter_may_give_up_without_harm(self, harness: Harness) -> None:
         key = new_key()
         run = await harness.runtime.start(harness.spec(key, Program.WAIT))
         waiter = asyncio.ensure_future(run.wait())
@@ -125,19 +125,19 @@ class RuntimeConformance:
         assert (await wait(run)).code == 7
         assert await texts(run) == ["waiting", "resumed"]
 
-    async def test_a_key_is_run_once_however_often_it_is_started(self, harness):
+    async def test_a_key_is_run_once_however_often_it_is_started(self, harness: Harness) -> None:
         key = new_key()
         for _ in range(3):
             run = await harness.runtime.start(harness.spec(key, Program.COUNT))
             await wait(run)
         assert await texts(run) == ["x"]
 
-    async def test_two_starters_at_once_start_one_run(self, harness):
+    async def test_two_starters_at_once_start_one_run(self, harness: Harness) -> None:
         spec = harness.spec(new_key(), Program.COUNT)
         runs = await asyncio.gather(harness.runtime.start(spec), harness.runtime.start(spec))
         assert [await texts(run) for run in runs] == [["x"], ["x"]]
 
-    async def test_another_attempt_is_another_run(self, harness):
+    async def test_another_attempt_is_another_run(self, harness: Harness) -> None:
         first = new_key()
         second = RunKey(first.workflow_id, first.action_id, 2)
         for key in (first, second):
@@ -145,7 +145,7 @@ class RuntimeConformance:
             await wait(run)
         assert await texts(run) == ["x", "x"]
 
-    async def test_files_stay_from_one_action_to_the_next_of_a_workflow(self, harness):
+    async def test_files_stay_from_one_action_to_the_next_of_a_workflow(self, harness: Harness) -> None:
         first = new_key()
         await wait(await harness.runtime.start(harness.spec(first, Program.COUNT)))
         run = await harness.runtime.start(harness.spec(new_key(workflow_id=first.workflow_id), Program.COUNT))
@@ -153,19 +153,19 @@ class RuntimeConformance:
         other = await harness.runtime.start(harness.spec(new_key(), Program.COUNT))
         assert await texts(other) == ["x"]
 
-    async def test_the_environment_is_the_action_s(self, harness):
+    async def test_the_environment_is_the_action_s(self, harness: Harness) -> None:
         spec = harness.spec(new_key(), Program.TELL, environment=("GREETING=a=b c",))
         assert await texts(await harness.runtime.start(spec)) == ["a=b c from machine-1, attempt 1"]
 
-    async def test_output_that_is_no_text_becomes_text(self, harness):
+    async def test_output_that_is_no_text_becomes_text(self, harness: Harness) -> None:
         run = await harness.runtime.start(harness.spec(new_key(), Program.MUMBLE))
         assert await texts(run) == ["café \ufffd \ufffd end"]
 
-    async def test_a_long_line_is_split(self, harness):
+    async def test_a_long_line_is_split(self, harness: Harness) -> None:
         run = await harness.runtime.start(harness.spec(new_key(), Program.LONG))
         assert [len(text) for text in await texts(run)] == [16384, 16384, 40000 - 2 * 16384]
 
-    async def test_too_much_output_is_dropped_and_does_not_hold_the_run_up(self, harness):
+    async def test_too_much_output_is_dropped_and_does_not_hold_the_run_up(self, harness: Harness) -> None:
         run = await harness.runtime.start(harness.spec(new_key(), Program.SHOUT))
         lines, ending = await asyncio.gather(texts(run), wait(run))
         assert ending.code == 4
@@ -173,7 +173,7 @@ class RuntimeConformance:
         assert lines[-1] == "[the rest of the output was dropped: it is more than 10,485,760 bytes]"
         assert sum(len(line) + output.LINE_OVERHEAD_BYTES for line in lines[:-1]) <= output.MAX_BYTES
 
-    async def test_a_run_is_found_until_it_is_removed(self, harness):
+    async def test_a_run_is_found_until_it_is_removed(self, harness: Harness) -> None:
         key = new_key()
         assert await harness.runtime.find(key) is None
         await harness.runtime.start(harness.spec(key, Program.GREET))
@@ -187,13 +187,13 @@ class RuntimeConformance:
         assert key not in await harness.runtime.held()
         await run.remove()
 
-    async def test_removing_kills_a_run_that_goes_on(self, harness):
+    async def test_removing_kills_a_run_that_goes_on(self, harness: Harness) -> None:
         key = new_key()
         run = await harness.runtime.start(harness.spec(key, Program.WAIT))
         await run.remove()
         assert await harness.runtime.find(key) is None
 
-    async def test_a_run_outlives_the_runtime_and_is_adopted(self, harness):
+    async def test_a_run_outlives_the_runtime_and_is_adopted(self, harness: Harness) -> None:
         key = new_key()
         first = await harness.runtime.start(harness.spec(key, Program.WAIT))
         assert await first_line(first) == "waiting"
@@ -206,7 +206,7 @@ class RuntimeConformance:
         assert (await wait(run)).code == 7
         assert [(number, text) for number, _, text in await read(run)] == [(1, "waiting"), (2, "resumed")]
 
-    async def test_a_run_that_ended_unwatched_tells_its_end(self, harness):
+    async def test_a_run_that_ended_unwatched_tells_its_end(self, harness: Harness) -> None:
         key = new_key()
         await wait(await harness.runtime.start(harness.spec(key, Program.FAIL)))
         await harness.restart()
@@ -215,21 +215,21 @@ class RuntimeConformance:
         assert (await wait(run)).code == 3
         assert await texts(run) == ["broken"]
 
-    async def test_an_image_that_cannot_be_had_starts_nothing(self, harness):
+    async def test_an_image_that_cannot_be_had_starts_nothing(self, harness: Harness) -> None:
         key = new_key()
         with pytest.raises(port.RunError, match="image") as caught:
             await harness.runtime.start(harness.spec_without_image(key))
         assert caught.value.reason is port.Reason.IMAGE
         assert await harness.runtime.find(key) is None
 
-    async def test_an_entry_point_that_does_not_run_leaves_nothing_behind(self, harness):
+    async def test_an_entry_point_that_does_not_run_leaves_nothing_behind(self, harness: Harness) -> None:
         key = new_key()
         with pytest.raises(port.RunError, match="start") as caught:
             await harness.runtime.start(harness.spec_without_entry_point(key))
         assert caught.value.reason is port.Reason.ENTRY_POINT
         assert await harness.runtime.find(key) is None
 
-    async def test_after_a_cancelled_start_find_tells_the_truth(self, harness):
+    async def test_after_a_cancelled_start_find_tells_the_truth(self, harness: Harness) -> None:
         key = new_key()
         start = asyncio.ensure_future(harness.runtime.start(harness.spec(key, Program.WAIT)))
         await asyncio.sleep(0)

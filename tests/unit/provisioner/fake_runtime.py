@@ -91,7 +91,7 @@ class FakeRuntime:
     def __init__(self, world: FakeWorld, perform: Callable[[FakeRun], None] | None = None) -> None:
         self.world = world
         self.perform = perform
-        self.failures: dict[str, port.RunError] = {}
+        self.failures: dict[str, Exception] = {}
         self.may_start = asyncio.Event()
         self.may_start.set()
 

@@ -5,11 +5,15 @@ import itertools
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any, TypeAlias
 
 from tinkwell.client import errors, model
 from tinkwell.core import errors as core_errors
 from tinkwell.core import transition
 from tinkwell.core.kind import EventType, ResourceType, State
+
+Rows: TypeAlias = list[model.Action]
+Rules: TypeAlias = list[transition.Action]
 
 
 class FakeServer:
@@ -17,7 +21,7 @@ class FakeServer:
 
     def __init__(self) -> None:
         self.workflows: dict[str, State] = {}
-        self.rows: dict[str, list[model.Action]] = {}
+        self.rows: dict[str, Rows] = {}
         self.remaining: dict[str, float] = {}
         self.lines: dict[str, list[model.LogLine]] = {}
         self.batches: list[int] = []
@@ -159,7 +163,7 @@ class FakeServer:
     def _workflow(self, workflow_id: str) -> transition.Workflow:
         return transition.Workflow(id=workflow_id, state=self.workflows[workflow_id])
 
-    def _rules(self, workflow_id: str) -> "list[transition.Action]":
+    def _rules(self, workflow_id: str) -> Rules:
         return [
             transition.Action(
                 id=action.id,
@@ -190,7 +194,7 @@ class FakeServer:
             self.notify(workflow_id, EventType.UPDATED)
 
     @staticmethod
-    def _change(actions: "list[model.Action]", action_id: str, **changes: object) -> None:
+    def _change(actions: Rows, action_id: str, **changes: Any) -> None:
         index = next(i for i, action in enumerate(actions) if action.id == action_id)
         actions[index] = replace(actions[index], **changes)
 

@@ -1,20 +1,25 @@
 """The command lines."""
 
 import uuid
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, TypeAlias
 
+import click
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from tinkwell.client import errors
 from tinkwell.core.decide import ALL_WORKERS
 from tinkwell.provisioner import commands, log, main, state
 
 ID = str(uuid.uuid4())
+Invoke: TypeAlias = Callable[..., tuple[Result, Any]]
 
 
 @pytest.fixture
-def invoke(monkeypatch):
+def invoke(monkeypatch: pytest.MonkeyPatch) -> Invoke:
     """Run a command; what it would do is returned as settings instead."""
     seen: list[main.Settings] = []
 
@@ -24,37 +29,39 @@ def invoke(monkeypatch):
     monkeypatch.setattr(main, "run", run)
     monkeypatch.setattr(log, "set_up", lambda level: None)
 
-    def call(command, *arguments, env=None, obj=None):
+    def call(
+        command: click.Command, *arguments: str, env: dict[str, str] | None = None, obj: object = None
+    ) -> tuple[Result, Any]:
         result = CliRunner().invoke(command, arguments, env=env or {}, obj=obj)
         return result, seen[-1] if seen else None
 
     return call
 
 
-def test_no_worker_is_served_unless_it_is_named(invoke):
+def test_no_worker_is_served_unless_it_is_named(invoke: Invoke) -> None:
     result, settings = invoke(commands.provisioner)
     assert result.exit_code == 0
     assert settings.serves == frozenset()
 
 
-def test_workers_are_named_by_their_ids(invoke):
+def test_workers_are_named_by_their_ids(invoke: Invoke) -> None:
     other = uuid.uuid4()
     _, settings = invoke(commands.provisioner, "--agent-for", ID, "--agent-for", str(other).upper())
     assert settings.serves == {ID, str(other)}
 
 
-def test_all_workers_are_served_when_asked(invoke):
+def test_all_workers_are_served_when_asked(invoke: Invoke) -> None:
     _, settings = invoke(commands.provisioner, "--agent-for", "all")
     assert settings.serves is ALL_WORKERS
 
 
 @pytest.mark.parametrize("arguments", [("--agent-for", "me"), ("--concurrency", "0"), ("--runtime", "podman")])
-def test_a_wrong_option_is_a_usage_error(invoke, arguments):
+def test_a_wrong_option_is_a_usage_error(invoke: Invoke, arguments: tuple[str, ...]) -> None:
     result, settings = invoke(commands.provisioner, *arguments)
     assert (result.exit_code, settings) == (2, None)
 
 
-def test_an_agent_serves_one_machine(invoke):
+def test_an_agent_serves_one_machine(invoke: Invoke) -> None:
     _, settings = invoke(commands.agent, "--id", ID)
     assert settings.serves == {ID}
     result, _ = invoke(commands.agent, "--id", "all")
@@ -63,7 +70,7 @@ def test_an_agent_serves_one_machine(invoke):
     assert result.exit_code == 2
 
 
-def test_options_come_from_the_environment_too(invoke, tmp_path):
+def test_options_come_from_the_environment_too(invoke: Invoke, tmp_path: Path) -> None:
     env = {
         "TINKWELL_SERVER": "there:1",
         "TINKWELL_TOKEN": "secret",
@@ -80,7 +87,7 @@ def test_options_come_from_the_environment_too(invoke, tmp_path):
     assert len(settings.serves) == 2
 
 
-def test_connection_options_before_the_subcommand_count_and_those_behind_it_win(invoke):
+def test_connection_options_before_the_subcommand_count_and_those_behind_it_win(invoke: Invoke) -> None:
     before = SimpleNamespace(
         server="before:1", token="t", tls=False, tls_ca=None, tls_cert=None, tls_key=None, tls_server_name=None
     )
@@ -90,19 +97,21 @@ def test_connection_options_before_the_subcommand_count_and_those_behind_it_win(
     assert settings.server == "behind:1"
 
 
-def test_any_option_of_tls_asks_for_it(invoke):
+def test_any_option_of_tls_asks_for_it(invoke: Invoke) -> None:
     assert invoke(commands.provisioner)[1].tls is None
     assert invoke(commands.provisioner, "--tls")[1].tls is not None
     assert invoke(commands.provisioner, "--tls-ca", "ca.pem")[1].tls.ca == "ca.pem"
 
 
-def test_the_state_directory_has_a_place_by_default(invoke, tmp_path):
+def test_the_state_directory_has_a_place_by_default(invoke: Invoke, tmp_path: Path) -> None:
     _, settings = invoke(commands.provisioner, env={"XDG_STATE_HOME": str(tmp_path)})
     assert settings.state_dir == tmp_path / "tinkwell" / "provisioner"
 
 
 @pytest.mark.parametrize("error", [state.StateError("it is taken"), errors.Unauthenticated("no token")])
-def test_what_an_operator_must_mend_is_one_sentence_and_exit_code_1(invoke, monkeypatch, error):
+def test_what_an_operator_must_mend_is_one_sentence_and_exit_code_1(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     async def fail(_: object) -> None:
         raise error
 

@@ -11,7 +11,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_an_id_is_handed_out_once_however_often_it_was_put():
+async def test_an_id_is_handed_out_once_however_often_it_was_put() -> None:
     dirty = DirtySet(10)
     for item in ("a", "b", "a", "a"):
         await dirty.put(item)
@@ -19,7 +19,7 @@ async def test_an_id_is_handed_out_once_however_often_it_was_put():
     assert len(dirty) == 0
 
 
-async def test_an_id_that_changes_while_it_is_looked_at_is_handed_out_afterwards_to_one_taker():
+async def test_an_id_that_changes_while_it_is_looked_at_is_handed_out_afterwards_to_one_taker() -> None:
     dirty = DirtySet(10)
     await dirty.put("a")
     assert await dirty.take() == "a"
@@ -34,7 +34,7 @@ async def test_an_id_that_changes_while_it_is_looked_at_is_handed_out_afterwards
     assert len(dirty) == 0
 
 
-async def test_a_full_set_holds_back_whoever_puts_more():
+async def test_a_full_set_holds_back_whoever_puts_more() -> None:
     dirty = DirtySet(2)
     for item in ("a", "b"):
         await dirty.put(item)
@@ -47,7 +47,7 @@ async def test_a_full_set_holds_back_whoever_puts_more():
     assert [await dirty.take(), await dirty.take()] == ["b", "c"]
 
 
-async def test_two_that_wait_with_the_same_id_add_it_once():
+async def test_two_that_wait_with_the_same_id_add_it_once() -> None:
     dirty = DirtySet(1)
     await dirty.put("a")
     waiting = [asyncio.ensure_future(dirty.put("b")) for _ in range(2)]
@@ -58,7 +58,7 @@ async def test_two_that_wait_with_the_same_id_add_it_once():
     assert len(dirty) == 0
 
 
-async def test_a_cancelled_taker_takes_nothing():
+async def test_a_cancelled_taker_takes_nothing() -> None:
     dirty = DirtySet(2)
     taker = asyncio.ensure_future(dirty.take())
     await settle()
@@ -68,7 +68,7 @@ async def test_a_cancelled_taker_takes_nothing():
     assert await dirty.take() == "a"
 
 
-async def test_many_takers_never_hold_the_same_id():
+async def test_many_takers_never_hold_the_same_id() -> None:
     dirty = DirtySet(5)
     held: set[str] = set()
     seen: list[str] = []

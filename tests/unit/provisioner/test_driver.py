@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Container
+from typing import Any
 
 import pytest
 from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
@@ -97,11 +98,11 @@ def _is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent, "LAST_OUTPUT_SECONDS", 0.05)
 
 
-def action(worker: str = "m-1", **fields: object) -> model.Action:
+def action(worker: str = "m-1", **fields: Any) -> model.Action:
     return model.Action("", worker_id=worker, task_name="task", name="step", image="image", **fields)
 
 
-async def test_actions_run_in_order_over_several_workers(stage):
+async def test_actions_run_in_order_over_several_workers(stage: Stage) -> None:
     async with stage.provisioner():
         stage.server.add_workflow("w", action("m-1"), action("m-2"), action("m-1"))
         for index in range(3):
@@ -113,15 +114,15 @@ async def test_actions_run_in_order_over_several_workers(stage):
     assert stage.server.reports == [(f"w-{i}", state) for i in range(3) for state in (RUNNING, SUCCEEDED)]
 
 
-async def test_what_was_unfinished_before_the_start_is_found(stage):
+async def test_what_was_unfinished_before_the_start_is_found(stage: Stage) -> None:
     stage.server.add_workflow("w", action())
     async with stage.provisioner():
         await stage.finish("w-0")
         await stage.reaches("w", SUCCEEDED)
 
 
-async def test_the_run_is_what_the_action_says(stage):
-    fields = {"command": ("a", "b c"), "environment": ("K=v",), "volumes": ("/a:/b",), "pid": "host"}
+async def test_the_run_is_what_the_action_says(stage: Stage) -> None:
+    fields: dict[str, Any] = {"command": ("a", "b c"), "environment": ("K=v",), "volumes": ("/a:/b",), "pid": "host"}
     async with stage.provisioner():
         stage.server.add_workflow("w", action(**fields))
         spec = (await stage.run_of("w-0")).spec
@@ -129,7 +130,7 @@ async def test_the_run_is_what_the_action_says(stage):
     assert (spec.image, spec.worker_id, spec.task_name, spec.action_name) == ("image", "m-1", "task", "step")
 
 
-async def test_a_failing_action_fails_the_workflow_and_nothing_follows(stage):
+async def test_a_failing_action_fails_the_workflow_and_nothing_follows(stage: Stage) -> None:
     async with stage.provisioner():
         stage.server.add_workflow("w", action(), action())
         await stage.finish("w-0", code=3)
@@ -141,7 +142,7 @@ async def test_a_failing_action_fails_the_workflow_and_nothing_follows(stage):
     assert list(stage.world.starts) == [RunKey("w", "w-0", 1)]
 
 
-async def test_a_worker_that_is_not_served_is_left_alone(stage):
+async def test_a_worker_that_is_not_served_is_left_alone(stage: Stage) -> None:
     async with stage.provisioner(serves={"m-1"}):
         stage.server.add_workflow("theirs", action("m-2"), action("m-1"))
         stage.server.add_workflow("ours", action("m-1"))
@@ -154,7 +155,7 @@ async def test_a_worker_that_is_not_served_is_left_alone(stage):
         await stage.reaches("theirs", SUCCEEDED)
 
 
-async def test_a_workflow_without_served_workers_costs_one_look(stage):
+async def test_a_workflow_without_served_workers_costs_one_look(stage: Stage) -> None:
     async with stage.provisioner(serves={"m-1"}) as worker:
         stage.server.add_workflow("theirs", action("m-2"))
         await eventually(lambda: "theirs" in worker._foreign)
@@ -166,21 +167,23 @@ async def test_a_workflow_without_served_workers_costs_one_look(stage):
         assert stage.server.calls - before <= 5
 
 
-async def test_nothing_is_started_before_running_is_reported(stage):
+async def test_nothing_is_started_before_running_is_reported(stage: Stage) -> None:
     stage.server.add_workflow("w", action())
     async with stage.provisioner():
         await stage.run_of("w-0")
         assert stage.server.reports == [("w-0", RUNNING)]
 
 
-async def test_an_action_that_may_not_begin_is_not_started_and_not_tried_at_once_again(stage):
+async def test_an_action_that_may_not_begin_is_not_started_and_not_tried_at_once_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     refused: list[str] = []
 
     async def refuse(workflow_id: str, **_: object) -> model.Reported:
         refused.append(workflow_id)
         raise errors.IllegalTransition
 
-    stage.server.report = refuse
+    monkeypatch.setattr(stage.server, "report", refuse)
     async with stage.provisioner():
         for name in ("w", "other"):
             stage.server.add_workflow(name, action())
@@ -191,7 +194,7 @@ async def test_an_action_that_may_not_begin_is_not_started_and_not_tried_at_once
     assert not stage.world.starts
 
 
-async def test_cancelling_a_workflow_stops_its_run(stage):
+async def test_cancelling_a_workflow_stops_its_run(stage: Stage) -> None:
     async with stage.provisioner():
         stage.server.add_workflow("w", action(), action())
         run = await stage.run_of("w-0")
@@ -202,7 +205,7 @@ async def test_cancelling_a_workflow_stops_its_run(stage):
     assert stage.server.reports == [("w-0", RUNNING)]
 
 
-async def test_deleting_a_workflow_stops_its_run_and_forgets_its_files(stage):
+async def test_deleting_a_workflow_stops_its_run_and_forgets_its_files(stage: Stage) -> None:
     stage.files.kept = {"w"}
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
@@ -213,7 +216,7 @@ async def test_deleting_a_workflow_stops_its_run_and_forgets_its_files(stage):
         await eventually(lambda: not stage.files.kept)
 
 
-async def test_cancelling_stops_a_run_that_is_only_about_to_start(stage):
+async def test_cancelling_stops_a_run_that_is_only_about_to_start(stage: Stage) -> None:
     stage.runtime.may_start.clear()
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
@@ -228,7 +231,7 @@ async def test_cancelling_stops_a_run_that_is_only_about_to_start(stage):
     assert RunKey("w", "w-0", 1) not in stage.world.starts
 
 
-async def test_a_run_is_killed_at_its_deadline(stage):
+async def test_a_run_is_killed_at_its_deadline(stage: Stage) -> None:
     stage.server.remaining["w-0"] = 0.1
     async with stage.provisioner():
         stage.server.add_workflow("w", action(), action())
@@ -242,7 +245,7 @@ async def test_a_run_is_killed_at_its_deadline(stage):
     assert stage.server.rows["w"][0].exit_code is None
 
 
-async def test_a_timeout_does_not_wait_for_output_that_the_server_does_not_take(stage):
+async def test_a_timeout_does_not_wait_for_output_that_the_server_does_not_take(stage: Stage) -> None:
     stage.server.remaining["w-0"] = 0.1
     stage.server.takes_logs.clear()
     async with stage.provisioner():
@@ -254,7 +257,7 @@ async def test_a_timeout_does_not_wait_for_output_that_the_server_does_not_take(
     assert stage.server.texts("w-0") == ["late"]
 
 
-async def test_the_deadline_holds_for_the_start_too(stage):
+async def test_the_deadline_holds_for_the_start_too(stage: Stage) -> None:
     stage.server.remaining["w-0"] = 0.05
     stage.runtime.may_start.clear()
     async with stage.provisioner():
@@ -263,7 +266,7 @@ async def test_the_deadline_holds_for_the_start_too(stage):
     assert not stage.world.starts
 
 
-async def test_a_run_that_cannot_start_fails_its_action(stage):
+async def test_a_run_that_cannot_start_fails_its_action(stage: Stage) -> None:
     stage.runtime.failures["image"] = port.RunError(port.Reason.IMAGE, "there is no such image")
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
@@ -272,7 +275,7 @@ async def test_a_run_that_cannot_start_fails_its_action(stage):
     assert (failed.message, failed.exit_code) == ("there is no such image", None)
 
 
-async def test_a_run_outlives_its_provisioner_and_is_adopted_not_repeated(stage):
+async def test_a_run_outlives_its_provisioner_and_is_adopted_not_repeated(stage: Stage) -> None:
     async with stage.provisioner():
         stage.server.add_workflow("w", action(), action())
         run = await stage.run_of("w-0")
@@ -288,7 +291,7 @@ async def test_a_run_outlives_its_provisioner_and_is_adopted_not_repeated(stage)
     assert set(stage.world.starts.values()) == {1}
 
 
-async def test_a_run_that_ended_between_two_provisioners_is_reported(stage):
+async def test_a_run_that_ended_between_two_provisioners_is_reported(stage: Stage) -> None:
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
         run = await stage.run_of("w-0")
@@ -302,7 +305,7 @@ async def test_a_run_that_ended_between_two_provisioners_is_reported(stage):
     assert stage.server.texts("w-0") == ["last words"]
 
 
-async def test_an_adopted_run_past_its_deadline_is_killed(stage):
+async def test_an_adopted_run_past_its_deadline_is_killed(stage: Stage) -> None:
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
         await stage.run_of("w-0")
@@ -312,7 +315,7 @@ async def test_an_adopted_run_past_its_deadline_is_killed(stage):
         await stage.is_clear()
 
 
-async def test_an_action_whose_run_is_gone_is_lost_and_not_repeated(stage):
+async def test_an_action_whose_run_is_gone_is_lost_and_not_repeated(stage: Stage) -> None:
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
         run = await stage.run_of("w-0")
@@ -323,7 +326,7 @@ async def test_an_action_whose_run_is_gone_is_lost_and_not_repeated(stage):
     assert stage.world.starts[RunKey("w", "w-0", 1)] == 1
 
 
-async def test_a_run_of_a_workflow_that_was_cancelled_meanwhile_is_stopped_at_the_start(stage):
+async def test_a_run_of_a_workflow_that_was_cancelled_meanwhile_is_stopped_at_the_start(stage: Stage) -> None:
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
         await stage.run_of("w-0")
@@ -332,7 +335,7 @@ async def test_a_run_of_a_workflow_that_was_cancelled_meanwhile_is_stopped_at_th
         await stage.is_clear()
 
 
-async def test_a_run_that_was_reported_but_not_removed_is_removed_at_the_start(stage):
+async def test_a_run_that_was_reported_but_not_removed_is_removed_at_the_start(stage: Stage) -> None:
     async with stage.provisioner():
         stage.server.add_workflow("w", action(), action())
         run = await stage.run_of("w-0")
@@ -345,7 +348,7 @@ async def test_a_run_that_was_reported_but_not_removed_is_removed_at_the_start(s
     assert set(stage.world.starts.values()) == {1}
 
 
-async def test_a_report_is_repeated_until_the_server_is_back(stage):
+async def test_a_report_is_repeated_until_the_server_is_back(stage: Stage) -> None:
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
         run = await stage.run_of("w-0")
@@ -361,7 +364,7 @@ async def test_a_report_is_repeated_until_the_server_is_back(stage):
     assert stage.server.texts("w-0") == ["unheard"]
 
 
-async def test_a_lost_answer_does_not_count_twice(stage):
+async def test_a_lost_answer_does_not_count_twice(stage: Stage) -> None:
     stage.server.loses_answers = 2
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
@@ -372,7 +375,7 @@ async def test_a_lost_answer_does_not_count_twice(stage):
     assert stage.world.starts[RunKey("w", "w-0", 1)] == 1
 
 
-async def test_a_report_that_comes_too_late_only_clears_up(stage):
+async def test_a_report_that_comes_too_late_only_clears_up(stage: Stage) -> None:
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
         run = await stage.run_of("w-0")
@@ -383,7 +386,7 @@ async def test_a_report_that_comes_too_late_only_clears_up(stage):
     assert stage.server.states("w") == [CANCELLED]
 
 
-async def test_doubled_events_start_nothing_twice(stage):
+async def test_doubled_events_start_nothing_twice(stage: Stage) -> None:
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
         for _ in range(50):
@@ -397,7 +400,7 @@ async def test_doubled_events_start_nothing_twice(stage):
     assert set(stage.world.starts.values()) == {1}
 
 
-async def test_lost_history_means_listing_again(stage):
+async def test_lost_history_means_listing_again(stage: Stage) -> None:
     async with stage.provisioner():
         await eventually(lambda: bool(stage.server._watchers))
         watcher = stage.server._watchers.pop()
@@ -407,7 +410,7 @@ async def test_lost_history_means_listing_again(stage):
         await stage.run_of("unheard-0")
 
 
-async def test_a_change_without_an_event_is_found_by_the_next_list(stage):
+async def test_a_change_without_an_event_is_found_by_the_next_list(stage: Stage) -> None:
     async with stage.provisioner(resync_seconds=0.02):
         stage.server.add_workflow("w", action())
         await stage.run_of("w-0")
@@ -417,7 +420,7 @@ async def test_a_change_without_an_event_is_found_by_the_next_list(stage):
         stage.server._watchers = watchers
 
 
-async def test_at_most_so_many_actions_run_at_once_and_all_get_their_turn(stage):
+async def test_at_most_so_many_actions_run_at_once_and_all_get_their_turn(stage: Stage) -> None:
     names = [f"w{number}" for number in range(10)]
     for name in names:
         stage.server.add_workflow(name, action())
@@ -430,7 +433,7 @@ async def test_at_most_so_many_actions_run_at_once_and_all_get_their_turn(stage)
     assert stage.world.peak <= 3
 
 
-async def test_adopted_runs_do_not_wait_for_a_place(stage):
+async def test_adopted_runs_do_not_wait_for_a_place(stage: Stage) -> None:
     names = [f"w{number}" for number in range(4)]
     async with stage.provisioner():
         for name in names:
@@ -442,7 +445,7 @@ async def test_adopted_runs_do_not_wait_for_a_place(stage):
             await stage.reaches(name, SUCCEEDED)
 
 
-async def test_output_is_sent_in_batches_and_in_order(stage):
+async def test_output_is_sent_in_batches_and_in_order(stage: Stage) -> None:
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
         run = await stage.run_of("w-0")
@@ -463,7 +466,9 @@ async def test_output_is_sent_in_batches_and_in_order(stage):
     assert len(stage.server.batches) < 50
 
 
-async def test_reading_output_waits_for_a_server_that_does_not_take_it(stage, monkeypatch):
+async def test_reading_output_waits_for_a_server_that_does_not_take_it(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(shipper, "QUEUE_LINES", 10)
     stage.server.takes_logs.clear()
     async with stage.provisioner():
@@ -482,7 +487,7 @@ async def test_reading_output_waits_for_a_server_that_does_not_take_it(stage, mo
     assert len(stage.server.texts("w-0")) == 1000
 
 
-async def test_the_end_is_reported_after_the_output(stage):
+async def test_the_end_is_reported_after_the_output(stage: Stage) -> None:
     stage.server.takes_logs.clear()
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
@@ -497,11 +502,13 @@ async def test_the_end_is_reported_after_the_output(stage):
         await stage.reaches("w", SUCCEEDED)
 
 
-async def test_output_that_the_server_refuses_does_not_hold_up_the_action(stage):
+async def test_output_that_the_server_refuses_does_not_hold_up_the_action(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def refuse(*_: object) -> int:
         raise errors.InvalidField("no")
 
-    stage.server.append_logs = refuse
+    monkeypatch.setattr(stage.server, "append_logs", refuse)
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
         run = await stage.run_of("w-0")
@@ -510,7 +517,7 @@ async def test_output_that_the_server_refuses_does_not_hold_up_the_action(stage)
         await stage.reaches("w", SUCCEEDED)
 
 
-async def test_files_go_with_success_and_stay_after_failure(stage):
+async def test_files_go_with_success_and_stay_after_failure(stage: Stage) -> None:
     stage.files.kept = {"good", "bad", "gone"}
     for name in ("good", "bad"):
         stage.server.add_workflow(name, action())
@@ -521,10 +528,10 @@ async def test_files_go_with_success_and_stay_after_failure(stage):
         await eventually(lambda: stage.files.kept == {"bad"})
 
 
-async def test_one_broken_job_does_not_take_the_others_down(stage, caplog):
+async def test_one_broken_job_does_not_take_the_others_down(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
     stage.runtime.failures["broken"] = ZeroDivisionError("a bug")
     async with stage.provisioner(resync_seconds=0.05):
-        stage.server.add_workflow("broken", action().__class__("", worker_id="m-1", image="broken"))
+        stage.server.add_workflow("broken", model.Action("", worker_id="m-1", image="broken"))
         stage.server.add_workflow("w", action())
         await stage.finish("w-0")
         await stage.reaches("w", SUCCEEDED)
@@ -532,11 +539,13 @@ async def test_one_broken_job_does_not_take_the_others_down(stage, caplog):
     assert "a job failed" in caplog.text
 
 
-async def test_a_server_that_does_not_know_us_ends_the_provisioner(stage):
+async def test_a_server_that_does_not_know_us_ends_the_provisioner(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def refuse(_: str) -> None:
         raise errors.Unauthenticated
 
-    stage.server.context = refuse
+    monkeypatch.setattr(stage.server, "context", refuse)
     stage.server.add_workflow("w", action())
     worker = driver.Driver(stage.server, stage.runtime, stage.files, serves=ALL_WORKERS, concurrency=1)
     with pytest.raises(ExceptionGroup) as caught:

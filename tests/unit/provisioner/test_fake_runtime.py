@@ -1,6 +1,7 @@
 """The fake runtime is a runtime."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 from unit.provisioner import conformance
@@ -104,7 +105,7 @@ def _spec(
 
 
 @pytest.fixture
-async def harness():
+async def harness() -> AsyncIterator[FakeHarness]:
     harness = FakeHarness()
     yield harness
     await harness.close()

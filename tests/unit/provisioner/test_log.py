@@ -5,7 +5,7 @@ import logging
 from tinkwell.provisioner import log
 
 
-def test_fields_stand_behind_the_message():
+def test_fields_stand_behind_the_message() -> None:
     record = logging.makeLogRecord(
         {"msg": "an action begins", "levelname": "INFO", "action": "a-1", "cause": "not here", "seconds": 1.25, "x": ""}
     )

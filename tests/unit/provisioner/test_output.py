@@ -44,22 +44,22 @@ def texts(*payloads: bytes) -> list[str]:
         ([b"x" * (LIMIT - 1) + "é".encode() + b"\n"], ["x" * (LIMIT - 1), "é"]),
     ],
 )
-def test_lines_are_joined_split_and_made_text(payloads, expected):
+def test_lines_are_joined_split_and_made_text(payloads: list[bytes], expected: list[str]) -> None:
     assert texts(*payloads) == expected
 
 
-def test_streams_are_kept_apart_and_numbered_together():
+def test_streams_are_kept_apart_and_numbered_together() -> None:
     chunks = [frame(b"out ", OUT), frame(b"err ", ERR), frame(b"A\n", OUT), frame(b"B\n", ERR)]
     assert read(*chunks) == [output.OutputLine(1, OUT, "out A"), output.OutputLine(2, ERR, "err B")]
 
 
-def test_a_line_is_never_longer_than_it_may_be_though_replacing_makes_it_longer():
+def test_a_line_is_never_longer_than_it_may_be_though_replacing_makes_it_longer() -> None:
     lines = texts(b"\xff" * (LIMIT + 5))
     assert all(len(line.encode()) <= LIMIT for line in lines)
     assert sum(map(len, lines)) == LIMIT + 5
 
 
-def test_what_is_too_much_is_dropped_with_a_note():
+def test_what_is_too_much_is_dropped_with_a_note() -> None:
     lines = read(frame(b"12345678\n" * 100), max_bytes=3 * (8 + output.LINE_OVERHEAD_BYTES))
     assert [line.text for line in lines[:-1]] == ["12345678"] * 3
     assert lines[-1].number == 4
@@ -67,7 +67,7 @@ def test_what_is_too_much_is_dropped_with_a_note():
     assert "dropped" in lines[-1].text
 
 
-def test_newlines_alone_are_not_free():
+def test_newlines_alone_are_not_free() -> None:
     assert len(read(frame(b"\n" * 1_000_000))) <= output.MAX_BYTES / output.LINE_OVERHEAD_BYTES + 1
 
 
@@ -84,21 +84,21 @@ frames = st.lists(
 
 
 @given(frames, st.lists(st.integers(0, 200_000), max_size=6))
-def test_the_lines_do_not_depend_on_how_the_bytes_were_cut(data, cuts):
+def test_the_lines_do_not_depend_on_how_the_bytes_were_cut(data: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     pieces = [data[begin:end] for begin, end in itertools.pairwise(edges)]
     assert read(*pieces, max_bytes=50_000) == read(data, max_bytes=50_000)
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=4))
-def test_bytes_that_are_no_frames_do_no_harm(data, cuts):
+def test_bytes_that_are_no_frames_do_no_harm(data: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     pieces = [data[begin:end] for begin, end in itertools.pairwise(edges)]
     assert read(*pieces) == read(data)
 
 
 @given(frames)
-def test_every_line_is_text_that_can_be_stored_and_numbers_have_no_gaps(data):
+def test_every_line_is_text_that_can_be_stored_and_numbers_have_no_gaps(data: bytes) -> None:
     lines = read(data)
     assert [line.number for line in lines] == list(range(1, len(lines) + 1))
     for line in lines:

@@ -18,11 +18,11 @@ from tinkwell.provisioner.runtime import port, process
         ("disk-wipe@sha256:" + "0" * 64, "disk-wipe"),
     ],
 )
-def test_a_reference_names_a_folder(image, name):
+def test_a_reference_names_a_folder(image: str, name: str) -> None:
     assert process.image_name(image) == name
 
 
 @pytest.mark.parametrize("image", ["", ":v1", "a/../b", "a//b", "quay.io/../x", "/etc", "."])
-def test_a_reference_cannot_lead_elsewhere(image):
+def test_a_reference_cannot_lead_elsewhere(image: str) -> None:
     with pytest.raises(port.RunError, match="names no image"):
         process.image_name(image)

@@ -1,6 +1,8 @@
 """The state directory."""
 
 import uuid
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,13 +13,13 @@ KEY = RunKey("w", "a", 1)
 
 
 @pytest.fixture
-def directory(tmp_path):
+def directory(tmp_path: Path) -> Iterator[state.StateDir]:
     directory = state.StateDir.open(tmp_path / "deep" / "state")
     yield directory
     directory.close()
 
 
-def test_only_one_provisioner_may_use_it(directory):
+def test_only_one_provisioner_may_use_it(directory: state.StateDir) -> None:
     with pytest.raises(state.StateError, match="another provisioner uses the state directory"):
         state.StateDir.open(directory.path)
     instance = directory.instance
@@ -27,17 +29,17 @@ def test_only_one_provisioner_may_use_it(directory):
     directory._lock = again._lock  # the fixture closes what is open
 
 
-def test_a_directory_that_cannot_be_made_is_told(tmp_path):
+def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(state.StateError, match=r"the state directory .*file/state cannot be used: Not a directory"):
         state.StateDir.open(tmp_path / "file" / "state")
 
 
-def test_it_is_nobody_else_s_to_read(directory):
+def test_it_is_nobody_else_s_to_read(directory: state.StateDir) -> None:
     assert directory.path.stat().st_mode & 0o077 == 0
 
 
-def test_each_worker_has_its_own_files_of_a_workflow(directory):
+def test_each_worker_has_its_own_files_of_a_workflow(directory: state.StateDir) -> None:
     workflow = str(uuid.uuid4())
     first, second = directory.workflow_dir(workflow, "m-1"), directory.workflow_dir(workflow, "m-2")
     assert first != second
@@ -49,33 +51,33 @@ def test_each_worker_has_its_own_files_of_a_workflow(directory):
     assert directory.workflows() == []
 
 
-def test_what_is_no_workflow_is_not_one(directory):
+def test_what_is_no_workflow_is_not_one(directory: state.StateDir) -> None:
     (directory.path / "workflows" / "lost+found").mkdir()
     assert directory.workflows() == []
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "/etc", ".hidden", "a\0b", "a b"])
-def test_an_id_cannot_lead_out_of_it(directory, name):
+def test_an_id_cannot_lead_out_of_it(directory: state.StateDir, name: str) -> None:
     with pytest.raises(state.StateError, match="is not an id"):
         directory.workflow_dir(name, "m-1")
     with pytest.raises(state.StateError, match="is not an id"):
         directory.run_dir(RunKey("w", name, 1))
 
 
-def test_a_run_is_created_once(directory):
+def test_a_run_is_created_once(directory: state.StateDir) -> None:
     assert directory.create_run(KEY, "{}")
     assert not directory.create_run(KEY, "{}")
     assert directory.run_dirs() == [directory.run_dir(KEY)]
 
 
-def test_a_removed_run_is_gone_and_removing_it_again_is_fine(directory):
+def test_a_removed_run_is_gone_and_removing_it_again_is_fine(directory: state.StateDir) -> None:
     directory.create_run(KEY, "{}")
     state.remove_run(directory.run_dir(KEY))
     state.remove_run(directory.run_dir(KEY))
     assert directory.run_dirs() == []
 
 
-def test_what_a_death_left_half_done_is_swept(directory):
+def test_what_a_death_left_half_done_is_swept(directory: state.StateDir) -> None:
     scrap = directory.path / "runs" / "a.1.0123.scrap"
     scrap.mkdir()
     (scrap / "spec.json").write_text("{}")
