@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 from click.testing import CliRunner, Result
 
+from support import waiting
 from tinkwell.cli.main import main
 from tinkwell.client import testing
 
@@ -31,10 +32,15 @@ class CommandLine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self.fake.stop(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(20)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
+
+    async def _stop(self) -> None:
+        await self.fake.stop()
+        # gRPC ends its calls in tasks of its own, which complain where they are left behind.
+        await waiting.eventually(lambda: asyncio.all_tasks() == {asyncio.current_task()})
 
     def do(self, work: Callable[[testing.FakeServer], T]) -> T:
         """Do something to the server, in its own thread."""

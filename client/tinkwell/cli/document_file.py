@@ -91,6 +91,8 @@ def parts(source: Source) -> Iterator[Part]:
 
 def _read_bytes(path: str, most: int) -> bytes:
     if path == "-":
+        if sys.stdin is None:  # it was closed before the program began
+            raise OSError("is closed")
         return sys.stdin.buffer.read(most)
     with Path(path).open("rb") as file:
         return file.read(most)

@@ -142,7 +142,7 @@ async def watch(client: "Client", machine_id: str | None, wanted: watching.Wante
 
 def _inputs(files: tuple[str, ...]) -> tuple[str, ...]:
     """Give the files to read: standard input where none is named and it is not the keyboard."""
-    if not files and sys.stdin.isatty():
+    if not files and (sys.stdin is None or sys.stdin.isatty()):
         raise click.UsageError("give a FILE, or - for standard input")
     return files or ("-",)
 
