@@ -98,7 +98,8 @@ class Hub:
     def subscribe(self, selection: Selection, *, position: int) -> Subscriber:
         """Add a watcher that wants the selected events from the revision on. It begins behind; see `catch_up`."""
         if self._refusal is not None:
-            raise self._refusal
+            # Callers who try again and again raise the same object: its traceback must not grow with each.
+            raise self._refusal.with_traceback(None)
         if len(self._subscribers) >= self._max_subscribers:
             raise errors.LimitReached(f"this server has its limit of {self._max_subscribers} watchers; try another one")
         subscriber = Subscriber(self, selection, position=position, limit_bytes=self._subscriber_bytes)

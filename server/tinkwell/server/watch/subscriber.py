@@ -65,9 +65,14 @@ class Subscriber:
             # An emptied buffer of a live subscriber proves everything released; otherwise only what was taken is.
             is_drained = self.is_live and not self._buffer
             return Excerpt(taken, self._hub.released if is_drained else taken[-1].event.revision)
-        if self._end is not None:
-            raise self._end
+        self.check()
         return None
+
+    def check(self) -> None:
+        """Raise the reason when the stream has ended."""
+        if self._end is not None:
+            # One reason ends many streams; without this it would collect the frames of all of them.
+            raise self._end.with_traceback(None)
 
     async def wait(self, timeout_seconds: float) -> bool:
         """Return whether something has changed within the time."""
@@ -78,7 +83,8 @@ class Subscriber:
             async with asyncio.timeout(timeout_seconds):
                 await self._changed.wait()
         except TimeoutError:
-            return False
+            # Something may have come in at the very moment at which the time was up.
+            return self._changed.is_set()
         return True
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -245,6 +245,45 @@ def test_the_ring_gives_up_its_oldest_events_by_bytes() -> None:
     assert ring.first > 4_900
     excerpt = ring.read(ring.first, Selection(), max_scanned=5_000, max_count=5_000, max_bytes=1 << 20)
     assert [entry.event.revision for entry in excerpt.entries] == list(range(ring.first, 5_001))
+
+
+def test_a_reason_that_is_told_to_many_does_not_grow() -> None:
+    hub = make_hub()
+    subscribers = [hub.subscribe(Selection(), position=1) for _ in range(3)]
+    hub.close(errors.Unavailable("away"))
+    depths: list[int] = []
+    for ask in (*(lambda s=s: s.take(max_count=1, max_bytes=1) for s in subscribers), *[refused(hub)] * 3):
+        with pytest.raises(errors.Unavailable) as caught:
+            ask()
+        depths.append(len(caught.traceback))
+    assert max(depths) < 5, "every raise of the same exception would add to its traceback, and keep the frames alive"
+
+
+def refused(hub: Hub) -> Callable[[], object]:
+    return lambda: hub.subscribe(Selection(), position=1)
+
+
+def test_a_buffer_that_fills_at_the_very_moment_of_the_time_out_is_not_overlooked() -> None:
+    """A bookmark in front of what the buffer holds would make clients drop it as already seen."""
+
+    async def scenario() -> list[tuple[list[int], int]]:
+        hub = make_hub()
+        subscriber = hub.subscribe(Selection(), position=1)
+        stream = streams(hub, Table(), idle_seconds=0).follow(subscriber)
+        await anext(stream)
+        got: list[tuple[list[int], int]] = []
+        for revision in range(1, 4):
+            waiting = asyncio.ensure_future(anext(stream))
+            # Runs after the stream has begun to wait, and before its time-out is handled.
+            asyncio.get_running_loop().call_soon(
+                lambda revision=revision: hub.publish([make_event(revision)], released=revision)
+            )
+            excerpt = await waiting
+            got.append(([entry.event.revision for entry in excerpt.entries], excerpt.revision))
+        await stream.aclose()
+        return got
+
+    assert asyncio.run(scenario()) == [([1], 1), ([2], 2), ([3], 3)]
 
 
 async def first(follow: Streams, hub: Hub, count: int, *, position: int = 1) -> list[Excerpt]:
