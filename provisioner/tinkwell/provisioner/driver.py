@@ -41,6 +41,7 @@ MAX_WAITING = 10_000
 # So many workflows are remembered as having no worker that is served here; a forgotten one costs a look.
 MAX_FOREIGN = 10_000
 UNFINISHED = (State.PENDING, State.RUNNING)
+_HOPELESS = (errors.Unauthenticated, errors.Unimplemented, errors.Closed)
 
 
 class WorkflowApi(agent.ReportApi, Protocol):
@@ -156,12 +157,20 @@ class Driver:
     async def _look_at_dirty(self) -> None:
         while True:
             workflow_id = await self._dirty.take()
-            await self._look_at(workflow_id)
+            try:
+                await self._look_at(workflow_id)
+            except errors.Error as error:
+                if isinstance(error, _HOPELESS):
+                    raise
+                # One that the server fails on must not keep a looker; the next list leads back to it.
+                logger.warning("a workflow cannot be had", extra={"workflow": workflow_id, "cause": str(error)})
             await self._dirty.done(workflow_id)
 
     async def _look_at(self, workflow_id: str) -> None:
         """Find out what a workflow needs and see to it."""
-        view, actions = await retry.until_answered(lambda: self._view(workflow_id), what="get a workflow")
+        view, actions = await retry.until_answered(
+            lambda: self._view(workflow_id), what="get a workflow", gives_up=(errors.Internal,)
+        )
         if view.actions and not any(action.worker_id in self._serves for action in view.actions):
             self._remember_foreign(workflow_id)
         running = [key for key, job in self._jobs.items() if not job.is_settled]
@@ -221,6 +230,8 @@ class Driver:
         await self._dirty.put(key.workflow_id)
 
     def _begin(self, job: agent.Job, work: Callable[[], Awaitable[None]]) -> None:
+        if job.key in self._jobs or job.key in self._clearing:
+            return  # what clears up looks again when it is done
         self._jobs[job.key] = job
         self._group.create_task(self._carry_out(job, work), name=f"job {job.key.action_id}")
 

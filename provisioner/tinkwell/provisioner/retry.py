@@ -13,18 +13,23 @@ T = TypeVar("T")
 LONGEST_SECONDS = 5.0
 
 
-async def until_answered(call: Callable[[], Awaitable[T]], *, what: str) -> T:
+async def until_answered(
+    call: Callable[[], Awaitable[T]], *, what: str, gives_up: tuple[type[errors.Error], ...] = ()
+) -> T:
     """Call again and again, for ever, until the server answers; raises the `errors.Error` that is its answer.
 
-    What is called must be safe to repeat. Cancelling the caller ends it.
+    `gives_up` adds errors that are not waited out. What is called must be safe to repeat. Cancelling ends it.
     """
     pause = backoff.Backoff(longest_seconds=LONGEST_SECONDS)
+    level = logging.WARNING
     while True:
         try:
             return await call()
         except errors.Error as error:
-            if watch.is_final(error):
+            if watch.is_final(error) or isinstance(error, gives_up):
                 raise
             delay = pause.next_seconds()
-            logger.warning("the server does not answer", extra={"call": what, "cause": str(error), "again_in": delay})
+            fields = {"call": what, "cause": str(error), "again_in": delay}
+            logger.log(level, "the server does not answer", extra=fields)
+            level = logging.DEBUG  # it was said once
         await asyncio.sleep(delay)

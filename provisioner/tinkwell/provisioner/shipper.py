@@ -70,7 +70,8 @@ async def _send(api: LogApi, workflow_id: str, queue: "asyncio.Queue[model.LogLi
     while not is_over:
         batch, is_over = await _take_batch(queue)
         if batch:
-            await retry.until_answered(functools.partial(api.append_logs, workflow_id, batch), what="append logs")
+            send = functools.partial(api.append_logs, workflow_id, batch)
+            await retry.until_answered(send, what="append logs", gives_up=(errors.Internal,))
 
 
 async def _take_batch(queue: "asyncio.Queue[model.LogLine | None]") -> tuple[list[model.LogLine], bool]:

@@ -87,7 +87,9 @@ class FakeEngine(ThreadingHTTPServer):
     def serve(self, path: str, handler: Handler) -> None:
         self.handlers[path] = handler
 
-    def serve_state(self, name: str, status: str, *, is_out_of_memory: bool = False, error: str = "") -> None:
+    def serve_state(
+        self, name: str, status: str, *, is_out_of_memory: bool = False, error: str = "", started: bool = True
+    ) -> None:
         """Let a container be in a state."""
         found = {
             "Id": name,
@@ -97,7 +99,7 @@ class FakeEngine(ThreadingHTTPServer):
                 "ExitCode": 3,
                 "OOMKilled": is_out_of_memory,
                 "Error": error,
-                "StartedAt": "2026-01-01T00:00:00.5Z",
+                "StartedAt": "2026-01-01T00:00:00.5Z" if started else "0001-01-01T00:00:00Z",
                 "FinishedAt": "2026-01-01T00:00:02.75Z",
             },
         }
@@ -314,3 +316,17 @@ async def test_a_container_that_ran_out_of_memory_says_so(fake: FakeEngine, foun
 async def test_an_end_that_the_engine_explains_is_explained(fake: FakeEngine, found: engine.Engine) -> None:
     fake.serve_state("c", EXITED, error="the disk went away")
     assert (await run_of(found).wait()).note == "the disk went away"
+
+
+async def test_a_container_that_is_removed_before_it_ran_has_not_succeeded(
+    fake: FakeEngine, found: engine.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its exit code is 0, as long as it can be seen."""
+    fake.serve_state("c", "removing", started=False)
+    waiting = asyncio.ensure_future(run_of(found).wait())
+    await eventually(lambda: fake.seen.count("GET /containers/c/json") > 2)
+    assert not waiting.done()
+    del fake.handlers["/containers/c/json"]
+    with pytest.raises(port.RunError) as caught:
+        await waiting
+    assert caught.value.reason is port.Reason.LOST

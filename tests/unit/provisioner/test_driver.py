@@ -517,6 +517,40 @@ async def test_output_that_the_server_refuses_does_not_hold_up_the_action(
         await stage.reaches("w", SUCCEEDED)
 
 
+async def test_output_that_the_server_fails_on_does_not_hold_up_the_action(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> int:
+        raise errors.Internal
+
+    monkeypatch.setattr(stage.server, "append_logs", fail)
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        run = await stage.run_of("w-0")
+        await run.write("x\n")
+        await run.exit(0)
+        await stage.reaches("w", SUCCEEDED)
+
+
+async def test_workflows_that_the_server_fails_on_do_not_hold_up_the_others(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = stage.server.actions
+
+    async def fail(workflow_id: str) -> tuple[model.Action, ...]:
+        if workflow_id.startswith("broken"):
+            raise errors.Internal
+        return await answer(workflow_id)
+
+    monkeypatch.setattr(stage.server, "actions", fail)
+    async with stage.provisioner():
+        for number in range(2 * driver.LOOKERS):
+            stage.server.add_workflow(f"broken{number}", action())
+        stage.server.add_workflow("w", action())
+        await stage.finish("w-0")
+        await stage.reaches("w", SUCCEEDED)
+
+
 async def test_files_go_with_success_and_stay_after_failure(stage: Stage) -> None:
     stage.files.kept = {"good", "bad", "gone"}
     for name in ("good", "bad"):

@@ -183,7 +183,10 @@ class DockerRun:
         with _told():
             await self._ensure_started()
             while not (found := await self._inspect()).is_over:
-                await self._engine.wait(self.container, at_most_seconds=WAIT_SECONDS)
+                if found.is_running:
+                    await self._engine.wait(self.container, at_most_seconds=WAIT_SECONDS)
+                else:  # it is being removed
+                    await asyncio.sleep(POLL_SECONDS)
         self._is_over = True
         if self._stream is not None:
             self._stream.end_soon()

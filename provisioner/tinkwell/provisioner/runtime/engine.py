@@ -42,6 +42,7 @@ PULL_SILENCE_SECONDS = 300.0
 SHORT_CALLS = 8
 NOT_FOUND, CONFLICT = 404, 409
 _UNIX = "http+unix://"
+_NEVER = "0001-01-01"
 RUNNING = frozenset({"running", "paused", "restarting"})
 OVER = frozenset({"exited", "dead", "removing"})
 
@@ -73,14 +74,15 @@ class Container:
     id: str
     status: str
     labels: Mapping[str, str]
+    was_started: bool
     exit_code: int
     seconds: float | None
     note: str
 
     @property
     def is_over(self) -> bool:
-        """Whether it ran and has ended."""
-        return self.status in OVER
+        """Whether it ran and has ended; one that never ran has an exit code, too, and it means nothing."""
+        return self.was_started and self.status in OVER
 
     @property
     def is_running(self) -> bool:
@@ -311,11 +313,13 @@ def _check_progress(progress: bytearray) -> None:
 
 def _read_container(found: Mapping[str, Any]) -> Container:
     state = found["State"]
-    is_over = state["Status"] in OVER
+    was_started = not state["StartedAt"].startswith(_NEVER)
+    is_over = was_started and state["Status"] in OVER
     return Container(
         id=found["Id"],
         status=state["Status"],
         labels=found["Config"]["Labels"] or {},
+        was_started=was_started,
         exit_code=state["ExitCode"],
         seconds=_seconds_between(state["StartedAt"], state["FinishedAt"]) if is_over else None,
         note="out of memory" if state["OOMKilled"] else state["Error"],
