@@ -29,7 +29,10 @@ class EventClient(service.Service):
         return model.Published(answer.id, answer.revision)
 
     async def position(self, name: str, *, claim: bool = False) -> model.Position:
-        """Read a named position; `claim` takes it over, so that only the returned token may commit from then on."""
+        """Read a named position; raises `NotFound` for one that was never claimed.
+
+        `claim` takes it over, and makes it where there is none: only the returned token may commit from then on.
+        """
         request = convert.build(pb.GetPositionRequest, name=name, claim=claim)
         return convert.position(await self._caller.unary(self._stub.GetPosition, request, may_repeat=True))
 

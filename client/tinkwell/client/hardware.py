@@ -26,7 +26,7 @@ class HardwareClient(service.Service):
 
         A mapping has the JSON shape of a machine; `metadata` may be an object or its JSON text. An unknown key or a
         wrong type raises `InvalidField` with its path. With `expected_version` (0: it must not exist) another version
-        raises `LostRace`. A taken MAC or IP address raises `AlreadyExists`.
+        raises `LostRace`. A taken MAC or IP address raises `AlreadyExists`. A push that changes nothing has revision 0.
         """
         request = pb.PushRequest(data=convert.to_hardware(hardware))
         if expected_version is not None:

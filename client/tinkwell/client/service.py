@@ -71,9 +71,10 @@ class Service:
         parent. A resource's own service fixes the resource type; on `events`, `resource_id` needs one.
 
         It begins 5 minutes ago, or `since` so far back (seconds or a timedelta), or with `from_revision`, or `now`,
-        with what happens once it is live. `history_id` belongs to a `from_revision` stored earlier. `on_created` is
-        called with the watch each time a connection is live, `on_bookmark` each time its `revision` moves on without an
-        event, `on_disconnect` with the watch, the error and the seconds until the next try; all may be async.
+        with the next event once it is live; one that was committed a moment before may come along. `history_id` belongs
+        to a `from_revision` stored earlier. `on_created` is called with the watch each time a connection is live,
+        `on_bookmark` each time its `revision` moves on without an event, `on_disconnect` with the watch, the error and
+        the seconds until the next try; all may be async, and what they raise reaches the caller.
 
         A lost connection is retried for ever, unless `reconnect` is false; `connect_timeout_seconds` limits the wait
         for the first one and raises `errors.Unavailable`.

@@ -35,8 +35,10 @@ async def test_a_built_in_name_is_refused(client: Client) -> None:
 
 
 async def test_a_position_belongs_to_whom_claimed_it_last(client: Client) -> None:
-    assert (await client.events.position("mailer")).revision == 0
+    with pytest.raises(errors.NotFound):
+        await client.events.position("mailer")
     first = await client.events.position("mailer", claim=True)
+    assert first.revision == 0
     second = await client.events.position("mailer", claim=True)
     with pytest.raises(errors.LostRace):
         await client.events.commit_position("mailer", revision=5, history_id="h1", token=first.token)

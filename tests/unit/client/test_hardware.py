@@ -28,7 +28,7 @@ async def test_a_pushed_machine_is_found_by_id_mac_and_ip(client: Client) -> Non
 async def test_an_unknown_machine_is_not_found(client: Client) -> None:
     with pytest.raises(errors.NotFound) as caught:
         await client.hardware.by_mac(MAC)
-    assert (caught.value.resource_type, caught.value.resource_id) == ("hardware", MAC)
+    assert (caught.value.resource_type, caught.value.resource_id) == ("HARDWARE", MAC)
 
 
 async def test_a_push_may_expect_a_version(client: Client) -> None:

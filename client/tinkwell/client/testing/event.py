@@ -27,7 +27,7 @@ class EventServicer(event_service_pb2_grpc.EventServiceServicer):
 
     async def Watch(self, request: pb.WatchRequest, context: Any) -> AsyncIterator[pb.WatchResponse]:
         if request.resource_id and not request.resource_types:
-            raise errors.InvalidField.of("resource_id", "needs a resource type")
+            raise errors.InvalidField.of("resource_types", "resource_id needs a resource type")
         async for response in self._world.log.follow(request):
             yield response
 
@@ -44,14 +44,14 @@ class EventServicer(event_service_pb2_grpc.EventServiceServicer):
         return pb.PublishResponse(id=event.id, revision=event.revision)
 
     async def GetPosition(self, request: pb.GetPositionRequest, context: Any) -> pb.Position:
-        position = self._world.positions.get(request.name, Position(name=request.name))
         if request.claim:
-            position = dataclasses.replace(position, token=position.token + 1)
-            self._world.positions[request.name] = position
+            held = self._world.positions.get(request.name, Position(name=request.name))
+            self._world.positions[request.name] = dataclasses.replace(held, token=held.token + 1)
+        position = self._position(request.name)
         return encode.fill(pb.Position(), position)
 
     async def CommitPosition(self, request: pb.CommitPositionRequest, context: Any) -> pb.Position:
-        position = self._world.positions.get(request.name, Position(name=request.name))
+        position = self._position(request.name)
         if request.token != position.token:
             raise errors.LostRace(f"position {request.name} was claimed by another consumer")
         if request.history_id == position.history_id and request.revision < position.revision:
@@ -61,3 +61,9 @@ class EventServicer(event_service_pb2_grpc.EventServiceServicer):
         )
         self._world.positions[request.name] = position
         return encode.fill(pb.Position(), position)
+
+    def _position(self, name: str) -> Position:
+        try:
+            return self._world.positions[name]
+        except KeyError:
+            raise errors.NotFound("POSITION", name) from None

@@ -31,6 +31,8 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
         old = self._world.resources[ResourceType.HARDWARE].get(machine.id)
         if request.HasField("expected_version") and request.expected_version != (old.version if old else 0):
             raise errors.LostRace(f"hardware {machine.id} has another version")
+        if old and (old.metadata, old.network) == (machine.metadata, machine.network):
+            return pb.PushResponse(version=old.version)
         self._world.check_addresses(machine)
         stored = self._world.put(machine)
         return pb.PushResponse(revision=self._world.log.tail, version=stored.version)

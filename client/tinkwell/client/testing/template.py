@@ -27,11 +27,12 @@ class TemplateServicer(template_service_pb2_grpc.TemplateServiceServicer):
         name = core_template.parse_template(request.data).name
         template = Template(id=request.id or str(uuid.uuid4()), name=request.name or name, data=request.data)
         old = self._world.resources[ResourceType.TEMPLATE].get(template.id)
-        if old is None:
-            self._check_name(template)
-            self._world.put(template)
-        elif (old.name, old.data) != (template.name, template.data):
-            raise errors.AlreadyExists("id", template.id)
+        if old is not None:
+            if (old.name, old.data) != (template.name, template.data):
+                raise errors.AlreadyExists("id", template.id)
+            return pb.CreateTemplateResponse(id=template.id)
+        self._check_name(template)
+        self._world.put(template)
         return pb.CreateTemplateResponse(id=template.id, revision=self._world.log.tail)
 
     async def GetTemplate(self, request: pb.GetTemplateRequest, context: Any) -> pb.Template:
@@ -47,6 +48,8 @@ class TemplateServicer(template_service_pb2_grpc.TemplateServiceServicer):
             raise errors.LostRace(f"template {old.id} has version {old.version}")
         new = dataclasses.replace(old, name=request.name or old.name, data=request.data or old.data)
         core_template.parse_template(new.data or "")
+        if new == old:
+            return pb.UpdateTemplateResponse(version=old.version)
         self._check_name(new)
         stored = self._world.put(new)
         return pb.UpdateTemplateResponse(revision=self._world.log.tail, version=stored.version)

@@ -14,7 +14,7 @@ from typing import Any
 from tinkwell.api.v1 import event_service_pb2, workflow_service_pb2_grpc
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.client import convert
-from tinkwell.client.model import Action, Template, Workflow, WorkflowContext
+from tinkwell.client.model import Action, LogLine, Template, Workflow, WorkflowContext
 from tinkwell.client.testing import encode, report
 from tinkwell.client.testing.world import World
 from tinkwell.core import devices as core_devices
@@ -31,8 +31,9 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
 
     async def CreateWorkflow(self, request: pb.CreateWorkflowRequest, context: Any) -> pb.CreateWorkflowResponse:
         id_ = request.id or str(uuid.uuid4())
-        if id_ not in self._world.resources[ResourceType.WORKFLOW]:
-            self._create(id_, self._world.template(request.template), request.hardware)
+        if id_ in self._world.resources[ResourceType.WORKFLOW]:
+            return pb.CreateWorkflowResponse(id=id_)
+        self._create(id_, self._world.template(request.template), request.hardware)
         return pb.CreateWorkflowResponse(id=id_, revision=self._world.log.tail)
 
     async def GetWorkflow(self, request: pb.GetWorkflowRequest, context: Any) -> pb.Workflow:
@@ -119,7 +120,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
             for line in map(convert.log_line, request.lines):
                 accepted += 1
                 if (line.action_id, line.attempt, line.number) not in known:
-                    lines.append(line)
+                    lines.append(self._named(line))
             self._world.log.wake()
         return pb.AppendLogsResponse(accepted=accepted)
 
@@ -131,7 +132,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
             lines = self._world.lines.get(workflow.id, [])[sent:]
             if lines:
                 sent += len(lines)
-                yield pb.WatchLogsResponse(lines=[convert.to_log_line(line) for line in lines])
+                yield pb.WatchLogsResponse(lines=[encode.fill(pb.LogLine(), line) for line in lines])
             elif workflow.state.is_final or not request.follow:
                 return
             else:
@@ -180,6 +181,10 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
             current_action_index=begun[-1].index,
             current_action_state=begun[-1].state,
         )
+
+    def _named(self, line: LogLine) -> LogLine:
+        action = self._world.resources[ResourceType.ACTION].get(line.action_id)
+        return dataclasses.replace(line, task_name=action.task_name, action_name=action.name) if action else line
 
     def _works_on(self, worker_id: str, workflow: Workflow) -> bool:
         return any(action.worker_id == worker_id for action in self._world.actions_of(workflow.id))

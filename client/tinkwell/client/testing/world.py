@@ -93,7 +93,7 @@ class World:
         """Get a resource; raises `NotFound`."""
         found: R | None = self.resources[_TYPE_OF[kind]].get(id_)
         if found is None:
-            raise errors.NotFound(kind.__name__.lower(), id_)
+            raise errors.NotFound(_TYPE_OF[kind], id_)
         return found
 
     def all(self, kind: type[R]) -> list[R]:
@@ -105,7 +105,7 @@ class World:
         for machine in self.all(Hardware):
             if value.lower() in _addresses(machine, key):
                 return machine
-        raise errors.NotFound("hardware", value)
+        raise errors.NotFound("HARDWARE", value)
 
     def machine_id(self, worker: str) -> str:
         """Find the id of the machine that a template's worker is: an id, or one of its addresses."""
@@ -127,7 +127,7 @@ class World:
         for template in self.all(Template):
             if id_or_name in (template.id, template.name):
                 return template
-        raise errors.NotFound("template", id_or_name)
+        raise errors.NotFound("TEMPLATE", id_or_name)
 
     def templates_like(self, pattern: str) -> list[Template]:
         """Find templates by a pattern of their name; empty means all."""
