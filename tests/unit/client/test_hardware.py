@@ -36,7 +36,14 @@ async def test_a_push_may_expect_a_version(client: Client) -> None:
     await client.hardware.push(pushed, expected_version=0)
     with pytest.raises(errors.LostRace):
         await client.hardware.push(pushed, expected_version=0)
-    assert (await client.hardware.push(pushed, expected_version=1)).version == 2
+    assert (await client.hardware.push(pushed | {"metadata": {}}, expected_version=1)).version == 2
+
+
+async def test_a_push_that_changes_nothing_is_no_event(server: testing.FakeServer, client: Client) -> None:
+    pushed = machine()
+    await client.hardware.push(pushed)
+    again = await client.hardware.push(pushed)
+    assert (again.revision, again.version, server.log.tail) == (0, 1, 1)
 
 
 async def test_a_taken_address_names_its_owner(client: Client) -> None:
