@@ -11,7 +11,6 @@ from importlib import metadata
 import grpc.aio
 import prometheus_client
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
 
 from tinkwell.api.v1 import (
@@ -29,6 +28,7 @@ from tinkwell.server import credentials, metric
 from tinkwell.server.api import auth, encode, interceptor
 from tinkwell.server.api.event import EventServicer
 from tinkwell.server.api.hardware import HardwareServicer
+from tinkwell.server.api.health import Health
 from tinkwell.server.api.metric import CallMetrics
 from tinkwell.server.api.template import TemplateServicer
 from tinkwell.server.api.watch import Watches
@@ -117,7 +117,7 @@ class _Server:
         streams = Streams(self._hub, log, encode=encode.encode_event, table_readers=settings.catchup_readers)
         self._watches = Watches(WatchService(self._hub, log, streams))
         self._logs = LogService(database)
-        self._health = HealthServicer()
+        self._health = Health()
 
     async def run(self, ready: Callable[[Addresses], None] | None) -> None:
         application = create_application(
@@ -144,7 +144,7 @@ class _Server:
             yield address
         finally:
             # Streams would hold the server for the whole grace, so they end first; clients resume elsewhere.
-            await self._health.enter_graceful_shutdown()
+            await self._health.close()
             self._hub.close(errors.Unavailable("the server is stopping; try again"))
             self._logs.close()
             await server.stop(self._settings.shutdown_grace_seconds)
