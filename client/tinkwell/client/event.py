@@ -18,7 +18,9 @@ class EventClient(service.Service):
     async def publish(
         self, name: str, *, resource_id: str = "", data: Mapping[str, Any] | str | None = None
     ) -> model.Published:
-        """Record a custom event with a dotted name, such as `rack.door_opened`.
+        """Record a custom event with a dotted name.
+
+            await client.events.publish("rack.door_opened", data={"rack": 5})
 
         Raises `InvalidField` for a name below a built-in prefix, such as `workflow.`.
         """
@@ -37,7 +39,16 @@ class EventClient(service.Service):
         return convert.position(await self._caller.unary(self._stub.GetPosition, request, may_repeat=True))
 
     async def commit_position(self, name: str, *, revision: int, history_id: str, token: int) -> model.Position:
-        """Store how far the consumer has come; raises `LostRace` where another one has claimed the position."""
+        """Store how far the consumer has come; raises `LostRace` where another one has claimed the position.
+
+        held = await client.events.position("mailer", claim=True)
+        watch = client.events.watch(from_revision=held.revision + 1, history_id=held.history_id)
+        async for event in watch:
+            await mail(event)
+            await client.events.commit_position(
+                "mailer", revision=watch.revision, history_id=watch.history_id, token=held.token
+            )
+        """
         request = convert.build(
             pb.CommitPositionRequest, name=name, revision=revision, history_id=history_id, token=token
         )

@@ -209,7 +209,7 @@ class Change(_Shaped):
 
 @dataclass(frozen=True, slots=True)
 class Created(_Shaped):
-    """A resource that was created, and the revision of that event."""
+    """A resource that was created, and the revision of that event; 0 when a repeated call found it there."""
 
     id: str
     revision: int

@@ -164,6 +164,8 @@ class WorkflowClient(service.Service):
     async def append_logs(self, workflow_id: str, lines: Iterable[model.LogLine] | AsyncIterable[model.LogLine]) -> int:
         """Store output lines, and give how many the server took; a line that is already there is left as it is.
 
+            await client.workflows.append_logs(workflow_id, [LogLine(action_id, attempt=1, number=1, text="written")])
+
         An async iterable is sent as it produces lines. Both are sent in batches, each of which is retried as calls are.
         """
         accepted = 0
