@@ -4,6 +4,8 @@ async with testing.FakeServer() as server, tinkwell.client.connect(server.addres
     workflow = server.put(Workflow(id="…", state=State.RUNNING))
     automation = asyncio.create_task(react_to_timeouts(client))
     server.put(dataclasses.replace(workflow, state=State.TIMEOUT))
+
+A script that uses the blocking client runs beside it in a thread: `await asyncio.to_thread(script, server.address)`.
 """
 
 from tinkwell.client.testing.server import FakeServer
