@@ -25,6 +25,14 @@ class Page:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Replay:
+    """Selected events in revision order; every selected one up to and including `revision` is among them."""
+
+    events: Sequence[Event]
+    revision: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class History:
     """Which log this is, and from where on it is kept."""
 

@@ -5,6 +5,7 @@ import contextlib
 import json
 import urllib.request
 import uuid
+from typing import Any
 
 import grpc.aio
 import pytest
@@ -16,7 +17,7 @@ from support.waiting import eventually
 from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.api.v1 import event_service_pb2_grpc
 from tinkwell.client import Client, Event, errors
-from tinkwell.core.log import Page, Selection
+from tinkwell.core.log import Replay
 from tinkwell.server.store.log import PostgresLog
 
 TEMPLATE = """version: "0.1"
@@ -85,9 +86,9 @@ async def test_an_event_is_the_same_whether_live_or_from_memory_or_from_the_tabl
     replayed: list[int] = []
     replay = PostgresLog.replay
 
-    async def noting(self: PostgresLog, *, first: int, last: int, selection: Selection, limit: int) -> Page:
+    async def noting(self: PostgresLog, *, first: int, **others: Any) -> Replay:
         replayed.append(first)
-        return await replay(self, first=first, last=last, selection=selection, limit=limit)
+        return await replay(self, first=first, **others)
 
     monkeypatch.setattr(PostgresLog, "replay", noting)
     machine = str(uuid.uuid4())

@@ -248,13 +248,32 @@ async def test_the_first_revision_since_a_moment_is_found_by_halving(database: a
     assert await database.fetchval("SELECT first_revision_since(now() - interval '1 day')") == 1
 
 
+HISTORY = "SELECT history_id FROM current_history($1, $2)"
+
+
 async def test_a_database_that_was_put_back_in_time_has_another_history(database: asyncpg.Connection) -> None:
-    known = await database.fetchval("SELECT history_id FROM current_history(0)")
-    assert await database.fetchval("SELECT history_id FROM current_history(0)") == known
-    assert await database.fetchval("SELECT history_id FROM current_history(1000)") != known
+    known = await database.fetchval(HISTORY, 0, None)
+    assert await database.fetchval(HISTORY, 0, known) == known
+    assert await database.fetchval(HISTORY, 1_000, known) != known
 
 
-async def test_a_database_from_another_cluster_has_another_history(database: asyncpg.Connection) -> None:
-    known = await database.fetchval("SELECT history_id FROM current_history(0)")
-    await database.execute("UPDATE event_history SET system_identifier = system_identifier + 1")
-    assert await database.fetchval("SELECT history_id FROM current_history(0)") != known
+async def test_two_servers_that_notice_another_history_agree_on_it(database: asyncpg.Connection) -> None:
+    known = await database.fetchval(HISTORY, 0, None)
+    renewed = await database.fetchval(HISTORY, 1_000, known)
+    assert await database.fetchval(HISTORY, 2_000, known) == renewed
+
+
+async def test_a_copy_of_a_database_has_another_history(database: asyncpg.Connection) -> None:
+    # Each test's database is a copy of one template, and so is its row.
+    copied = await database.fetchval("SELECT history_id FROM event_history")
+    own = await database.fetchval(HISTORY, 0, None)
+    assert own != copied
+    assert await database.fetchval(HISTORY, 0, None) == own
+
+
+async def test_a_log_that_was_restored_from_a_dump_has_another_history(database: asyncpg.Connection) -> None:
+    known = await database.fetchval(HISTORY, 0, None)
+    # What a dump brings back is the rows; the table is a new one.
+    await database.execute("ALTER TABLE events RENAME TO former")
+    await database.execute("CREATE TABLE events (LIKE former)")
+    assert await database.fetchval(HISTORY, 0, None) != known

@@ -30,36 +30,40 @@ BEGIN
     END LOOP;
 END $$;
 
--- What revisions mean. history_id is renewed when the database turns out to be another one than it was: a restored or
--- failed-over copy. oldest_revision is the first one that has not been forgotten.
+-- What revisions mean. history_id is renewed when the database turns out to be another one than it was: a restored,
+-- copied or failed-over one. oldest_revision is the first one that has not been forgotten.
 CREATE TABLE event_history (
-    one               boolean PRIMARY KEY DEFAULT true CHECK (one),
-    history_id        uuid NOT NULL DEFAULT gen_random_uuid(),
-    oldest_revision   bigint NOT NULL DEFAULT 1,
-    system_identifier bigint NOT NULL,
-    timeline          text NOT NULL
+    one             boolean PRIMARY KEY DEFAULT true CHECK (one),
+    history_id      uuid NOT NULL DEFAULT gen_random_uuid(),
+    oldest_revision bigint NOT NULL DEFAULT 1,
+    identity        text NOT NULL
 );
 
-CREATE FUNCTION current_timeline() RETURNS text
+-- What no two logs that may differ have in common: cluster and timeline change with a restored backup and a failover,
+-- the database with a copy inside the cluster, the table with a restored dump.
+CREATE FUNCTION log_identity() RETURNS text
 LANGUAGE sql STABLE
-AS $$ SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) $$;
-
-INSERT INTO event_history (system_identifier, timeline)
-SELECT system_identifier, current_timeline() FROM pg_control_system();
-
--- Returns the history, a new one if this database is not the one it was, or if `seen` lies beyond what was ever drawn.
-CREATE FUNCTION current_history(seen bigint) RETURNS TABLE (history_id uuid, oldest_revision bigint)
-LANGUAGE plpgsql
 AS $$
-DECLARE
-    identifier bigint := (SELECT s.system_identifier FROM pg_control_system() s);
+    SELECT concat_ws('/', s.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), d.oid,
+                     'events'::regclass::oid)
+      FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()
+$$;
+
+INSERT INTO event_history (identity) VALUES (log_identity());
+
+-- Returns the history, a new one if this database is not the one it was, or if `seen`, a revision of the history `known`,
+-- lies beyond what was ever drawn. Of several servers that notice, only the first finds its history still in force.
+CREATE FUNCTION current_history(seen bigint, known uuid) RETURNS TABLE (history_id uuid, oldest_revision bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$
 BEGIN
     UPDATE event_history h
-       SET history_id = gen_random_uuid(), system_identifier = identifier, timeline = current_timeline()
-     WHERE h.system_identifier <> identifier OR h.timeline <> current_timeline()
-        OR seen > (SELECT last_value FROM events_revision);
+       SET history_id = gen_random_uuid(), identity = log_identity()
+     WHERE h.identity <> log_identity()
+        OR (h.history_id = known AND seen > (SELECT last_value FROM events_revision));
     RETURN QUERY SELECT h.history_id, h.oldest_revision FROM event_history h;
 END $$;
+REVOKE ALL ON FUNCTION current_history FROM PUBLIC;
 
 -- Named positions of consumers that want them kept. The token grows with each claim and fences the former holder.
 CREATE TABLE event_position (

@@ -21,6 +21,7 @@ T = TypeVar("T")
 DEFAULT_SINCE_SECONDS = 300.0
 # How long a watch waits for a revision that was drawn but has not reached this server.
 _AHEAD_SECONDS = 30.0
+_AHEAD_POLL_SECONDS = 0.01
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class FromRevision:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Now:
-    """Begin with the next event."""
+    """Begin with the next event that comes by, which may be one that was committed a moment ago."""
 
 
 Start = Since | FromRevision | Now
@@ -76,12 +77,12 @@ class WatchService:
         position = await self._position(start)
         subscriber = self._hub.subscribe(selection, position=position)
         try:
-            # The history may have ended while the position was looked up; the subscriber belongs to the one open now.
-            if isinstance(start, FromRevision) and start.history_id not in ("", self._hub.history_id):
-                raise self._other_history("the revision belongs to another history of the log")
+            if isinstance(start, FromRevision) and start.history_id not in ("", subscriber.history_id):
+                # The database has just said that it is the right one: this server has yet to notice.
+                raise errors.Unavailable("this server has not reached the revision's history yet; try again")
             await self._wait_until_reached(subscriber)
             async with contextlib.aclosing(self._streams.follow(subscriber)) as excerpts:
-                yield Watch(position, self._hub.history_id, excerpts)
+                yield Watch(position, subscriber.history_id, excerpts)
         finally:
             subscriber.close()
 
@@ -99,26 +100,27 @@ class WatchService:
 
     async def _check(self, revision: int, history_id: str) -> None:
         history = await _ask(self._log.history())
-        if history_id and history_id != history.history_id:
-            raise self._other_history("the revision belongs to another history of the log")
+        if history_id not in ("", history.history_id):
+            raise errors.OtherHistory(
+                "the revision belongs to another history of the log", history_id=history.history_id
+            )
         if revision < history.oldest_revision:
             raise errors.Compacted(revision, history.oldest_revision)
         if revision > self._hub.released + 1:
             last = await _ask(self._log.last_drawn())
             if revision > last + 1:
-                raise self._other_history(f"revision {revision} lies beyond the end of the log, which is {last}")
+                raise errors.OtherHistory(
+                    f"revision {revision} lies beyond the end of the log, which is {last}",
+                    history_id=history.history_id,
+                )
 
     async def _wait_until_reached(self, subscriber: Subscriber) -> None:
         deadline = time.monotonic() + _AHEAD_SECONDS
         while subscriber.position > self._hub.released + 1:
             if time.monotonic() > deadline:
                 raise errors.Unavailable("this server has not reached the revision yet; try again")
-            if not self._hub.is_open:
-                raise errors.Unavailable("the event log was closed; try again")
-            await asyncio.sleep(0.01)
-
-    def _other_history(self, description: str) -> errors.OtherHistory:
-        return errors.OtherHistory(description, history_id=self._hub.history_id)
+            await asyncio.sleep(_AHEAD_POLL_SECONDS)
+            subscriber.check()
 
 
 async def _ask(question: Awaitable[T]) -> T:

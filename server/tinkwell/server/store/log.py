@@ -14,7 +14,7 @@ import asyncpg
 from tinkwell.core import errors
 from tinkwell.core.event import Event
 from tinkwell.core.kind import EventType, ResourceType
-from tinkwell.core.log import History, Page, Selection, SourceLost
+from tinkwell.core.log import History, Page, Replay, Selection, SourceLost
 from tinkwell.server.store import engine, statement
 from tinkwell.server.store.bell import PostgresBell
 
@@ -22,6 +22,10 @@ logger = logging.getLogger(__name__)
 
 _PAGE_EVENTS = 1_000
 _PAGE_BYTES = 8 << 20
+# How many revisions one replay looks through, so that a selection that matches little gets on, too: bookmarks go out
+# in between, and the next watcher has its turn.
+_MAX_SPAN = 50_000
+_NEXT = "SELECT revision FROM events WHERE revision BETWEEN $1 AND $2 ORDER BY revision LIMIT 1"
 _CONNECT_SECONDS = 10
 _COMMAND_SECONDS = 10
 _KEEPALIVE = {
@@ -78,26 +82,33 @@ class PostgresLog:
                 await bell.start()
             yield PostgresSession(reader, bell)
 
-    async def replay(self, *, first: int, last: int, selection: Selection, limit: int) -> Page:
+    async def replay(
+        self, *, history_id: str, first: int, last: int, selection: Selection, max_count: int, max_bytes: int
+    ) -> Replay:
         """See `Source.replay`."""
         with _lost():
             async with self._acquire() as connection:
+                begin = await connection.fetchval(_NEXT, first, last)
+                until = last if begin is None else min(last, begin + _MAX_SPAN - 1)
                 rows = await connection.fetch(
                     statement.REPLAY,
                     first,
-                    last,
+                    until,
                     list(selection.event_types),
                     list(selection.resource_types),
                     list(selection.names),
                     selection.resource_id or None,
-                    limit,
-                    _PAGE_BYTES,
+                    max_count,
+                    max_bytes,
                 )
                 # Read after the page: what was forgotten in between is missing from it.
-                oldest = await connection.fetchval("SELECT oldest_revision FROM event_history")
-        if first < oldest:
-            raise errors.Compacted(first, oldest)
-        return _page(rows, limit)
+                history = await _history(connection)
+        if history.history_id != history_id:
+            raise errors.OtherHistory("the database is another one than before", history_id=history.history_id)
+        if first < history.oldest_revision:
+            raise errors.Compacted(first, history.oldest_revision)
+        page = _page(rows, max_count=max_count, max_bytes=max_bytes)
+        return Replay(page.events, int(min(page.covers, until)))
 
     async def first_revision_since(self, seconds: float) -> int:
         """See `Source.first_revision_since`."""
@@ -119,7 +130,7 @@ class PostgresLog:
         """See `Source.history`."""
         with _lost():
             async with self._acquire() as connection:
-                return await _history(connection, seen=0)
+                return await _history(connection)
 
     def _acquire(self) -> "asyncpg.pool.PoolAcquireContext":
         if self._pool is None:
@@ -145,9 +156,9 @@ class PostgresSession:
     def bell(self) -> PostgresBell:
         return self._bell
 
-    async def history(self, *, seen: int) -> History:
+    async def history(self, *, seen: int, known: str) -> History:
         with _lost():
-            return await _history(self._connection, seen=seen)
+            return await _history(self._connection, seen=seen, known=known)
 
     async def last_revision(self) -> int:
         with _lost():
@@ -165,15 +176,17 @@ class PostgresSession:
         firsts, lasts = [first for first, _ in gaps], [last for _, last in gaps]
         with _lost():
             rows = await self._connection.fetch(statement.PAGE, firsts, lasts, tail, _PAGE_EVENTS, _PAGE_BYTES)
-        return _page(rows, _PAGE_EVENTS)
+        return _page(rows, max_count=_PAGE_EVENTS, max_bytes=_PAGE_BYTES)
 
     async def holders(self) -> frozenset[str]:
         with _lost():
             return frozenset(await self._connection.fetchval(statement.HOLDERS) or ())
 
 
-async def _history(connection: asyncpg.Connection, *, seen: int) -> History:
-    row = await connection.fetchrow("SELECT history_id::text, oldest_revision FROM current_history($1)", seen)
+async def _history(connection: asyncpg.Connection, *, seen: int = 0, known: str = "") -> History:
+    row = await connection.fetchrow(
+        "SELECT history_id::text, oldest_revision FROM current_history($1, $2)", seen, known or None
+    )
     assert row is not None
     return History(row[0], row[1])
 
@@ -182,8 +195,8 @@ async def _last_drawn(connection: asyncpg.Connection) -> int:
     return int(await connection.fetchval("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM events_revision"))
 
 
-def _page(rows: Sequence[asyncpg.Record], limit: int) -> Page:
-    is_cut = len(rows) >= limit or sum(row[11] for row in rows) >= _PAGE_BYTES
+def _page(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -> Page:
+    is_cut = len(rows) >= max_count or sum(row[11] for row in rows) >= max_bytes
     return Page([_event(row) for row in rows], is_cut)
 
 

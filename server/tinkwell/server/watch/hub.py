@@ -102,7 +102,9 @@ class Hub:
             raise self._refusal.with_traceback(None)
         if len(self._subscribers) >= self._max_subscribers:
             raise errors.LimitReached(f"this server has its limit of {self._max_subscribers} watchers; try another one")
-        subscriber = Subscriber(self, selection, position=position, limit_bytes=self._subscriber_bytes)
+        subscriber = Subscriber(
+            self, selection, history_id=self._history_id, position=position, limit_bytes=self._subscriber_bytes
+        )
         self._subscribers.add(subscriber)
         return subscriber
 

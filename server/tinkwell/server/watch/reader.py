@@ -126,7 +126,7 @@ class Reader:
 
     async def _join(self, session: source.Session) -> None:
         seen = self._tail.tail if self._tail is not None else 0
-        history = await session.history(seen=seen)
+        history = await session.history(seen=seen, known=self._hub.history_id)
         if self._tail is not None:
             if history.history_id != self._hub.history_id:
                 raise _HistoryEnded(
@@ -199,5 +199,7 @@ class Reader:
         while not bell.is_rung and self._clock() < wake_at:
             if await bell.wait(self._pace.check_seconds):
                 self.counts.rings += 1
-            elif await session.last_drawn() > tail.tail:
+            elif (drawn := await session.last_drawn()) > tail.tail:
                 return
+            elif drawn < tail.tail:
+                raise SourceLost("the log is shorter than it was")

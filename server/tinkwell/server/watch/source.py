@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from tinkwell.core.log import History, Page, Selection
+from tinkwell.core.log import History, Page, Replay, Selection
 
 
 class Bell(Protocol):
     """The doorbell: who holds it quiet is woken by the next writer.
 
-    `rung` is a state, not an edge: it stays set until cleared, and is set as well when a connection that the bell needs
-    is lost, so that nobody sleeps on a bell that cannot ring.
+    `is_rung` is a state, not an edge: it stays set until cleared, and is set as well when a connection that the bell
+    needs is lost, so that nobody sleeps on a bell that cannot ring.
     """
 
     @property
@@ -39,8 +39,8 @@ class Session(Protocol):
     Raises `SourceLost` when the connection is gone.
     """
 
-    async def history(self, *, seen: int) -> History:
-        """Return which history this is; a new one if `seen` lies beyond what was ever drawn."""
+    async def history(self, *, seen: int, known: str) -> History:
+        """Return which history this is; a new one if `seen`, a revision of the history `known`, was never drawn."""
 
     async def last_revision(self) -> int:
         """Return the highest revision that is visible as a row; 0 if there is none."""
@@ -67,8 +67,14 @@ class Source(Protocol):
     def session(self) -> AbstractAsyncContextManager[Session]:
         """Open the connections that one reader needs."""
 
-    async def replay(self, *, first: int, last: int, selection: Selection, limit: int) -> Page:
-        """Read selected events of the inclusive range, for one watcher that is behind. Raises `errors.Compacted`."""
+    async def replay(
+        self, *, history_id: str, first: int, last: int, selection: Selection, max_count: int, max_bytes: int
+    ) -> Replay:
+        """Read selected events from `first` on, for one watcher that is behind; as far as the limits and `last` allow.
+
+        `max_bytes` holds but for the first event. Raises `errors.Compacted`, and `errors.OtherHistory` when the log is
+        another one.
+        """
 
     async def first_revision_since(self, seconds: float) -> int:
         """Return the first revision drawn in the last seconds; the one after the last if there is none."""

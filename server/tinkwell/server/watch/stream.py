@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 
 from tinkwell.core import errors
 from tinkwell.core.event import Event
-from tinkwell.core.log import Page, SourceLost
+from tinkwell.core.log import Replay, SourceLost
 from tinkwell.server.watch import source
 from tinkwell.server.watch.history import Entry, Excerpt
 from tinkwell.server.watch.hub import Hub
@@ -59,18 +59,24 @@ class Streams:
             # Looking through the ring takes a while and waits for nothing: let the reader and the others go on.
             await asyncio.sleep(0)
             return excerpt
-        last = self._hub.released
         async with self._turn:
-            page = await self._read_table(subscriber, last)
-        excerpt = Excerpt([Entry(event, self._encode) for event in page.events], int(min(page.covers, last)))
-        self._hub.advance(subscriber, excerpt.revision)
-        return excerpt
+            replay = await self._read_table(subscriber)
+        # What was read may belong to a history that began meanwhile.
+        subscriber.check()
+        self._hub.advance(subscriber, replay.revision)
+        return Excerpt([Entry(event, self._encode) for event in replay.events], replay.revision)
 
-    async def _read_table(self, subscriber: Subscriber, last: int) -> Page:
+    async def _read_table(self, subscriber: Subscriber) -> Replay:
         for attempt in range(_TABLE_TRIES):
+            subscriber.check()
             try:
                 return await self._log.replay(
-                    first=subscriber.position, last=last, selection=subscriber.selection, limit=_MAX_COUNT
+                    history_id=subscriber.history_id,
+                    first=subscriber.position,
+                    last=self._hub.released,
+                    selection=subscriber.selection,
+                    max_count=_MAX_COUNT,
+                    max_bytes=_MAX_BYTES,
                 )
             except SourceLost:
                 await asyncio.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**attempt))  # noqa: S311

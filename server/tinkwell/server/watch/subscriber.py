@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 class Subscriber:
     """Made by `Hub.subscribe`, and closed by whoever asked for it.
 
-    `position` is the first revision that is neither delivered nor in the buffer. Only the hub puts entries in.
+    `position` is the first revision, of the history `history_id`, that is neither delivered nor in the buffer. Only the
+    hub puts entries in.
     """
 
-    def __init__(self, hub: "Hub", selection: Selection, *, position: int, limit_bytes: int) -> None:
+    def __init__(self, hub: "Hub", selection: Selection, *, history_id: str, position: int, limit_bytes: int) -> None:
         self.selection = selection
+        self.history_id = history_id
         self.position = position
         self.is_live = False
         self._hub = hub

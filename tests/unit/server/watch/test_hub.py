@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.log_event import IDS, KINDS, make_event
 from tinkwell.core import errors
 from tinkwell.core.event import Event
-from tinkwell.core.log import History, Page, Selection, SourceLost
+from tinkwell.core.log import History, Replay, Selection, SourceLost
 from tinkwell.server.watch.history import Entry, Excerpt, Ring
 from tinkwell.server.watch.hub import Hub
 from tinkwell.server.watch.stream import Streams
@@ -34,15 +34,19 @@ class Table:
         self.events: list[Event] = []
         self.oldest = 1
         self.failures = 0
+        self.while_reading: Callable[[], None] = lambda: None
 
-    async def replay(self, *, first: int, last: int, selection: Selection, limit: int) -> Page:
+    async def replay(
+        self, *, history_id: str, first: int, last: int, selection: Selection, max_count: int, max_bytes: int
+    ) -> Replay:
         if self.failures:
             self.failures -= 1
             raise SourceLost("away")
+        self.while_reading()
         if first < self.oldest:
             raise errors.Compacted(first, self.oldest)
         found = [event for event in self.events if first <= event.revision <= last and selection.matches(event)]
-        return Page(found[:limit], len(found) >= limit)
+        return Replay(found[:max_count], found[max_count - 1].revision if len(found) >= max_count else last)
 
     def session(self) -> contextlib.AbstractAsyncContextManager[object]:
         raise AssertionError("only the reader opens sessions")
@@ -252,15 +256,14 @@ def test_a_reason_that_is_told_to_many_does_not_grow() -> None:
     subscribers = [hub.subscribe(Selection(), position=1) for _ in range(3)]
     hub.close(errors.Unavailable("away"))
     depths: list[int] = []
-    for ask in (*(lambda s=s: s.take(max_count=1, max_bytes=1) for s in subscribers), *[refused(hub)] * 3):
+    for subscriber in subscribers:
         with pytest.raises(errors.Unavailable) as caught:
-            ask()
+            subscriber.take(max_count=1, max_bytes=1)
+        depths.append(len(caught.traceback))
+        with pytest.raises(errors.Unavailable) as caught:
+            hub.subscribe(Selection(), position=1)
         depths.append(len(caught.traceback))
     assert max(depths) < 5, "every raise of the same exception would add to its traceback, and keep the frames alive"
-
-
-def refused(hub: Hub) -> Callable[[], object]:
-    return lambda: hub.subscribe(Selection(), position=1)
 
 
 def test_a_buffer_that_fills_at_the_very_moment_of_the_time_out_is_not_overlooked() -> None:
@@ -268,6 +271,10 @@ def test_a_buffer_that_fills_at_the_very_moment_of_the_time_out_is_not_overlooke
 
     async def scenario() -> list[tuple[list[int], int]]:
         hub = make_hub()
+
+        def publish(revision: int) -> None:
+            hub.publish([make_event(revision)], released=revision)
+
         subscriber = hub.subscribe(Selection(), position=1)
         stream = streams(hub, Table(), idle_seconds=0).follow(subscriber)
         await anext(stream)
@@ -275,9 +282,7 @@ def test_a_buffer_that_fills_at_the_very_moment_of_the_time_out_is_not_overlooke
         for revision in range(1, 4):
             waiting = asyncio.ensure_future(anext(stream))
             # Runs after the stream has begun to wait, and before its time-out is handled.
-            asyncio.get_running_loop().call_soon(
-                lambda revision=revision: hub.publish([make_event(revision)], released=revision)
-            )
+            asyncio.get_running_loop().call_soon(publish, revision)
             excerpt = await waiting
             got.append(([entry.event.revision for entry in excerpt.entries], excerpt.revision))
         await stream.aclose()
@@ -334,3 +339,21 @@ async def test_a_position_that_is_no_longer_kept_ends_the_stream() -> None:
     with pytest.raises(errors.Compacted) as caught:
         await first(streams(hub, table), hub, 1)
     assert caught.value.oldest_revision == 3
+
+
+async def test_a_watcher_whose_history_ends_while_it_reads_the_table_receives_nothing_of_the_next() -> None:
+    hub, table = make_hub(ring_bytes=1), Table()
+    table.events = [make_event(1), make_event(2)]
+    hub.publish(table.events, released=2)
+
+    def change() -> None:
+        hub.close(errors.OtherHistory("another", history_id="i"))
+        hub.open(history_id="i", last=1)
+        hub.publish([make_event(2)], released=2)
+
+    table.while_reading = change
+    subscriber = hub.subscribe(Selection(), position=1)
+    with pytest.raises(errors.OtherHistory):
+        await anext(streams(hub, table).follow(subscriber))
+    assert not subscriber.is_live
+    assert not hub._live

@@ -10,7 +10,7 @@ from support.log_event import make_event
 from support.waiting import eventually
 from tinkwell.core import errors
 from tinkwell.core.event import Event
-from tinkwell.core.log import History, Page, Selection, SourceLost
+from tinkwell.core.log import History, Page, Replay, Selection, SourceLost
 from tinkwell.server.watch.hub import Hub
 from tinkwell.server.watch.reader import Pace, Reader
 
@@ -54,7 +54,9 @@ class Log:
             raise SourceLost("away")
         yield Session(self)
 
-    async def replay(self, *, first: int, last: int, selection: Selection, limit: int) -> Page:
+    async def replay(
+        self, *, history_id: str, first: int, last: int, selection: Selection, max_count: int, max_bytes: int
+    ) -> Replay:
         raise AssertionError("the reader does not replay")
 
     async def first_revision_since(self, seconds: float) -> int:
@@ -107,7 +109,9 @@ class Session:
         self._log = log
         self.bell = Bell(log)
 
-    async def history(self, *, seen: int) -> History:
+    async def history(self, *, seen: int, known: str) -> History:
+        if known == self._log.history_id and seen > self._log.drawn:
+            self._log.history_id += "'"
         return History(self._log.history_id, self._log.oldest)
 
     async def last_revision(self) -> int:
@@ -263,6 +267,19 @@ async def test_another_history_ends_all_watchers_and_opens_anew() -> None:
         await eventually(lambda: log.sessions > sessions)
         log.history_id, log.events, log.is_away = "h2", [make_event(1)], False
         await eventually(lambda: hub.history_id == "h2" and hub.is_open)
+        assert hub.released == 1
+        with pytest.raises(errors.OtherHistory):
+            subscriber.take(max_count=10, max_bytes=1 << 20)
+
+
+async def test_a_log_that_became_shorter_while_it_slept_is_another_history() -> None:
+    log, hub = Log(), make_hub()
+    log.commit(1, 2, 3)
+    async with running(log, hub) as reader:
+        await eventually(lambda: log.sleeper is not None and reader.counts.sleeps > 0)
+        subscriber = hub.subscribe(Selection(), position=4)
+        log.events, log.drawn = [make_event(1)], 1
+        await eventually(lambda: hub.history_id == "h1'" and hub.is_open)
         assert hub.released == 1
         with pytest.raises(errors.OtherHistory):
             subscriber.take(max_count=10, max_bytes=1 << 20)

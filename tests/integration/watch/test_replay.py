@@ -1,0 +1,108 @@
+"""Reading the table for a watcher that is behind: in pieces, bounded, and never from another log."""
+
+import uuid
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from tinkwell.core import errors
+from tinkwell.core.log import Replay, Selection
+from tinkwell.server.store import log
+from tinkwell.server.store.log import PostgresLog
+
+MAX_COUNT = 500
+MAX_BYTES = 1 << 20
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(database_url)
+    yield connection
+    await connection.close(timeout=5)
+
+
+@pytest.fixture
+async def opened(database_url: str) -> AsyncIterator[PostgresLog]:
+    async with PostgresLog(database_url, table_readers=2).open() as opened:
+        yield opened
+
+
+async def publish(database: asyncpg.Connection, *names: str, data: str = "{}") -> None:
+    for name in names:
+        await database.execute("SELECT publish_event($1, NULL, $2, 'me')", name, data)
+
+
+async def replay(
+    opened: PostgresLog, *, first: int = 1, last: int, max_bytes: int = MAX_BYTES, **selection: frozenset[str]
+) -> Replay:
+    history = await opened.history()
+    return await opened.replay(
+        history_id=history.history_id,
+        first=first,
+        last=last,
+        selection=Selection(**selection),  # type: ignore[arg-type]
+        max_count=MAX_COUNT,
+        max_bytes=max_bytes,
+    )
+
+
+def revisions(found: Replay) -> list[int]:
+    return [event.revision for event in found.events]
+
+
+async def test_a_rare_event_is_looked_for_in_pieces(
+    opened: PostgresLog, database: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "_MAX_SPAN", 4)
+    await publish(database, *["often.seen"] * 9, "rarely.seen")
+    pieces = [await replay(opened, first=first, last=10, names=frozenset({"rarely.seen"})) for first in (1, 5, 9)]
+    assert [(revisions(piece), piece.revision) for piece in pieces] == [([], 4), ([], 8), ([10], 10)]
+
+
+async def test_a_long_run_of_dead_revisions_is_passed_in_one_piece(
+    opened: PostgresLog, database: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "_MAX_SPAN", 4)
+    await database.execute("SELECT setval('events_revision', 1000000)")
+    await publish(database, "a.b")
+    found = await replay(opened, last=1_000_001)
+    assert (revisions(found), found.revision) == ([1_000_001], 1_000_001)
+    assert (await replay(opened, last=900_000)).revision == 900_000
+
+
+async def test_a_piece_is_bounded_in_bytes_but_for_its_first_event(
+    opened: PostgresLog, database: asyncpg.Connection
+) -> None:
+    await publish(database, *["a.b"] * 3, data='{"a": "' + "x" * 10_000 + '"}')
+    found = await replay(opened, last=3, max_bytes=15_000)
+    assert (revisions(found), found.revision) == ([1, 2], 2)
+    found = await replay(opened, first=2, last=3, max_bytes=1)
+    assert (revisions(found), found.revision) == ([2], 2)
+
+
+async def test_another_log_is_not_read_in_the_name_of_the_former_one(
+    opened: PostgresLog, database: asyncpg.Connection
+) -> None:
+    await publish(database, "a.b")
+    with pytest.raises(errors.OtherHistory):
+        await opened.replay(
+            history_id=str(uuid.uuid4()),
+            first=1,
+            last=1,
+            selection=Selection(),
+            max_count=MAX_COUNT,
+            max_bytes=MAX_BYTES,
+        )
+
+
+async def test_the_border_between_partitions_is_invisible(opened: PostgresLog, database: asyncpg.Connection) -> None:
+    await database.execute("SELECT setval('events_revision', 9999997)")
+    await publish(database, *["a.b"] * 5)
+    expected = list(range(9_999_998, 10_000_003))
+    assert revisions(await replay(opened, last=10_000_002)) == expected
+    async with opened.session() as session:
+        page = await session.page(gaps=[(1, 9_999_999)], tail=9_999_999)
+        assert [event.revision for event in page.events] == expected
+        assert await session.last_revision() == 10_000_002
+    assert await opened.first_revision_since(3_600) <= 9_999_998
