@@ -54,7 +54,7 @@ class NotFound(TinkwellError):
     def __init__(self, resource_type: str, resource_id: str) -> None:
         self.resource_type = resource_type
         self.resource_id = resource_id
-        super().__init__(f"{resource_type} {resource_id} does not exist")
+        super().__init__(f"{resource_type.lower()} {resource_id} does not exist")
 
 
 class AlreadyExists(TinkwellError):

@@ -102,7 +102,7 @@ class _Scanner(scanner.Scanner):
     def scan_flow_scalar_non_spaces(self, double: bool, start_mark: object) -> list[str]:
         try:
             chunks: list[str] = super().scan_flow_scalar_non_spaces(double, start_mark)
-        except ValueError as exc:
+        except (ValueError, OverflowError) as exc:
             raise scanner.ScannerError(None, None, "an escape is beyond Unicode", start_mark) from exc
         return chunks
 

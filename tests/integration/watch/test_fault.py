@@ -15,7 +15,7 @@ import tinkwell.client
 from support import server as servers
 from support.waiting import eventually
 from tinkwell.server.dev import place, postgres
-from tinkwell.server.store import schema
+from tinkwell.server.store import engine, schema
 
 
 class Load:
@@ -39,7 +39,7 @@ class Load:
 
     async def _write(self) -> None:
         while not self._is_done:
-            with contextlib.suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            with contextlib.suppress(asyncpg.PostgresError, *engine.CONNECTION_ERRORS):
                 connection = await asyncpg.connect(self._url, timeout=5, command_timeout=5)
                 try:
                     while not self._is_done:
