@@ -221,6 +221,23 @@ async def test_callers_need_a_token_where_tokens_are_configured(workflows: Workf
         assert await running.send("/grpc.health.v1.Health/Check", b"")
 
 
+@pytest.mark.parametrize("sends_many", [False, True])
+@pytest.mark.parametrize("answers_many", [False, True])
+async def test_a_call_of_any_kind_is_refused_with_the_status_that_tells_why(
+    sends_many: bool, answers_many: bool
+) -> None:
+    kind = f"{'stream' if sends_many else 'unary'}_{'stream' if answers_many else 'unary'}"
+    handlers = {"Call": getattr(grpc, f"{kind}_rpc_method_handler")(lambda *_: None, lambda _: None, bytes)}
+
+    def add(server: grpc.aio.Server) -> None:
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test.Kinds", handlers),))
+
+    async with serving(add, tokens={"ci": "abc"}) as running:
+        call = getattr(running.channel, kind)("/test.Kinds/Call")(iter([b""]) if sends_many else b"", timeout=10)
+        told = await refused(call.read() if answers_many else call)
+        assert (told.code, told.reason) == (grpc.StatusCode.UNAUTHENTICATED, "UNAUTHENTICATED")
+
+
 async def test_calls_are_counted_by_method_and_code(server: Edge, workflows: Workflows) -> None:
     def fail(actor: str) -> None:
         raise errors.NotFound("workflow", "x")

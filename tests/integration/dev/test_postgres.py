@@ -194,6 +194,14 @@ async def test_programs_that_the_account_cannot_read_are_copied(state_dir: Path,
     assert Path(program).is_relative_to(state_dir / "postgres" / "programs")
 
 
+async def test_variables_of_other_clusters_do_not_lead_astray(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in (("PGPORT", "1"), ("PGHOST", "192.0.2.1"), ("PGUSER", "nobody"), ("PGDATABASE", "none")):
+        monkeypatch.setenv(name, text)
+    monkeypatch.setenv("PGDATA", "/nowhere")
+    async with embedded(state_dir) as cluster:
+        assert await execute(cluster.url, "SELECT current_user") == "tinkwell"
+
+
 async def test_nothing_runs_once_the_block_has_ended(state_dir: Path) -> None:
     async with embedded(state_dir) as cluster:
         session = int(await execute(cluster.url, "SELECT pg_backend_pid()"))

@@ -1,0 +1,69 @@
+"""The pool that requests share: what its callers are told when the database is out of reach."""
+
+import socket
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tinkwell.core import errors
+from tinkwell.server.store import engine
+from tinkwell.server.store.database import Database, Transaction
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    pool = engine.create(database_url, pool_size=1)
+    yield Database(pool)
+    await pool.dispose()
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        ConnectionResetError("reset by peer"),
+        TimeoutError(),
+        asyncpg.ConnectionDoesNotExistError("connection was closed in the middle of operation"),
+        asyncpg.AdminShutdownError("terminating connection due to administrator command"),
+        asyncpg.InterfaceError("connection is closed"),
+        # What asyncpg says of some lost connections, as if they were mistakes of its own.
+        asyncpg.InternalClientError("unexpected termination"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_every_way_to_lose_a_connection_is_told_as_unavailable(database: Database, lost: Exception) -> None:
+    async def read(connection: AsyncConnection) -> None:
+        raise lost
+
+    async def write(transaction: Transaction) -> None:
+        raise lost
+
+    with pytest.raises(errors.Unavailable):
+        await database.read(read)
+    with pytest.raises(errors.Unavailable):
+        await database.write(write, actor="test")
+    with pytest.raises(errors.Unavailable):
+        async with database.snapshot():
+            raise lost
+    # The only connection of the pool was given back each time.
+    assert await database.answers()
+
+
+async def test_a_terminated_connection_is_replaced(database: Database, database_url: str) -> None:
+    assert await database.answers()
+    other = await asyncpg.connect(database_url)
+    await other.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE application_name = 'tinkwell' AND datname = current_database()"
+    )
+    await other.close()
+    assert await database.answers()
+
+
+async def test_a_database_that_nobody_serves_is_unavailable() -> None:
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        pool = engine.create(f"postgresql://nobody@127.0.0.1:{unheard.getsockname()[1]}/none", pool_size=1)
+        assert not await Database(pool).answers()
+        await pool.dispose()
