@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 
 import requests
-import urllib3
 
 MAX_GATHERED_BYTES = 256 * 1024
 # The end of a container ends its streams; where the engine does not, silence does.
@@ -51,7 +50,7 @@ class Stream:
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield what comes, to the end; raises `BrokenStreamError` where there is none. To be closed by its user."""
-        reading = self._loop.run_in_executor(self._threads, self._read)
+        reading = self._threads.submit(self._read)
         try:
             is_over = False
             while not is_over:
@@ -61,8 +60,10 @@ class Stream:
                     yield chunk
         finally:
             self._cut()
-            if not reading.cancel():
-                await asyncio.wait([reading], timeout=CLOSE_SECONDS)
+            if reading.cancel():
+                self._response.close()
+            else:
+                await asyncio.wait([asyncio.wrap_future(reading)], timeout=CLOSE_SECONDS)
         if self._error is not None:
             raise BrokenStreamError(str(self._error)) from self._error
 
@@ -97,7 +98,7 @@ class Stream:
                 if not self._gather(chunk):
                     break
             self._finish()
-        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+        except Exception as error:  # the thread's outermost frame: whatever it was, the reader must hear of it
             self._finish(error)
         finally:
             self._response.close()

@@ -14,10 +14,11 @@ async def run(executor: Executor, function: Callable[[], T]) -> T:
     A call that has begun has its effect whether somebody waits or not. So a cancelled caller still waits for its end:
     whoever looks afterwards then sees what became of it.
     """
-    future = asyncio.get_running_loop().run_in_executor(executor, function)
+    call = executor.submit(function)
+    end = asyncio.wrap_future(call)
     try:
-        return await asyncio.shield(future)
+        return await asyncio.shield(end)
     except asyncio.CancelledError:
-        if not future.cancel():
-            await asyncio.wait([future])
+        if not call.cancel():  # the call, not its asyncio future: that one says yes whatever the thread does
+            await asyncio.wait([end])
         raise

@@ -1,0 +1,63 @@
+"""Blocking calls from asyncio."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from support.waiting import eventually
+from tinkwell.provisioner.runtime import thread
+
+
+@pytest.fixture
+def executor() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as executor:
+        yield executor
+
+
+async def test_a_call_gives_its_result_or_its_error(executor: ThreadPoolExecutor) -> None:
+    assert await thread.run(executor, lambda: 7) == 7
+    with pytest.raises(ZeroDivisionError):
+        await thread.run(executor, lambda: 1 // 0)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_cancelled_caller_returns_only_after_the_call_has_ended(
+    executor: ThreadPoolExecutor, fails: bool
+) -> None:
+    began, may_end = threading.Event(), threading.Event()
+    ended = []
+
+    def block() -> None:
+        began.set()
+        may_end.wait()
+        ended.append(True)
+        if fails:
+            raise OSError
+
+    caller = asyncio.ensure_future(thread.run(executor, block))
+    await eventually(began.is_set)
+    caller.cancel()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not caller.done()
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    assert ended == [True]
+
+
+async def test_a_call_that_has_not_begun_is_not_made_for_a_cancelled_caller(executor: ThreadPoolExecutor) -> None:
+    may_end = threading.Event()
+    made = []
+    first = asyncio.ensure_future(thread.run(executor, may_end.wait))
+    second = asyncio.ensure_future(thread.run(executor, lambda: made.append(True)))
+    await asyncio.sleep(0)
+    second.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    may_end.set()
+    await first
+    assert made == []
