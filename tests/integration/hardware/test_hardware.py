@@ -134,7 +134,7 @@ async def test_a_conditional_push_needs_the_expected_version(resources: Resource
     lost = ("ABORTED", "LOST_RACE")
     told = await refused(push(resources, machine(), expected=1))
     assert summary(told) == lost
-    assert told.message == f"HARDWARE {ID} does not exist; version 1 was expected"
+    assert told.message == f"hardware {ID} does not exist; version 1 was expected"
     assert await all_ids(resources) == []
     assert (await push(resources, machine(), expected=0)).version == 1
     assert summary(await refused(push(resources, machine(), expected=0))) == lost

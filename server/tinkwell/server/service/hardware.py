@@ -157,4 +157,4 @@ async def _push(
 
 def _lost_race(hardware_id: str, stored: int, expected: int | None) -> errors.LostRace:
     now = f"has the version {stored}" if stored else "does not exist"
-    return errors.LostRace(f"{ResourceType.HARDWARE} {hardware_id} {now}; version {expected} was expected")
+    return errors.LostRace(f"hardware {hardware_id} {now}; version {expected} was expected")
