@@ -79,6 +79,7 @@ def test_a_template_is_read_whole() -> None:
         ("version:", "id: 7\nversion:", "ubuntu_focal"),
         ("version:", "---\nversion:", "ubuntu_focal"),
         ("\n", "\r\n", "ubuntu_focal"),
+        ('"kexec"', '"write the image / now"', "ubuntu_focal"),
         ('    worker: "{{.device_1}}"\n', "", "ubuntu_focal"),
     ],
 )
