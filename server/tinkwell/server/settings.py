@@ -57,7 +57,10 @@ class Settings(pydantic_settings.BaseSettings):
     )
 
     database_url: pydantic.SecretStr
-    """postgresql://USER:PASSWORD@HOST/DATABASE, or `?host=DIRECTORY` for a Unix socket."""
+    """postgresql://USER:PASSWORD@HOST/DATABASE, or `?host=DIRECTORY` for a Unix socket.
+
+    Sessions must be the server's own, as notifications and revisions belong to them: no pooler of transactions between.
+    """
     throwaway_database: bool = False
     """Accept a database that a crash of the machine would damage (fsync = off)."""
     pool_size: int = pydantic.Field(default=10, ge=1, le=500)
