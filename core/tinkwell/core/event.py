@@ -2,8 +2,12 @@
 
 import dataclasses
 import datetime
+import sys
 
 from tinkwell.core.kind import EventType, ResourceType
+
+# What an event costs beside its data: the object and its short texts.
+_OVERHEAD_BYTES = 1_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -21,3 +25,8 @@ class Event:
     created_at: datetime.datetime
     actor: str
     data: str
+
+    @property
+    def memory_bytes(self) -> int:
+        """About how much memory the event takes; one letter of another script can quadruple that of its data."""
+        return _OVERHEAD_BYTES + sys.getsizeof(self.data)

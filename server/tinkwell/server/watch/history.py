@@ -7,9 +7,6 @@ from collections.abc import Callable, Sequence
 from tinkwell.core.event import Event
 from tinkwell.core.log import Selection
 
-# What an entry costs beside its data: the objects and their short texts.
-_OVERHEAD_BYTES = 1_000
-
 
 class Entry:
     """An event and its encoding, made once however many watchers want it."""
@@ -18,8 +15,8 @@ class Entry:
 
     def __init__(self, event: Event, encode: Callable[[Event], bytes]) -> None:
         self.event = event
-        # Data is held twice, as text and encoded.
-        self.size = _OVERHEAD_BYTES + 2 * len(event.data)
+        # Held twice, as it is and encoded.
+        self.size = 2 * event.memory_bytes
         self._encode = encode
         self._encoded: bytes | None = None
 

@@ -131,11 +131,11 @@ class Tail:
 
     def _hold(self, event: Event) -> None:
         bisect.insort(self._waiting, event, key=lambda waiting: waiting.revision)
-        self._bytes += len(event.data)
+        self._bytes += event.memory_bytes
 
     def _release(self) -> list[Event]:
         self.next = self._gaps[0].first if self._gaps else self.tail + 1
         count = bisect.bisect_left(self._waiting, self.next, key=lambda waiting: waiting.revision)
         released, self._waiting = self._waiting[:count], self._waiting[count:]
-        self._bytes -= sum(len(event.data) for event in released)
+        self._bytes -= sum(event.memory_bytes for event in released)
         return released
