@@ -112,14 +112,28 @@ async def test_a_terminated_backend_under_load_loses_nothing(
         assert recorder.revisions == expected
 
 
-async def test_an_idle_server_whose_listener_was_terminated_still_delivers(
-    server: servers.Server, database_url: str
+@pytest.mark.parametrize("application", ["tinkwell listener", "tinkwell bell", "tinkwell reader"])
+async def test_an_idle_server_whose_backend_was_terminated_still_delivers(
+    server: servers.Server, database_url: str, application: str
 ) -> None:
     async with Recorder(server.address).running() as recorder:
-        assert await terminate(database_url, "tinkwell listener") == 1
+        assert await terminate(database_url, application) == 1
         async with tinkwell.client.connect(server.address) as client:
             await client.hardware.push({"id": str(uuid.uuid4())})
         await eventually(lambda: recorder.revisions == [1])
+
+
+async def test_a_watcher_that_reads_the_table_survives_the_loss_of_its_backend(database_url: str) -> None:
+    async with servers.running(database_url, ring_bytes=1 << 20) as server:
+        async with Load(database_url).running() as load:
+            await eventually(lambda: load.written >= 3_000, deadline_seconds=60)
+        async with Recorder(server.address).running() as recorder:
+            for goal in (500, 1_000, 1_500):
+                await eventually(lambda: len(recorder.revisions) >= goal)  # noqa: B023
+                await terminate(database_url, "tinkwell replay")
+            expected = await committed(database_url)
+            await eventually(lambda: len(recorder.revisions) >= len(expected))
+            assert recorder.revisions == expected
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["fast", "immediate"])

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
+from tinkwell.core.kind import EventType, ResourceType
+
 MACHINE = "5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a11"
 NETWORK = {"interfaces": [{"dhcp": {"mac": "52:54:00:10:00:03", "ip": {"address": "192.168.56.43"}}}]}
 TEMPLATE = "6b6f9d7e-1e44-4e0a-8d68-0cf3a8f8a001"
@@ -236,6 +238,33 @@ async def test_a_user_who_may_write_resources_may_not_forge_events(database: asy
         await database.execute(f"DROP OWNED BY {role}")
         await database.execute(f"DROP ROLE {role}")
     assert await events(database) == [("CREATED", "hardware.created", 1)]
+
+
+async def test_the_log_takes_the_kinds_that_readers_know_and_no_others(database: asyncpg.Connection) -> None:
+    record = "SELECT record_event($1, NULL, NULL, $2, 'a.b', 0, '{}')"
+    for resource_type in ResourceType:
+        await database.execute(record, resource_type, "CREATED")
+    for event_type in EventType:
+        await database.execute(record, "HARDWARE", event_type)
+    for unknown in (("UNHEARD_OF", "CREATED"), ("HARDWARE", "UNHEARD_OF")):
+        with pytest.raises(asyncpg.CheckViolationError, match="events_kind_known"):
+            await database.execute(record, *unknown)
+
+
+async def test_what_no_watcher_could_receive_is_refused(database: asyncpg.Connection) -> None:
+    await add_workflow(database)
+    with pytest.raises(asyncpg.CheckViolationError, match="events_size"):
+        await database.execute("UPDATE action SET message = repeat('x', 9000000)")
+
+
+async def test_the_largest_workflow_makes_an_event_though_its_text_doubles(database: asyncpg.Connection) -> None:
+    await add_workflow(database)
+    await database.execute(
+        "INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions)"
+        " SELECT $1, template_id, 't', '{}', repeat(E'\\n', 3145728 - 2), 0 FROM workflow",
+        uuid.uuid4(),
+    )
+    assert await database.fetchval("SELECT max(size) > 6000000 FROM events")
 
 
 async def test_the_first_revision_since_a_moment_is_found_by_halving(database: asyncpg.Connection) -> None:

@@ -17,7 +17,16 @@ CREATE TABLE events (
     data          json NOT NULL,
     -- Lets a page be bounded in bytes without fetching what it leaves out.
     size          integer NOT NULL GENERATED ALWAYS AS (octet_length(data::text)) STORED,
-    PRIMARY KEY (revision)
+    PRIMARY KEY (revision),
+    -- Every reader of the log must know all kinds.
+    CONSTRAINT events_kind_known CHECK (
+        resource_type IN ('TEMPLATE', 'HARDWARE', 'WORKFLOW', 'ACTION', 'CUSTOM')
+        AND event_type IN ('CREATED', 'UPDATED', 'DELETED', 'WORKFLOW_STARTED', 'WORKFLOW_INPROGRESS',
+                           'WORKFLOW_SUCCEEDED', 'WORKFLOW_FAILED', 'WORKFLOW_TIMEOUT', 'WORKFLOW_CANCELLED',
+                           'ACTION_STARTED', 'ACTION_RETRYING', 'ACTION_SUCCEEDED', 'ACTION_FAILED', 'ACTION_TIMEOUT',
+                           'ACTION_CANCELLED', 'HARDWARE_PHONE_HOME', 'CUSTOM')),
+    -- No watcher could receive a larger one, nor anything after it. Resources that keep to their own limits do.
+    CONSTRAINT events_size CHECK (size <= 8388608)
 ) PARTITION BY RANGE (revision);
 ALTER SEQUENCE events_revision OWNED BY events.revision;
 

@@ -14,6 +14,7 @@ _TAKEN = {
 _TOO_LARGE = {
     "hardware_size": ("data", "metadata and network together may not be larger than 1 MiB of JSON"),
     "template_size": ("data", "may not be larger than 1 MiB"),
+    "events_size": ("data", "may not be larger than 8 MiB of JSON in its event"),
     "workflow_size": ("hardware", "the device map and the rendered template may not be larger than 3 MiB together"),
 }
 _DETAIL = re.compile(r"=\((?P<value>.*)\) already exists")
