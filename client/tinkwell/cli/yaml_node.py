@@ -1,7 +1,7 @@
 """YAML as JSON values with their positions.
 
 What the values mean follows YAML 1.2 and JSON: dates stay text, keys are text, numbers are exact. An alias stands for a
-copy of what it names, so a few lines can unfold to billions of values; their number and their depth are limited.
+copy of what it names, so a few lines can unfold to billions of values; their number, depth and length are limited.
 """
 
 import decimal
@@ -18,6 +18,7 @@ from tinkwell.cli import position
 from tinkwell.core.document import MAX_DEPTH, JsonValue
 
 MAX_VALUES = 1_000_000
+MAX_CHARACTERS = 64 * 1024 * 1024
 
 _TAG = "tag:yaml.org,2002:"
 _INTEGER = re.compile(r"[-+]?(?:0o[0-7]+|0x[0-9a-fA-F]+|[0-9]+)", re.ASCII)
@@ -70,6 +71,7 @@ def _member(node: MappingNode, part: str | int) -> tuple[Node, Node] | None:
 class _Builder:
     def __init__(self) -> None:
         self._values = 0
+        self._characters = 0
 
     def build(self, node: Node, depth: int) -> JsonValue:
         self._values += 1
@@ -79,13 +81,21 @@ class _Builder:
             raise _malformed(node, f"is nested deeper than {MAX_DEPTH} levels")
         match node:
             case ScalarNode():
+                self._count(node, len(node.value))
                 return _scalar(node)
             case SequenceNode():
                 return [self.build(item, depth + 1) for item in node.value]
             case MappingNode():
-                return {key: self.build(value, depth + 1) for key, value in _pairs(node).items()}
+                pairs = _pairs(node)
+                self._count(node, sum(map(len, pairs)))
+                return {key: self.build(value, depth + 1) for key, value in pairs.items()}
             case _:
                 raise _malformed(node, "is neither a value, a list nor a mapping")
+
+    def _count(self, node: Node, characters: int) -> None:
+        self._characters += characters
+        if self._characters > MAX_CHARACTERS:
+            raise _malformed(node, f"unfolds to more than {MAX_CHARACTERS:,} characters")
 
 
 def _pairs(node: MappingNode, depth: int = 1) -> dict[str, Node]:

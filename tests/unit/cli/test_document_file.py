@@ -86,6 +86,16 @@ def test_an_alias_bomb_is_refused_before_it_unfolds() -> None:
         values("bomb.yaml", "\n".join(lines))
 
 
+@pytest.mark.parametrize(
+    "repeated", ["&a {text}", "&a {{k: {text}}}", "&a {{? {text} : 1}}"], ids=["a text", "a member", "a key"]
+)
+def test_a_bomb_of_long_texts_is_refused_before_it_unfolds(repeated: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_node, "MAX_CHARACTERS", 10_000)
+    lines = [repeated.format(text="x" * 1_000), *(["*a"] * 10)]
+    with pytest.raises(failure.Failure, match="unfolds to more than 10,000 characters"):
+        values("bomb.yaml", "\n".join(f"k{number}: {line}" for number, line in enumerate(lines)))
+
+
 MACHINE_JSON = """[
   {"id": "a"},
   {"id": "b",
