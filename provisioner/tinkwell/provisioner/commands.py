@@ -84,6 +84,7 @@ _OPTIONS = (
         show_default=True,
         help="How often all workflows are looked at, though no event says so.",
     ),
+    _setting("--ephemeral", is_flag=True, help="Kill what runs when it stops, and leave nothing to adopt."),
     _setting(
         "--log-level",
         type=click.Choice(["debug", "info", "warning", "error"]),
@@ -158,6 +159,7 @@ def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) 
         process_images=options["process_images"],
         is_docker_privileged=options["docker_privileged"],
         resync_seconds=options["resync_seconds"],
+        is_ephemeral=options["ephemeral"],
         **connection,
     )
     try:

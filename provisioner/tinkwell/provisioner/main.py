@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 
 # An engine on this machine answers within milliseconds; without one, nobody should wait for it.
 AUTO_SECONDS = 2
+REMOVE_SECONDS = 20
 
 
 class RuntimeName(StrEnum):
@@ -42,12 +43,14 @@ class Settings:
     process_images: Path | None = None
     is_docker_privileged: bool = False
     resync_seconds: float = 30.0
+    is_ephemeral: bool = False
 
 
 async def run(settings: Settings) -> None:
     """Work until SIGTERM or SIGINT; what runs is left running, for the next provisioner to adopt.
 
-    Raises `state.StateError`, `port.RunError` or `client.errors.Error` for what only an operator can mend.
+    An ephemeral one, whose state directory ends with it, has no next provisioner, and removes what runs. Raises
+    `state.StateError`, `port.RunError` or `client.errors.Error` for what only an operator can mend.
     """
     with contextlib.closing(state.StateDir.open(settings.state_dir)) as directory:
         runtime = await open_runtime(settings, directory)
@@ -68,6 +71,8 @@ async def run(settings: Settings) -> None:
                 )
                 await _run_until_signal(worker)
         finally:
+            if settings.is_ephemeral:
+                await _remove_runs(runtime)
             await runtime.close()
 
 
@@ -90,6 +95,16 @@ async def open_runtime(settings: Settings, directory: state.StateDir) -> port.Ru
     return process.ProcessRuntime(directory, settings.process_images)
 
 
+async def _remove_runs(runtime: port.Runtime) -> None:
+    try:
+        async with asyncio.timeout(REMOVE_SECONDS):
+            for key in await runtime.held():
+                if (run := await runtime.find(key)) is not None:
+                    await run.remove()
+    except (TimeoutError, port.RunError) as error:
+        logger.warning("what runs cannot be removed", extra={"cause": str(error) or type(error).__name__})
+
+
 async def _run_until_signal(worker: driver.Driver) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
@@ -99,7 +114,7 @@ async def _run_until_signal(worker: driver.Driver) -> None:
         async with asyncio.TaskGroup() as group:
             work = group.create_task(worker.run(), name="driver")
             await stopped.wait()
-            logger.info("the provisioner stops; what runs is left running")
+            logger.info("the provisioner stops")
             work.cancel()
     except BaseExceptionGroup as failures:
         raise _first_error(failures) from failures

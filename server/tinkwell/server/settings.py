@@ -37,6 +37,7 @@ _OTHERS = frozenset(
         "PROCESS_IMAGES",
         "DOCKER_PRIVILEGED",
         "RESYNC_SECONDS",
+        "EPHEMERAL",
     )
 )
 _OTHERS_PREFIXES = (f"{_PREFIX}PROVISIONER_", f"{_PREFIX}AGENT_", f"{_PREFIX}DEV_")

@@ -24,6 +24,17 @@ READY = r"^gRPC +(?P<grpc>\S+)\nHTTP +(?P<http>\S+)\nDatabase +(?P<database>\S+)
 ENVIRONMENT = {"TINKWELL_PG_BIN": os.environ["PG_BIN"]} if os.environ.get("PG_BIN") else {}
 MACHINE = "11111111-2222-3333-4444-555555555555"
 
+TEMPLATE = """\
+version: "0.1"
+name: sleeping
+global_timeout: 3600
+tasks:
+  - name: sleep
+    worker: "{{.device_1}}"
+    actions:
+      - {name: sleep, image: sleeper, timeout: 3600}
+"""
+
 
 @dataclass(frozen=True)
 class Stack:
@@ -124,6 +135,25 @@ async def test_an_ephemeral_one_leaves_no_files(tmp_path: Path) -> None:
         assert directory.exists()
         await stack.command.stop()
     assert not directory.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+async def test_an_ephemeral_one_takes_running_actions_with_it(tmp_path: Path, number: signal.Signals) -> None:
+    image = tmp_path / "images" / "sleeper" / "run"
+    image.parent.mkdir(parents=True)
+    image.write_text(f"#!/bin/sh\necho $$ >{tmp_path}/new && mv {tmp_path}/new {tmp_path}/pid && exec sleep 1000\n")
+    image.chmod(0o755)
+    started = tmp_path / "pid"
+    async with running(tmp_path, "--ephemeral", "--process-images", str(tmp_path / "images")) as stack:
+        async with tinkwell.client.connect(stack.grpc) as client:
+            await client.hardware.push({"id": MACHINE})
+            template = await client.templates.create(TEMPLATE)
+            await client.workflows.create(template.id, {"device_1": MACHINE})
+        await waiting.eventually(started.exists, deadline_seconds=30)
+        sleeper = int(started.read_text())
+        assert command_line(sleeper)
+        await stack.command.stop(number)
+    await waiting.eventually(lambda: not command_line(sleeper), deadline_seconds=20)
 
 
 async def test_a_provisioner_that_dies_is_started_again(tmp_path: Path) -> None:

@@ -105,6 +105,8 @@ def _command(options: Options, server: str, state_dir: Path) -> list[str]:
     command += ["--agent-for", "all", "--runtime", options.runtime, "--state-dir", str(state_dir)]
     if options.images is not None:
         command += ["--process-images", str(options.images.absolute())]
+    if options.state_dir is None:
+        command.append("--ephemeral")
     return command
 
 
