@@ -1,6 +1,7 @@
 # Every target sets up what it needs by itself, in .venv. `make help` lists them.
 #   PYTHON=python3.12   the interpreter to set up with
 #   ARGS="-k watch"     more arguments for `make test` and `make dev`
+#   JOBS=4              how many tests run at once; 0 is for debuggers
 #   PG_BIN=DIR          the PostgreSQL to test with, such as /usr/lib/postgresql/15/bin
 .DEFAULT_GOAL := help
 SHELL := bash
@@ -9,6 +10,7 @@ MAKEFLAGS += --no-builtin-rules
 
 export VENV := .venv
 export PG_BIN
+JOBS ?= auto
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/runtime.stamp
 CONTRIBUTOR := $(VENV)/contributor.stamp
@@ -27,7 +29,7 @@ dev: $(RUNTIME) ## Run everything on this machine until Ctrl-C
 
 .PHONY: test
 test: $(CONTRIBUTOR) ## Run the test suite
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
 
 .PHONY: lint
 lint: $(CONTRIBUTOR) ## Check style, types, layers, protos and lock files
@@ -68,6 +70,6 @@ $(CONTRIBUTOR): requirements/build.txt requirements/contributor.txt pyproject.to
 	@scripts/setup.sh contributor
 	@touch $@ $(RUNTIME)
 
-build/uv/bin/uv:
+build/uv/bin/uv: | $(RUNTIME)
 	$(BIN)/python -m venv build/uv
 	build/uv/bin/python -m pip --quiet install uv==0.13.8
