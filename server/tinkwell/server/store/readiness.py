@@ -1,4 +1,4 @@
-"""Whether a database can be worked on: reachable, at this release's schema, and safe against a crash."""
+"""Whether a database can be worked on: reachable, at this release's schema, of readable text, safe against a crash."""
 
 import asyncio
 import logging
@@ -43,7 +43,12 @@ async def _check(database_url: str, *, allow_unsafe: bool) -> None:
     if revision != head:
         raise NotUsable(f"the schema is at {revision or 'nothing'}, not at {head}: run `tinkwell db upgrade`")
     async with engine.connect(database_url) as connection:
+        encoding = (await connection.execute(sqlalchemy.text("SHOW server_encoding"))).scalar_one()
         fsync = (await connection.execute(sqlalchemy.text("SHOW fsync"))).scalar_one()
+    if encoding != "UTF8":
+        raise NotUsable(
+            f"the database's encoding is {encoding}, and events must be UTF-8: create it with ENCODING 'UTF8'"
+        )
     if fsync == "off" and not allow_unsafe:
         raise NotUsable(
             "the database runs with fsync = off: after a crash it would hand out delivered revisions again; "
