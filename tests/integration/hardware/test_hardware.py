@@ -142,7 +142,7 @@ async def test_a_conditional_push_needs_the_expected_version(resources: Resource
     assert (await push(resources, machine(metadata="{}"), expected=1)).version == 2
     told = await refused(push(resources, machine(), expected=1))
     assert summary(told) == lost
-    assert told.message == f"HARDWARE {ID} has the version 2; version 1 was expected"
+    assert told.message == f"hardware {ID} has the version 2; version 1 was expected"
     assert (await resources.hardware.ByID(pb.ByIDRequest(id=ID))).metadata == "{}"
     await resources.hardware.Delete(pb.DeleteRequest(id=ID))
     assert summary(await refused(push(resources, machine(), expected=3))) == lost

@@ -199,7 +199,7 @@ async def test_an_update_may_name_the_version_it_changes(resources: Resources) -
     for version in (0, 1, 3):
         told = await refused(update("noble", version))
         assert summary(told) == LOST
-        assert told.message == f"TEMPLATE {created.id} has the version 2; version {version} was expected"
+        assert told.message == f"template {created.id} has the version 2; version {version} was expected"
     told = await refused(update("noble", -1))
     assert list(told.fields) == ["expected_version"]
     assert (await get(resources, created.id)).name == "jammy"

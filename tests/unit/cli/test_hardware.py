@@ -60,8 +60,11 @@ def test_metadata_keeps_its_numbers_as_they_are_written(cli: CommandLine) -> Non
 def test_a_push_prints_an_object_for_one_machine_and_a_list_for_several(cli: CommandLine) -> None:
     one = cli.ok("hardware", "push", "-o", "json", stdin=json.dumps({"id": A}))
     assert json.loads(one) == {"id": A, "version": 1, "revision": 1}
-    two = cli.ok("hardware", "push", "-o", "json", stdin=json.dumps([{"id": A}, {"id": B}]))
+    both = [{"id": A, "metadata": {"rack": 7}}, {"id": B}]
+    two = cli.ok("hardware", "push", "-o", "json", stdin=json.dumps(both))
     assert [item["version"] for item in json.loads(two)] == [2, 1]
+    again = cli.ok("hardware", "push", stdin=json.dumps(both))
+    assert again.splitlines() == [f"{A}  version 2  unchanged", f"{B}  version 1  unchanged"]
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,12 @@ def test_yaml_that_is_refused_is_told_with_its_places(
 
 def test_the_yaml_and_the_name_are_updated(cli: CommandLine, good: str) -> None:
     template_id = cli.ok("template", "create", good).strip()
-    assert cli.ok("template", "update", "hello", good) == f"{template_id}  version 2  revision 2\n"
+    assert cli.ok("template", "update", "hello", good) == f"{template_id}  version 1  unchanged\n"
+    longer = f"{GOOD}# nothing more\n"
+    updated = cli.ok("template", "update", "hello", "-", stdin=longer)
+    assert updated == f"{template_id}  version 2  revision 2\n"
     assert cli.json("template", "update", template_id, "--name", "new")["version"] == 3
-    assert cli.json("template", "get", "new")["data"] == GOOD
+    assert cli.json("template", "get", "new")["data"] == longer
 
 
 def test_an_update_of_nothing_is_a_usage_error(cli: CommandLine) -> None:

@@ -106,7 +106,7 @@ class TemplateService:
                 raise errors.NotFound(ResourceType.TEMPLATE, template_id)
             if expected_version not in (None, stored.version):
                 raise errors.LostRace(
-                    f"{ResourceType.TEMPLATE} {template_id} has the version {stored.version}; "
+                    f"template {template_id} has the version {stored.version}; "
                     f"version {expected_version} was expected"
                 )
             wanted = (name or stored.name, data or stored.data)
