@@ -1,13 +1,14 @@
 -- Resources. Each row counts its own versions; deletion is soft, so that references stay readable.
--- One limit holds for every writer, psql included: 1 MiB of JSON or YAML for each resource.
+-- One limit holds for every writer, psql included: 1 MiB of JSON or YAML for each resource. A new row's times are those of
+-- its statement, so that they are equal.
 
 CREATE TABLE hardware (
     id         uuid PRIMARY KEY,
     version    bigint NOT NULL DEFAULT 1,
     metadata   jsonb NOT NULL DEFAULT '{}',
     network    jsonb NOT NULL DEFAULT '{}',
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at timestamptz NOT NULL DEFAULT statement_timestamp(),
+    updated_at timestamptz NOT NULL DEFAULT statement_timestamp(),
     deleted_at timestamptz,
     CONSTRAINT hardware_metadata_object CHECK (jsonb_typeof(metadata) = 'object'),
     CONSTRAINT hardware_network_object CHECK (jsonb_typeof(network) = 'object'),
@@ -32,8 +33,8 @@ CREATE TABLE template (
     version    bigint NOT NULL DEFAULT 1,
     name       text NOT NULL,
     data       text NOT NULL,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at timestamptz NOT NULL DEFAULT statement_timestamp(),
+    updated_at timestamptz NOT NULL DEFAULT statement_timestamp(),
     deleted_at timestamptz,
     CONSTRAINT template_name_form CHECK (name ~ '^[a-zA-Z0-9_-]{1,199}$'),
     CONSTRAINT template_size CHECK (octet_length(data) <= 1048576)
@@ -54,8 +55,8 @@ CREATE TABLE workflow (
     completed_actions      integer NOT NULL DEFAULT 0,
     global_timeout_seconds bigint NOT NULL DEFAULT 0,
     cause                  jsonb,
-    created_at             timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at             timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at             timestamptz NOT NULL DEFAULT statement_timestamp(),
+    updated_at             timestamptz NOT NULL DEFAULT statement_timestamp(),
     started_at             timestamptz,
     deadline_at            timestamptz,
     finished_at            timestamptz,
@@ -90,8 +91,8 @@ CREATE TABLE action (
     attempt         integer NOT NULL DEFAULT 0,
     message         text NOT NULL DEFAULT '',
     exit_code       bigint,
-    created_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at      timestamptz NOT NULL DEFAULT statement_timestamp(),
+    updated_at      timestamptz NOT NULL DEFAULT statement_timestamp(),
     started_at      timestamptz,
     deadline_at     timestamptz,
     finished_at     timestamptz,

@@ -39,6 +39,9 @@ UNARY_TIMEOUT_SECONDS = 30.0
 LIST_TIMEOUT_SECONDS = 300.0
 WRITE_TIMEOUT_SECONDS = 30.0
 
+# Longer than gRPC takes to cancel the call of a client that has gone.
+_GONE_SECONDS = 10.0
+
 # Only our own messages are read strictly: health checks and reflection may be newer at the other end.
 _STRICT_PREFIX = "/tinkwell."
 
@@ -142,8 +145,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
                 # The handler chose its status itself.
                 outcome.code = _code(context.code())
                 raise
-            except grpc.aio.InternalError as error:
-                raise _gone() from error
+            except grpc.aio.InternalError:
+                await _await_cancellation()
             except Exception as error:
                 refusal = _refuse(method, error)
                 outcome.code = _code(refusal.code)
@@ -160,18 +163,24 @@ async def _write(context: Context, response: protobuf.Message | bytes, timeout_s
             await context.write(response)
     except TimeoutError as error:
         raise errors.TooSlow(f"the client took no response for {timeout_seconds:g} seconds") from error
+    except grpc.aio.InternalError:
+        await _await_cancellation()
 
 
 async def _abort(context: Context, refusal: status_pb2.Status) -> NoReturn:
     try:
         await context.abort_with_status(rpc_status.to_status(refusal))
-    except grpc.aio.InternalError as error:
-        raise _gone() from error
+    except grpc.aio.InternalError:
+        await _await_cancellation()
 
 
-def _gone() -> asyncio.CancelledError:
-    # What gRPC raises when it sends to a client that has just gone; a moment later it would have cancelled the call.
-    return asyncio.CancelledError("the client has gone")
+async def _await_cancellation() -> NoReturn:
+    """Wait for the cancellation that gRPC is about to send, after it failed to send to a client that has just gone.
+
+    Going on without it would let it come while the handler frees what it holds, and interrupt that.
+    """
+    await asyncio.sleep(_GONE_SECONDS)
+    raise asyncio.CancelledError("the client has gone")
 
 
 def _refuse(method: str, error: Exception) -> status_pb2.Status:

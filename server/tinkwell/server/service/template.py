@@ -106,8 +106,7 @@ class TemplateService:
                 raise errors.NotFound(ResourceType.TEMPLATE, template_id)
             if expected_version not in (None, stored.version):
                 raise errors.LostRace(
-                    f"template {template_id} has the version {stored.version}; "
-                    f"version {expected_version} was expected"
+                    f"template {template_id} has the version {stored.version}; version {expected_version} was expected"
                 )
             wanted = (name or stored.name, data or stored.data)
             if wanted == (stored.name, stored.data):
