@@ -20,6 +20,21 @@ pytestmark = [pytest.mark.docker, pytest.mark.timeout(180)]
 
 MACS = {"device_1": "52:54:00:10:00:03", "device_2": "52:54:00:10:00:04"}
 
+THREE_ACTIONS = [
+    "workflow.created",
+    *["action.created"] * 3,
+    "workflow.started",
+    "action.started",
+    "action.succeeded",
+    "workflow.inprogress",
+    "action.started",
+    "action.succeeded",
+    "workflow.inprogress",
+    "action.started",
+    "action.succeeded",
+    "workflow.succeeded",
+]
+
 
 @pytest.fixture
 def engine() -> Iterator[docker.APIClient]:
@@ -143,21 +158,7 @@ async def test_tasks_on_two_workers_run_in_order_and_their_output_is_readable_me
         ("three", "STDOUT", "two"),
         ("three", "STDOUT", "three"),
     ]
-    names = [event.name for event in await events_of(client, workflow)]
-    assert names == [
-        "workflow.created",
-        *["action.created"] * 3,
-        "workflow.started",
-        "action.started",
-        "action.succeeded",
-        "workflow.inprogress",
-        "action.started",
-        "action.succeeded",
-        "workflow.inprogress",
-        "action.started",
-        "action.succeeded",
-        "workflow.succeeded",
-    ]
+    assert [event.name for event in await events_of(client, workflow)] == THREE_ACTIONS
     actions = await client.workflows.actions(workflow)
     assert [found.worker_id for found in actions] == [machines[d] for d in ("device_1", "device_2", "device_1")]
     assert [found.exit_code for found in actions] == [0, 0, 0]
@@ -233,6 +234,8 @@ async def test_a_new_provisioner_adopts_what_a_killed_one_left_running(
             ),
         )
         await eventually(lambda: (tmp_path / "trace").exists(), deadline_seconds=30)
+        # The engine says so a little later than the container's first effect does.
+        await eventually(lambda: len(containers(engine, workflow)) == 1)
         before = containers(engine, workflow)
         await first.stop(signal.SIGKILL)
     assert containers(engine, workflow) == before, "the container outlives its provisioner"
