@@ -12,7 +12,7 @@ lock() {
     --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header
 }
 
-lock contributor pyproject.toml --extra dev --group contributor "$@"
+lock contributor pyproject.toml --extra dev --extra nats --group contributor "$@"
 # The others are parts of it, at the same versions.
 lock runtime pyproject.toml --extra dev --constraint requirements/contributor.txt "$@"
 lock build requirements/build.in --constraint requirements/contributor.txt "$@"
