@@ -1,6 +1,6 @@
 # Every target sets up what it needs by itself, in .venv. `make help` lists them.
 #   PYTHON=python3.12   the interpreter to set up with
-#   ARGS="-k watch"     more arguments for `make test` and `make dev`
+#   ARGS="-k watch"     more arguments for `make test`, `make dev` and `make bench`
 #   JOBS=4              how many tests run at once; 0 is for debuggers
 #   PG_BIN=DIR          the PostgreSQL to test with, such as /usr/lib/postgresql/15/bin
 .DEFAULT_GOAL := help
@@ -31,11 +31,15 @@ dev: $(RUNTIME) ## Run everything on this machine until Ctrl-C
 test: $(CONTRIBUTOR) ## Run the test suite
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
 
+.PHONY: bench
+bench: $(RUNTIME) ## Run the benchmarks and write docs/benchmarks.md; ARGS="--scale quick" only shows that they work
+	$(BIN)/python -m bench $(ARGS)
+
 .PHONY: lint
 lint: $(CONTRIBUTOR) ## Check style, types, layers, protos and lock files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy core client server provisioner migrations tests examples
+	$(BIN)/mypy core client server provisioner migrations tests examples bench
 	$(BIN)/lint-imports
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code

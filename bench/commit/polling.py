@@ -1,0 +1,15 @@
+"""The `tinkwell` command with a reader that never gets the bell, and so polls for ever."""
+
+from unittest import mock
+
+from tinkwell.cli import main
+from tinkwell.server.store.bell import PostgresBell
+
+
+async def _refuse(_: PostgresBell) -> bool:
+    return False
+
+
+if __name__ == "__main__":
+    with mock.patch.object(PostgresBell, "hush", _refuse):
+        main.main()

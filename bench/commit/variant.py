@@ -1,0 +1,42 @@
+"""The three schemas that are compared, and the server that reads each. Only the notification differs."""
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import process
+from bench.cluster import Cluster
+
+_NO_BELL = "DROP TRIGGER events_ring ON events"
+_NOTIFY_EACH = """
+    CREATE FUNCTION notify_each() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+    AS $$ BEGIN NOTIFY tinkwell_bell; RETURN NULL; END $$
+"""
+_TRIGGER = "CREATE TRIGGER events_notify AFTER INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION notify_each()"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What makes the schema out of Tinkwell's, and whether its reader can only poll."""
+
+    statements: tuple[str, ...] = ()
+    only_polls: bool = False
+
+    @asynccontextmanager
+    async def served(self, cluster: Cluster, directory: Path) -> AsyncIterator[tuple[str, process.Server]]:
+        """Make a database of this schema and run a server over it; yields the database's URL and the server."""
+        polling = {"command": (sys.executable, "-m", "bench.commit.polling")} if self.only_polls else {}
+        async with (
+            cluster.database(self.statements) as url,
+            process.server(url, directory=directory, **polling) as server,
+        ):
+            yield url, server
+
+
+VARIANTS = {
+    "bell": Variant(),
+    "no notification": Variant((_NO_BELL,), only_polls=True),
+    "NOTIFY each": Variant((_NO_BELL, _NOTIFY_EACH, _TRIGGER)),
+}

@@ -1,0 +1,1 @@
+"""Load generators that several benchmarks share; each module runs as a process of its own."""
