@@ -1,56 +1,69 @@
--- The JSON shape of each resource, built in one place: events carry it, and the command line prints the same.
+-- The JSON shape of each resource, built in one place: events carry it, and the command line prints the same. Every event
+-- pays for it, so it is put together as text, in functions whose plans a session keeps; json_member is part of the plan.
 
 CREATE FUNCTION rfc3339(moment timestamptz) RETURNS json
 LANGUAGE sql STABLE STRICT
 AS $$ SELECT to_json(to_char(moment AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')) $$;
 
-CREATE FUNCTION hardware_shape(h hardware) RETURNS json
+-- `, "key": value`, or NULL for a value that is NULL, which concat leaves out.
+CREATE FUNCTION json_member(key text, value anyelement) RETURNS text
 LANGUAGE sql STABLE
+AS $$ SELECT ', "' || key || '": ' || to_json(value) $$;
+
+CREATE FUNCTION hardware_shape(h hardware) RETURNS json
+LANGUAGE plpgsql STABLE
 AS $$
-    SELECT json_object_agg(key, value) FROM (VALUES
-        ('id', to_json(h.id)), ('version', to_json(h.version)), ('metadata', h.metadata::json),
-        ('network', h.network::json), ('created_at', rfc3339(h.created_at)), ('updated_at', rfc3339(h.updated_at)),
-        ('deleted_at', rfc3339(h.deleted_at))
-    ) AS shape (key, value) WHERE value IS NOT NULL
-$$;
+BEGIN
+    RETURN concat(
+        '{"id": ', to_json(h.id), json_member('version', h.version), json_member('metadata', h.metadata),
+        json_member('network', h.network), json_member('created_at', rfc3339(h.created_at)),
+        json_member('updated_at', rfc3339(h.updated_at)), json_member('deleted_at', rfc3339(h.deleted_at)), '}'
+    )::json;
+END $$;
 
 CREATE FUNCTION template_shape(t template) RETURNS json
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE
 AS $$
-    SELECT json_object_agg(key, value) FROM (VALUES
-        ('id', to_json(t.id)), ('name', to_json(t.name)), ('version', to_json(t.version)), ('data', to_json(t.data)),
-        ('created_at', rfc3339(t.created_at)), ('updated_at', rfc3339(t.updated_at)),
-        ('deleted_at', rfc3339(t.deleted_at))
-    ) AS shape (key, value) WHERE value IS NOT NULL
-$$;
+BEGIN
+    RETURN concat(
+        '{"id": ', to_json(t.id), json_member('name', t.name), json_member('version', t.version),
+        json_member('data', t.data), json_member('created_at', rfc3339(t.created_at)),
+        json_member('updated_at', rfc3339(t.updated_at)), json_member('deleted_at', rfc3339(t.deleted_at)), '}'
+    )::json;
+END $$;
 
 -- The rendered template belongs to the creation of a workflow; its later events leave it out.
 CREATE FUNCTION workflow_shape(w workflow, with_data boolean) RETURNS json
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE
 AS $$
-    SELECT json_object_agg(key, value) FROM (VALUES
-        ('id', to_json(w.id)), ('template_id', to_json(w.template_id)), ('template_name', to_json(w.template_name)),
-        ('hardware', w.devices::json), ('state', to_json(w.state)), ('version', to_json(w.version)),
-        ('total_actions', to_json(w.total_actions)), ('completed_actions', to_json(w.completed_actions)),
-        ('global_timeout_seconds', to_json(w.global_timeout_seconds)), ('cause', w.cause::json),
-        ('created_at', rfc3339(w.created_at)), ('updated_at', rfc3339(w.updated_at)),
-        ('started_at', rfc3339(w.started_at)), ('finished_at', rfc3339(w.finished_at)),
-        ('deleted_at', rfc3339(w.deleted_at)), ('data', CASE WHEN with_data THEN to_json(w.data) END)
-    ) AS shape (key, value) WHERE value IS NOT NULL
-$$;
+BEGIN
+    RETURN concat(
+        '{"id": ', to_json(w.id), json_member('template_id', w.template_id),
+        json_member('template_name', w.template_name), json_member('hardware', w.devices),
+        json_member('state', w.state), json_member('version', w.version),
+        json_member('total_actions', w.total_actions), json_member('completed_actions', w.completed_actions),
+        json_member('global_timeout_seconds', w.global_timeout_seconds), json_member('cause', w.cause),
+        json_member('created_at', rfc3339(w.created_at)), json_member('updated_at', rfc3339(w.updated_at)),
+        json_member('started_at', rfc3339(w.started_at)), json_member('finished_at', rfc3339(w.finished_at)),
+        json_member('deleted_at', rfc3339(w.deleted_at)), json_member('data', CASE WHEN with_data THEN w.data END),
+        '}'
+    )::json;
+END $$;
 
 CREATE FUNCTION action_shape(a action) RETURNS json
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE
 AS $$
-    SELECT json_object_agg(key, value) FROM (VALUES
-        ('id', to_json(a.id)), ('workflow_id', to_json(a.workflow_id)), ('index', to_json(a.action_index)),
-        ('task_name', to_json(a.task_name)), ('name', to_json(a.name)), ('image', to_json(a.image)),
-        ('timeout_seconds', to_json(a.timeout_seconds)), ('command', to_json(a.command)),
-        ('on_timeout', to_json(a.on_timeout)), ('on_failure', to_json(a.on_failure)),
-        ('worker_id', to_json(a.worker_id)), ('volumes', to_json(a.volumes)), ('environment', to_json(a.environment)),
-        ('pid', to_json(a.pid)), ('state', to_json(a.state)), ('attempt', to_json(a.attempt)),
-        ('version', to_json(a.version)), ('message', to_json(a.message)), ('exit_code', to_json(a.exit_code)),
-        ('created_at', rfc3339(a.created_at)), ('updated_at', rfc3339(a.updated_at)),
-        ('started_at', rfc3339(a.started_at)), ('finished_at', rfc3339(a.finished_at))
-    ) AS shape (key, value) WHERE value IS NOT NULL
-$$;
+BEGIN
+    RETURN concat(
+        '{"id": ', to_json(a.id), json_member('workflow_id', a.workflow_id), json_member('index', a.action_index),
+        json_member('task_name', a.task_name), json_member('name', a.name), json_member('image', a.image),
+        json_member('timeout_seconds', a.timeout_seconds), json_member('command', a.command),
+        json_member('on_timeout', a.on_timeout), json_member('on_failure', a.on_failure),
+        json_member('worker_id', a.worker_id), json_member('volumes', a.volumes),
+        json_member('environment', a.environment), json_member('pid', a.pid), json_member('state', a.state),
+        json_member('attempt', a.attempt), json_member('version', a.version), json_member('message', a.message),
+        json_member('exit_code', a.exit_code), json_member('created_at', rfc3339(a.created_at)),
+        json_member('updated_at', rfc3339(a.updated_at)), json_member('started_at', rfc3339(a.started_at)),
+        json_member('finished_at', rfc3339(a.finished_at)), '}'
+    )::json;
+END $$;
