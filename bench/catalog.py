@@ -1,6 +1,9 @@
 """All benchmarks, in the order of the page."""
 
-from bench import commit
+from bench import commit, replay
 from bench.context import Case
 
-CASES = (Case("commit", commit.run),)
+CASES = (
+    Case("commit", commit.run),
+    Case("replay", replay.run),
+)

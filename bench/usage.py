@@ -1,13 +1,16 @@
 """What processes have used, from /proc: processor time and memory, with all their descendants."""
 
+import asyncio
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,31 @@ class Meter:
         """Return how many cores each process kept busy on average."""
         seconds = monotonic() - self._began
         return {name: (of(pid).cpu_seconds - self._before[name]) / seconds for name, pid in self._pids.items()}
+
+
+class Memory:
+    """A process's resident memory while something runs: what it had before, and the most it had."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self.before_bytes = of(pid).rss_bytes
+        self.most_bytes = self.before_bytes
+
+    @classmethod
+    @contextlib.contextmanager
+    def watched(cls, pid: int) -> Iterator["Memory"]:
+        """Look at it again and again until the block ends."""
+        memory = cls(pid)
+        looking = asyncio.get_running_loop().create_task(memory._look())
+        try:
+            yield memory
+        finally:
+            looking.cancel()
+
+    async def _look(self) -> None:
+        while True:
+            self.most_bytes = max(self.most_bytes, of(self._pid).rss_bytes)
+            await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _tree(pid: int) -> list[int]:

@@ -1,0 +1,19 @@
+"""A log of many events, written in bulk: how they came into the table makes no difference to who reads them."""
+
+from bench import cluster
+
+_BATCH = 250_000
+_INSERT = """
+    INSERT INTO events (resource_type, resource_id, event_type, name, version, actor, data)
+    SELECT 'HARDWARE', id, 'CREATED', 'hardware.created', 1, 'bench', hardware_shape(
+               (id, 1, format('{{"state": "provisioning", "facility": {{"facility_code": "lab"}}, "number": %s,
+                               "instance": {{"hostname": "node-%s", "operating_system": {{"slug": "debian_12"}}}}}}',
+                              n, n)::jsonb, '{{}}'::jsonb, now(), now(), NULL)::hardware)
+      FROM (SELECT gen_random_uuid() AS id, n FROM generate_series(1, {count}) AS n) AS machine
+"""
+
+
+async def fill(url: str, events: int) -> None:
+    """Append so many events."""
+    batches = [_BATCH] * (events // _BATCH) + ([events % _BATCH] if events % _BATCH else [])
+    await cluster.execute(url, *(_INSERT.format(count=count) for count in batches), "VACUUM ANALYZE events")
