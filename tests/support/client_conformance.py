@@ -2,11 +2,11 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import pytest
 
-from tinkwell.client import Client, EventType, LogLine, ResourceType, State, Workflow, errors
+from tinkwell.client import BulkChange, Client, Conditional, EventType, LogLine, ResourceType, State, Workflow, errors
 
 Check = Callable[[Client], Awaitable[None]]
 CHECKS: list[Check] = []
@@ -95,6 +95,60 @@ async def a_push_with_another_version_loses_the_race(client: Client) -> None:
     with pytest.raises(errors.LostRace):
         await client.hardware.push(pushed, expected_version=0)
     assert (await client.hardware.push(pushed | {"metadata": {}}, expected_version=1)).version == 2
+
+
+def machines(count: int) -> list[dict[str, object]]:
+    return [machine(f"52:54:00:11:{number // 256:02x}:{number % 256:02x}", "") for number in range(count)]
+
+
+@check
+async def many_machines_are_pushed_in_their_order(client: Client) -> None:
+    pushed = machines(250)
+    told: list[BulkChange] = []
+    done = await client.hardware.push_many(pushed, on_progress=told.append)
+    assert (done.stored, done.changed, done.revision) == (250, 250, 250)
+    assert told[-1] == done
+    assert [each.stored for each in told] == sorted({each.stored for each in told})
+    events = client.hardware.watch()
+    assert [(await anext(events)).resource_id for _ in pushed] == [each["id"] for each in pushed]
+
+    async def produce() -> AsyncIterator[Mapping[str, object] | Conditional]:
+        for number, each in enumerate(pushed):
+            yield Conditional(each | {"metadata": {}}, expected_version=1) if number == 7 else each
+
+    again = await client.hardware.push_many(produce())
+    assert (again.stored, again.changed, again.revision) == (250, 1, 251)
+    assert (await client.hardware.push_many([])).stored == 0
+
+
+@check
+async def the_machines_before_the_one_that_is_refused_are_stored(client: Client) -> None:
+    told: list[int] = []
+    wrong = machines(300)
+    wrong[123] |= {"id": "x"}
+    with pytest.raises(errors.InvalidField) as refused:
+        await client.hardware.push_many(wrong, on_progress=lambda done: told.append(done.stored))
+    assert [violation.field for violation in refused.value.violations] == ["machines[123].data.id"]
+    assert told[-1] == 123
+    told.clear()
+    unfit = [*wrong[:123], wrong[124] | {"netwrok": {}}, *wrong[125:]]
+    with pytest.raises(errors.InvalidField) as kept:
+        await client.hardware.push_many(unfit, on_progress=lambda done: told.append(done.stored))
+    assert [violation.field for violation in kept.value.violations] == ["machines[123].data.netwrok"]
+    assert told[-1] == 123
+    assert len([each async for each in client.hardware.all()]) == 123
+
+
+@check
+async def a_machine_of_many_that_cannot_be_is_named_by_its_place(client: Client) -> None:
+    pushed = machines(130)
+    taken = [*pushed[:-1], pushed[-1] | {"network": pushed[2]["network"]}]
+    with pytest.raises(errors.AlreadyExists, match=r"machines\[129\]: mac 52:54:00:11:00:02") as caught:
+        await client.hardware.push_many(taken)
+    assert caught.value.metadata["taken_by"] == pushed[2]["id"]
+    with pytest.raises(errors.LostRace, match=r"machines\[1\]"):
+        await client.hardware.push_many([pushed[0], Conditional(pushed[1], expected_version=0)])
+    assert len([each async for each in client.hardware.all()]) == 129
 
 
 @check

@@ -11,6 +11,7 @@ Scripts without an event loop use `tinkwell.client.blocking`, tests of one's own
 
 from tinkwell.client import environment as environment  # isort: skip  # before anything imports gRPC
 from tinkwell.client import errors
+from tinkwell.client.bulk import BulkChange, Conditional
 from tinkwell.client.channel import TLS
 from tinkwell.client.client import Client, connect
 from tinkwell.client.event import EventClient
@@ -42,8 +43,10 @@ __all__ = [
     "TLS",
     "Action",
     "ActionStatus",
+    "BulkChange",
     "Change",
     "Client",
+    "Conditional",
     "Created",
     "Document",
     "Event",

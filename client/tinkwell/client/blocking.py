@@ -9,8 +9,9 @@
 
 One thread runs one event loop, in which the asynchronous client lives; a call here runs one there and waits. Each
 method below is made from its asynchronous twin and has its parameters, types and errors. Any number of threads may use
-a client at once, a single iterator or watch only one at a time. Hooks of a watch (`on_created` …) run in the loop's
-thread and must not call this client; callbacks of `run` and `watch_events` run in the caller's.
+a client at once, a single iterator or watch only one at a time. Hooks (`on_created` …, `on_progress`) and the iterables
+that machines are taken from run in the loop's thread and must not call this client; callbacks of `run` and
+`watch_events` run in the caller's.
 """
 
 import asyncio
@@ -182,6 +183,7 @@ class HardwareClient(_Service[hardware.HardwareClient]):
     """Pushes, finds and watches machines."""
 
     push = _call(hardware.HardwareClient.push)
+    push_many = _call(hardware.HardwareClient.push_many)
     by_id = _call(hardware.HardwareClient.by_id)
     by_mac = _call(hardware.HardwareClient.by_mac)
     by_ip = _call(hardware.HardwareClient.by_ip)

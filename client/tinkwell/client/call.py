@@ -63,6 +63,11 @@ class Caller:
         with translated(self.address):
             return Stream(method(request, metadata=self._metadata), self.address, silence_seconds)
 
+    def exchange(self, method: aio.StreamStreamMultiCallable[Q, R]) -> aio.StreamStreamCall[Q, R]:
+        """Begin a call in which both sides send many messages; whoever uses it translates its errors."""
+        with translated(self.address):
+            return method(metadata=self._metadata)
+
     async def close(self) -> None:
         """Close the channel; open calls end with `Closed`."""
         await self.channel.close()

@@ -5,7 +5,7 @@ from typing import Any
 
 from tinkwell.api.v1 import hardware_service_pb2 as pb
 from tinkwell.api.v1 import hardware_service_pb2_grpc
-from tinkwell.client import call, convert, informer, model, service
+from tinkwell.client import bulk, call, convert, informer, model, service
 from tinkwell.core.kind import ResourceType
 
 
@@ -33,6 +33,25 @@ class HardwareClient(service.Service):
             request.expected_version = expected_version
         answer = await self._caller.unary(self._stub.Push, request, may_repeat=expected_version is None)
         return model.Change(answer.revision, answer.version)
+
+    async def push_many(
+        self, machines: bulk.Machines, *, on_progress: bulk.ProgressHook | None = None
+    ) -> bulk.BulkChange:
+        """Push any number of machines in their order, fast: as `push` does, but in few transactions.
+
+            done = await client.hardware.push_many(machines, on_progress=lambda done: print(done.stored))
+            print(f"{done.changed} of {done.stored} machines changed, the last at revision {done.revision}")
+
+        An iterable or async iterable of what `push` takes, or of `Conditional` with an expected version. `on_progress`,
+        plain or async, is called with the sums so far each time the server has stored some more.
+
+        The first machine that is refused ends it with the error that `push` raises, whose text and fields name it by
+        its place (`machines[1234].data.network…`); all before it are stored, and none from it on. After any other error
+        some more may be stored than `on_progress` was told. To push all again leaves those as they are.
+        """
+        opened = self._caller.exchange(self._stub.PushMany)
+        pushing = bulk.BulkPush(opened, self._caller.address, self._caller.timeout_seconds, on_progress)
+        return await pushing.run(machines)
 
     async def by_id(self, id: str) -> model.Hardware:  # noqa: A002
         """Get a machine by its id; raises `NotFound`."""

@@ -60,18 +60,18 @@ class Gate(aio.ServerInterceptor):
 
         async def answers(request: Any, context: Any) -> AsyncIterator[Any]:
             try:
-                await self._admit(method, metadata, request, context)
-                async for response in handler.unary_stream(request, context):
+                if handler.request_streaming:
+                    await self._admit(method, metadata, None, context)
+                    responses = handler.stream_stream(self._recorded(method, metadata, request), context)
+                else:
+                    await self._admit(method, metadata, request, context)
+                    responses = handler.unary_stream(request, context)
+                async for response in responses:
                     yield response
             except errors.TinkwellError as error:
                 await context.abort_with_status(rpc_status.to_status(status.of(error)))
 
-        codecs = (handler.request_deserializer, handler.response_serializer)
-        if handler.response_streaming:
-            return grpc.unary_stream_rpc_method_handler(answers, *codecs)
-        if handler.request_streaming:
-            return grpc.stream_unary_rpc_method_handler(answer, *codecs)
-        return grpc.unary_unary_rpc_method_handler(answer, *codecs)
+        return _handler_like(handler, answer=answer, answers=answers)
 
     async def _recorded(
         self, method: str, metadata: dict[str, str | bytes], requests: AsyncIterator[Any]
@@ -89,3 +89,16 @@ class Gate(aio.ServerInterceptor):
             if fault[0] in ("", method):
                 self._faults.remove(fault)
                 raise fault[1]
+
+
+def _handler_like(handler: Any, *, answer: Any, answers: Any) -> Any:
+    codecs = (handler.request_deserializer, handler.response_serializer)
+    match handler.request_streaming, handler.response_streaming:
+        case True, True:
+            return grpc.stream_stream_rpc_method_handler(answers, *codecs)
+        case False, True:
+            return grpc.unary_stream_rpc_method_handler(answers, *codecs)
+        case True, False:
+            return grpc.stream_unary_rpc_method_handler(answer, *codecs)
+        case _:
+            return grpc.unary_unary_rpc_method_handler(answer, *codecs)

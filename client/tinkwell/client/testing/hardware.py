@@ -23,17 +23,46 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
         self._world = world
 
     async def Push(self, request: pb.PushRequest, context: Any) -> pb.PushResponse:
+        return self._push(request, "")
+
+    async def PushMany(
+        self, request_iterator: AsyncIterator[pb.PushManyRequest], context: Any
+    ) -> AsyncIterator[pb.PushManyResponse]:
+        """Answer each request; after a machine that is refused, only when the client has stopped sending."""
+        done = pb.PushManyResponse()
+        failure: errors.TinkwellError | None = None
+        async for request in request_iterator:
+            if failure is not None:
+                continue
+            try:
+                for machine in request.machines:
+                    pushed = self._push(machine, f"machines[{done.stored}].")
+                    done.stored += 1
+                    done.changed += bool(pushed.revision)
+                    done.revision = pushed.revision or done.revision
+            except errors.TinkwellError as error:
+                failure, done.stopped = error, True
+            yield done
+        if failure is not None:
+            raise failure
+
+    def _push(self, request: pb.PushRequest, path: str) -> pb.PushResponse:
         machine = convert.hardware(request.data)
+        name = f"{path.removesuffix('.')}: " if path else ""
         try:
             uuid.UUID(machine.id)
         except ValueError as error:
-            raise errors.InvalidField.of("data.id", "must be a UUID") from error
+            raise errors.InvalidField.of(f"{path}data.id", "must be a UUID") from error
         old = self._world.resources[ResourceType.HARDWARE].get(machine.id)
         if request.HasField("expected_version") and request.expected_version != (old.version if old else 0):
-            raise errors.LostRace(f"hardware {machine.id} has another version")
+            raise errors.LostRace(f"{name}hardware {machine.id} has another version")
         if old and (old.metadata, old.network) == (machine.metadata, machine.network):
             return pb.PushResponse(version=old.version)
-        self._world.check_addresses(machine)
+        try:
+            self._world.check_addresses(machine)
+        except errors.AlreadyExists as taken:
+            taken.args = (f"{name}{taken}",)
+            raise
         stored = self._world.put(machine)
         return pb.PushResponse(revision=self._world.log.tail, version=stored.version)
 

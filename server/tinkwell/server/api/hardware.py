@@ -1,13 +1,14 @@
 """HardwareService on the wire."""
 
 import contextlib
-from collections.abc import AsyncGenerator
+import functools
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 
 from tinkwell.api.v1 import event_service_pb2, hardware_service_pb2_grpc
 from tinkwell.api.v1 import hardware_service_pb2 as pb
 from tinkwell.core import errors
 from tinkwell.core.kind import ResourceType
-from tinkwell.server.api import auth, convert
+from tinkwell.server.api import auth, convert, hardware_stream
 from tinkwell.server.api.watch import Context, Watches
 from tinkwell.server.service.hardware import HardwareService
 
@@ -22,14 +23,17 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
     async def Push(self, request: pb.PushRequest, context: Context) -> pb.PushResponse:
         if not request.HasField("data"):
             raise errors.InvalidField.of("data", "is missing; it is the machine to store")
-        pushed = await self._service.push(
-            hardware_id=request.data.id,
-            metadata=request.data.metadata,
-            machine=convert.to_network(request.data.network),
-            expected_version=request.expected_version if request.HasField("expected_version") else None,
+        pushed = await self._service.push(hardware_stream.sent(request), actor=auth.actor(context))
+        return pb.PushResponse(revision=pushed.revision, version=pushed.version)
+
+    async def PushMany(  # type: ignore[override]  # writes its responses itself, while it goes on receiving
+        self, request_iterator: AsyncIterator[pb.PushManyRequest], context: Context
+    ) -> None:
+        await self._service.push_many(
+            hardware_stream.receive(request_iterator),
+            report=functools.partial(hardware_stream.report, context),
             actor=auth.actor(context),
         )
-        return pb.PushResponse(revision=pushed.revision, version=pushed.version)
 
     async def ByMAC(self, request: pb.ByMACRequest, context: Context) -> pb.Hardware:
         return convert.to_hardware_message(await self._service.find("mac", request.mac))
@@ -55,7 +59,7 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
         revision = await self._service.phone_home(key, getattr(request, key), request.data, actor=auth.actor(context))
         return pb.PhoneHomeResponse(revision=revision)
 
-    def Watch(  # type: ignore[override]  # yields what was encoded once for all watchers
+    def Watch(  # type: ignore[override]  # writes its responses by itself
         self, request: event_service_pb2.WatchRequest, context: Context
-    ) -> AsyncGenerator[bytes, None]:
+    ) -> Awaitable[None]:
         return self._watches.stream(request, context, resource_types=(ResourceType.HARDWARE,))

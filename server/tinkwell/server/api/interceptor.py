@@ -51,6 +51,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
     None hangs for ever: a unary call may take `unary_timeout_seconds`, and a stream `list_timeout_seconds` in all and
     `write_timeout_seconds` until its client takes a response. Only watches may last: they hold nothing while they wait.
+    Handlers that take a stream of requests, or write their responses themselves, keep time by themselves.
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
                     return
                 async with asyncio.timeout(list_seconds), contextlib.aclosing(responses):
                     async for response in responses:
-                        await _write(context, response, write_seconds)
+                        await write(context, response, write_seconds)
 
             await self._guard(method, context, work)
 
@@ -157,7 +158,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         return await _abort(context, refusal)
 
 
-async def _write(context: Context, response: protobuf.Message | bytes, timeout_seconds: float | None) -> None:
+async def write(context: Context, response: protobuf.Message | bytes, timeout_seconds: float | None) -> None:
+    """Write a response; raises `errors.TooSlow` when the client takes none for so long, and ends a call without one."""
     try:
         async with asyncio.timeout(timeout_seconds):
             await context.write(response)

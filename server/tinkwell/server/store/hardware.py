@@ -52,6 +52,13 @@ async def push(
     pushed = postgresql.insert(table.hardware).values(
         id=hardware_id, metadata=table.to_jsonb(metadata), network=table.to_jsonb(network_text)
     )
+    statement = replace(pushed, _is_expected(expected_version)).returning(_HARDWARE.version)
+    version: int | None = (await connection.execute(statement)).scalar_one_or_none()
+    return version
+
+
+def replace(pushed: postgresql.Insert, condition: sqlalchemy.ColumnElement[bool]) -> postgresql.Insert:
+    """Let an insert of machines replace those that are there, if they differ or are deleted and the condition holds."""
     new = pushed.excluded
     was_deleted = _HARDWARE.deleted_at.is_not(None)
     # As text, because jsonb compares numbers by their value, and 1.10 is not written like 1.1.
@@ -60,7 +67,7 @@ async def push(
         table.to_text(_HARDWARE.metadata) != table.to_text(new.metadata),
         table.to_text(_HARDWARE.network) != table.to_text(new.network),
     )
-    statement = pushed.on_conflict_do_update(
+    return pushed.on_conflict_do_update(
         index_elements=[_HARDWARE.id],
         set_={
             "metadata": new.metadata,
@@ -68,10 +75,8 @@ async def push(
             "created_at": sqlalchemy.case((was_deleted, func.clock_timestamp()), else_=_HARDWARE.created_at),
             "deleted_at": None,
         },
-        where=sqlalchemy.and_(differs, _is_expected(expected_version)),
-    ).returning(_HARDWARE.version)
-    version: int | None = (await connection.execute(statement)).scalar_one_or_none()
-    return version
+        where=sqlalchemy.and_(differs, condition),
+    )
 
 
 async def stored_sizes(connection: AsyncConnection, metadata: str, network_text: str) -> tuple[int, int]:

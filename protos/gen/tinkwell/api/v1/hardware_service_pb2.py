@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from tinkwell.api.v1 import event_service_pb2 as tinkwell_dot_api_dot_v1_dot_event__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&tinkwell/api/v1/hardware_service.proto\x12\x0ftinkwell.api.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#tinkwell/api/v1/event_service.proto\"\xc4\x01\n\x08Hardware\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x10\n\x08metadata\x18\x03 \x01(\t\x12)\n\x07network\x18\x04 \x01(\x0b\x32\x18.tinkwell.api.v1.Network\x12.\n\ncreated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"9\n\x07Network\x12.\n\ninterfaces\x18\x01 \x03(\x0b\x32\x1a.tinkwell.api.v1.Interface\"[\n\tInterface\x12#\n\x04\x64hcp\x18\x01 \x01(\x0b\x32\x15.tinkwell.api.v1.DHCP\x12)\n\x07netboot\x18\x02 \x01(\x0b\x32\x18.tinkwell.api.v1.Netboot\"\xb6\x01\n\x04\x44HCP\x12\x0b\n\x03mac\x18\x01 \x01(\t\x12\x10\n\x08hostname\x18\x02 \x01(\t\x12\x12\n\nlease_time\x18\x03 \x01(\x03\x12\x14\n\x0cname_servers\x18\x04 \x03(\t\x12\x14\n\x0ctime_servers\x18\x05 \x03(\t\x12\x0c\n\x04\x61rch\x18\x06 \x01(\t\x12\x0c\n\x04uefi\x18\x07 \x01(\x08\x12\x12\n\niface_name\x18\x08 \x01(\t\x12\x1f\n\x02ip\x18\t \x01(\x0b\x32\x13.tinkwell.api.v1.IP\"G\n\x02IP\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0f\n\x07netmask\x18\x02 \x01(\t\x12\x0f\n\x07gateway\x18\x03 \x01(\t\x12\x0e\n\x06\x66\x61mily\x18\x04 \x01(\x03\"~\n\x07Netboot\x12\x11\n\tallow_pxe\x18\x01 \x01(\x08\x12\x16\n\x0e\x61llow_workflow\x18\x02 \x01(\x08\x12#\n\x04ipxe\x18\x03 \x01(\x0b\x32\x15.tinkwell.api.v1.IPXE\x12#\n\x04osie\x18\x04 \x01(\x0b\x32\x15.tinkwell.api.v1.Osie\"%\n\x04IPXE\x12\x0b\n\x03url\x18\x01 \x01(\t\x12\x10\n\x08\x63ontents\x18\x02 \x01(\t\"8\n\x04Osie\x12\x10\n\x08\x62\x61se_url\x18\x01 \x01(\t\x12\x0e\n\x06kernel\x18\x02 \x01(\t\x12\x0e\n\x06initrd\x18\x03 \x01(\t\"j\n\x0bPushRequest\x12\'\n\x04\x64\x61ta\x18\x01 \x01(\x0b\x32\x19.tinkwell.api.v1.Hardware\x12\x1d\n\x10\x65xpected_version\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x13\n\x11_expected_version\"1\n\x0cPushResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0f\n\x07version\x18\x02 \x01(\x03\"\x1b\n\x0c\x42yMACRequest\x12\x0b\n\x03mac\x18\x01 \x01(\t\"\x19\n\x0b\x42yIPRequest\x12\n\n\x02ip\x18\x01 \x01(\t\"\x19\n\x0b\x42yIDRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x0c\n\nAllRequest\"\x1b\n\rDeleteRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\"\n\x0e\x44\x65leteResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\"V\n\x10PhoneHomeRequest\x12\x0c\n\x02id\x18\x01 \x01(\tH\x00\x12\r\n\x03mac\x18\x02 \x01(\tH\x00\x12\x0c\n\x02ip\x18\x03 \x01(\tH\x00\x12\x0c\n\x04\x64\x61ta\x18\x04 \x01(\tB\t\n\x07machine\"%\n\x11PhoneHomeResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x32\xc5\x04\n\x0fHardwareService\x12\x43\n\x04Push\x12\x1c.tinkwell.api.v1.PushRequest\x1a\x1d.tinkwell.api.v1.PushResponse\x12\x41\n\x05\x42yMAC\x12\x1d.tinkwell.api.v1.ByMACRequest\x1a\x19.tinkwell.api.v1.Hardware\x12?\n\x04\x42yIP\x12\x1c.tinkwell.api.v1.ByIPRequest\x1a\x19.tinkwell.api.v1.Hardware\x12?\n\x04\x42yID\x12\x1c.tinkwell.api.v1.ByIDRequest\x1a\x19.tinkwell.api.v1.Hardware\x12?\n\x03\x41ll\x12\x1b.tinkwell.api.v1.AllRequest\x1a\x19.tinkwell.api.v1.Hardware0\x01\x12I\n\x06\x44\x65lete\x12\x1e.tinkwell.api.v1.DeleteRequest\x1a\x1f.tinkwell.api.v1.DeleteResponse\x12R\n\tPhoneHome\x12!.tinkwell.api.v1.PhoneHomeRequest\x1a\".tinkwell.api.v1.PhoneHomeResponse\x12H\n\x05Watch\x12\x1d.tinkwell.api.v1.WatchRequest\x1a\x1e.tinkwell.api.v1.WatchResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&tinkwell/api/v1/hardware_service.proto\x12\x0ftinkwell.api.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#tinkwell/api/v1/event_service.proto\"\xc4\x01\n\x08Hardware\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x10\n\x08metadata\x18\x03 \x01(\t\x12)\n\x07network\x18\x04 \x01(\x0b\x32\x18.tinkwell.api.v1.Network\x12.\n\ncreated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"9\n\x07Network\x12.\n\ninterfaces\x18\x01 \x03(\x0b\x32\x1a.tinkwell.api.v1.Interface\"[\n\tInterface\x12#\n\x04\x64hcp\x18\x01 \x01(\x0b\x32\x15.tinkwell.api.v1.DHCP\x12)\n\x07netboot\x18\x02 \x01(\x0b\x32\x18.tinkwell.api.v1.Netboot\"\xb6\x01\n\x04\x44HCP\x12\x0b\n\x03mac\x18\x01 \x01(\t\x12\x10\n\x08hostname\x18\x02 \x01(\t\x12\x12\n\nlease_time\x18\x03 \x01(\x03\x12\x14\n\x0cname_servers\x18\x04 \x03(\t\x12\x14\n\x0ctime_servers\x18\x05 \x03(\t\x12\x0c\n\x04\x61rch\x18\x06 \x01(\t\x12\x0c\n\x04uefi\x18\x07 \x01(\x08\x12\x12\n\niface_name\x18\x08 \x01(\t\x12\x1f\n\x02ip\x18\t \x01(\x0b\x32\x13.tinkwell.api.v1.IP\"G\n\x02IP\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0f\n\x07netmask\x18\x02 \x01(\t\x12\x0f\n\x07gateway\x18\x03 \x01(\t\x12\x0e\n\x06\x66\x61mily\x18\x04 \x01(\x03\"~\n\x07Netboot\x12\x11\n\tallow_pxe\x18\x01 \x01(\x08\x12\x16\n\x0e\x61llow_workflow\x18\x02 \x01(\x08\x12#\n\x04ipxe\x18\x03 \x01(\x0b\x32\x15.tinkwell.api.v1.IPXE\x12#\n\x04osie\x18\x04 \x01(\x0b\x32\x15.tinkwell.api.v1.Osie\"%\n\x04IPXE\x12\x0b\n\x03url\x18\x01 \x01(\t\x12\x10\n\x08\x63ontents\x18\x02 \x01(\t\"8\n\x04Osie\x12\x10\n\x08\x62\x61se_url\x18\x01 \x01(\t\x12\x0e\n\x06kernel\x18\x02 \x01(\t\x12\x0e\n\x06initrd\x18\x03 \x01(\t\"j\n\x0bPushRequest\x12\'\n\x04\x64\x61ta\x18\x01 \x01(\x0b\x32\x19.tinkwell.api.v1.Hardware\x12\x1d\n\x10\x65xpected_version\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x13\n\x11_expected_version\"1\n\x0cPushResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0f\n\x07version\x18\x02 \x01(\x03\"A\n\x0fPushManyRequest\x12.\n\x08machines\x18\x01 \x03(\x0b\x32\x1c.tinkwell.api.v1.PushRequest\"V\n\x10PushManyResponse\x12\x0e\n\x06stored\x18\x01 \x01(\x03\x12\x0f\n\x07\x63hanged\x18\x02 \x01(\x03\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12\x0f\n\x07stopped\x18\x04 \x01(\x08\"\x1b\n\x0c\x42yMACRequest\x12\x0b\n\x03mac\x18\x01 \x01(\t\"\x19\n\x0b\x42yIPRequest\x12\n\n\x02ip\x18\x01 \x01(\t\"\x19\n\x0b\x42yIDRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x0c\n\nAllRequest\"\x1b\n\rDeleteRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\"\n\x0e\x44\x65leteResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\"V\n\x10PhoneHomeRequest\x12\x0c\n\x02id\x18\x01 \x01(\tH\x00\x12\r\n\x03mac\x18\x02 \x01(\tH\x00\x12\x0c\n\x02ip\x18\x03 \x01(\tH\x00\x12\x0c\n\x04\x64\x61ta\x18\x04 \x01(\tB\t\n\x07machine\"%\n\x11PhoneHomeResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x32\x9a\x05\n\x0fHardwareService\x12\x43\n\x04Push\x12\x1c.tinkwell.api.v1.PushRequest\x1a\x1d.tinkwell.api.v1.PushResponse\x12S\n\x08PushMany\x12 .tinkwell.api.v1.PushManyRequest\x1a!.tinkwell.api.v1.PushManyResponse(\x01\x30\x01\x12\x41\n\x05\x42yMAC\x12\x1d.tinkwell.api.v1.ByMACRequest\x1a\x19.tinkwell.api.v1.Hardware\x12?\n\x04\x42yIP\x12\x1c.tinkwell.api.v1.ByIPRequest\x1a\x19.tinkwell.api.v1.Hardware\x12?\n\x04\x42yID\x12\x1c.tinkwell.api.v1.ByIDRequest\x1a\x19.tinkwell.api.v1.Hardware\x12?\n\x03\x41ll\x12\x1b.tinkwell.api.v1.AllRequest\x1a\x19.tinkwell.api.v1.Hardware0\x01\x12I\n\x06\x44\x65lete\x12\x1e.tinkwell.api.v1.DeleteRequest\x1a\x1f.tinkwell.api.v1.DeleteResponse\x12R\n\tPhoneHome\x12!.tinkwell.api.v1.PhoneHomeRequest\x1a\".tinkwell.api.v1.PhoneHomeResponse\x12H\n\x05Watch\x12\x1d.tinkwell.api.v1.WatchRequest\x1a\x1e.tinkwell.api.v1.WatchResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -53,22 +53,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PUSHREQUEST']._serialized_end=1069
   _globals['_PUSHRESPONSE']._serialized_start=1071
   _globals['_PUSHRESPONSE']._serialized_end=1120
-  _globals['_BYMACREQUEST']._serialized_start=1122
-  _globals['_BYMACREQUEST']._serialized_end=1149
-  _globals['_BYIPREQUEST']._serialized_start=1151
-  _globals['_BYIPREQUEST']._serialized_end=1176
-  _globals['_BYIDREQUEST']._serialized_start=1178
-  _globals['_BYIDREQUEST']._serialized_end=1203
-  _globals['_ALLREQUEST']._serialized_start=1205
-  _globals['_ALLREQUEST']._serialized_end=1217
-  _globals['_DELETEREQUEST']._serialized_start=1219
-  _globals['_DELETEREQUEST']._serialized_end=1246
-  _globals['_DELETERESPONSE']._serialized_start=1248
-  _globals['_DELETERESPONSE']._serialized_end=1282
-  _globals['_PHONEHOMEREQUEST']._serialized_start=1284
-  _globals['_PHONEHOMEREQUEST']._serialized_end=1370
-  _globals['_PHONEHOMERESPONSE']._serialized_start=1372
-  _globals['_PHONEHOMERESPONSE']._serialized_end=1409
-  _globals['_HARDWARESERVICE']._serialized_start=1412
-  _globals['_HARDWARESERVICE']._serialized_end=1993
+  _globals['_PUSHMANYREQUEST']._serialized_start=1122
+  _globals['_PUSHMANYREQUEST']._serialized_end=1187
+  _globals['_PUSHMANYRESPONSE']._serialized_start=1189
+  _globals['_PUSHMANYRESPONSE']._serialized_end=1275
+  _globals['_BYMACREQUEST']._serialized_start=1277
+  _globals['_BYMACREQUEST']._serialized_end=1304
+  _globals['_BYIPREQUEST']._serialized_start=1306
+  _globals['_BYIPREQUEST']._serialized_end=1331
+  _globals['_BYIDREQUEST']._serialized_start=1333
+  _globals['_BYIDREQUEST']._serialized_end=1358
+  _globals['_ALLREQUEST']._serialized_start=1360
+  _globals['_ALLREQUEST']._serialized_end=1372
+  _globals['_DELETEREQUEST']._serialized_start=1374
+  _globals['_DELETEREQUEST']._serialized_end=1401
+  _globals['_DELETERESPONSE']._serialized_start=1403
+  _globals['_DELETERESPONSE']._serialized_end=1437
+  _globals['_PHONEHOMEREQUEST']._serialized_start=1439
+  _globals['_PHONEHOMEREQUEST']._serialized_end=1525
+  _globals['_PHONEHOMERESPONSE']._serialized_start=1527
+  _globals['_PHONEHOMERESPONSE']._serialized_end=1564
+  _globals['_HARDWARESERVICE']._serialized_start=1567
+  _globals['_HARDWARESERVICE']._serialized_end=2233
 # @@protoc_insertion_point(module_scope)

@@ -307,6 +307,71 @@ class PushResponse(_message.Message):
 Global___PushResponse: _TypeAlias = PushResponse  # noqa: Y015
 
 @_typing.final
+class PushManyRequest(_message.Message):
+    """PushManyRequest is the next piece of the stream of machines."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MACHINES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def machines(self) -> _containers.RepeatedCompositeFieldContainer[Global___PushRequest]:
+        """machines, as many as a message may hold (4 MiB, 20,000 parts). Errors name one by its place in the whole stream:
+        machines[1234].data.network.interfaces[0].dhcp.mac. One that comes twice is pushed twice. A request that cannot be
+        decoded is refused as a whole.
+        """
+
+    def __init__(
+        self,
+        *,
+        machines: _abc.Iterable[Global___PushRequest] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["machines", b"machines"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PushManyRequest: _TypeAlias = PushManyRequest  # noqa: Y015
+
+@_typing.final
+class PushManyResponse(_message.Message):
+    """PushManyResponse tells that a transaction is committed. The machines of one are stored all together or not at all; the
+    server chooses how many they are.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STORED_FIELD_NUMBER: _builtins.int
+    CHANGED_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    STOPPED_FIELD_NUMBER: _builtins.int
+    stored: _builtins.int
+    """stored is how many machines of the stream are committed; they are the first ones of it."""
+    changed: _builtins.int
+    """changed is how many of those were not the same already."""
+    revision: _builtins.int
+    """revision of the last event that this stream caused; 0 while it has caused none."""
+    stopped: _builtins.bool
+    """stopped says that nothing more will be stored. The status of the call tells why; it comes as soon as the client has
+    finished sending, or after ten seconds.
+    """
+    def __init__(
+        self,
+        *,
+        stored: _builtins.int = ...,
+        changed: _builtins.int = ...,
+        revision: _builtins.int = ...,
+        stopped: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed", b"changed", "revision", b"revision", "stopped", b"stopped", "stored", b"stored"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PushManyResponse: _TypeAlias = PushManyResponse  # noqa: Y015
+
+@_typing.final
 class ByMACRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

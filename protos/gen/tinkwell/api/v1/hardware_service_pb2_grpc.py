@@ -41,6 +41,11 @@ class HardwareServiceStub:
                 request_serializer=tinkwell_dot_api_dot_v1_dot_hardware__service__pb2.PushRequest.SerializeToString,
                 response_deserializer=tinkwell_dot_api_dot_v1_dot_hardware__service__pb2.PushResponse.FromString,
                 _registered_method=True)
+        self.PushMany = channel.stream_stream(
+                '/tinkwell.api.v1.HardwareService/PushMany',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_hardware__service__pb2.PushManyRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_hardware__service__pb2.PushManyResponse.FromString,
+                _registered_method=True)
         self.ByMAC = channel.unary_unary(
                 '/tinkwell.api.v1.HardwareService/ByMAC',
                 request_serializer=tinkwell_dot_api_dot_v1_dot_hardware__service__pb2.ByMACRequest.SerializeToString,
@@ -84,6 +89,14 @@ class HardwareServiceServicer:
 
     def Push(self, request, context):
         """Push creates a machine or replaces it; pushing a deleted id brings it back.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PushMany(self, request_iterator, context):
+        """PushMany pushes any number of machines as Push does one after another, in few transactions. The first machine that is
+        refused ends it with the status that Push would have: those before it are stored, and none from it on.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -141,6 +154,11 @@ def add_HardwareServiceServicer_to_server(servicer, server):
                     servicer.Push,
                     request_deserializer=tinkwell_dot_api_dot_v1_dot_hardware__service__pb2.PushRequest.FromString,
                     response_serializer=tinkwell_dot_api_dot_v1_dot_hardware__service__pb2.PushResponse.SerializeToString,
+            ),
+            'PushMany': grpc.stream_stream_rpc_method_handler(
+                    servicer.PushMany,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_hardware__service__pb2.PushManyRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_hardware__service__pb2.PushManyResponse.SerializeToString,
             ),
             'ByMAC': grpc.unary_unary_rpc_method_handler(
                     servicer.ByMAC,
@@ -206,6 +224,33 @@ class HardwareService:
             '/tinkwell.api.v1.HardwareService/Push',
             tinkwell_dot_api_dot_v1_dot_hardware__service__pb2.PushRequest.SerializeToString,
             tinkwell_dot_api_dot_v1_dot_hardware__service__pb2.PushResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PushMany(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/tinkwell.api.v1.HardwareService/PushMany',
+            tinkwell_dot_api_dot_v1_dot_hardware__service__pb2.PushManyRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_hardware__service__pb2.PushManyResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -19,6 +19,10 @@ class HardwareServiceStub:
     def __init__(self, channel: _aio.Channel) -> None: ...
     Push: _aio.UnaryUnaryMultiCallable[_hardware_service_pb2.PushRequest, _hardware_service_pb2.PushResponse]
     """Push creates a machine or replaces it; pushing a deleted id brings it back."""
+    PushMany: _aio.StreamStreamMultiCallable[_hardware_service_pb2.PushManyRequest, _hardware_service_pb2.PushManyResponse]
+    """PushMany pushes any number of machines as Push does one after another, in few transactions. The first machine that is
+    refused ends it with the status that Push would have: those before it are stored, and none from it on.
+    """
     ByMAC: _aio.UnaryUnaryMultiCallable[_hardware_service_pb2.ByMACRequest, _hardware_service_pb2.Hardware]
     ByIP: _aio.UnaryUnaryMultiCallable[_hardware_service_pb2.ByIPRequest, _hardware_service_pb2.Hardware]
     ByID: _aio.UnaryUnaryMultiCallable[_hardware_service_pb2.ByIDRequest, _hardware_service_pb2.Hardware]
@@ -40,6 +44,16 @@ class HardwareServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_hardware_service_pb2.PushRequest, _abc.Awaitable[_hardware_service_pb2.PushResponse]],
     ) -> _abc.Awaitable[_hardware_service_pb2.PushResponse]:
         """Push creates a machine or replaces it; pushing a deleted id brings it back."""
+
+    @_abc_1.abstractmethod
+    def PushMany(
+        self,
+        request_iterator: _abc.AsyncIterator[_hardware_service_pb2.PushManyRequest],
+        context: _aio.ServicerContext[_abc.AsyncIterator[_hardware_service_pb2.PushManyRequest], _abc.AsyncIterator[_hardware_service_pb2.PushManyResponse]],
+    ) -> _abc.AsyncIterator[_hardware_service_pb2.PushManyResponse]:
+        """PushMany pushes any number of machines as Push does one after another, in few transactions. The first machine that is
+        refused ends it with the status that Push would have: those before it are stored, and none from it on.
+        """
 
     @_abc_1.abstractmethod
     def ByMAC(
