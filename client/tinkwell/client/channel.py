@@ -27,6 +27,8 @@ _OPTIONS: tuple[tuple[str, int | str], ...] = (
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.max_receive_message_length", 16 * 1024 * 1024),
     ("grpc.primary_user_agent", "tinkwell-python"),
+    # A connection for each client: gRPC would let those of one process share theirs, and with it one worker of a server.
+    ("grpc.use_local_subchannel_pool", 1),
 )
 
 

@@ -15,6 +15,7 @@ from tinkwell.server import main, process, settings
 from tinkwell.server.dev import binaries, place, postgres, stack
 from tinkwell.server.settings import Settings
 from tinkwell.server.store import readiness, schema
+from tinkwell.server.workers import supervisor
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., object])
@@ -28,6 +29,7 @@ _EXPECTED = (
     readiness.NotUsable,
     settings.InvalidSettings,
     stack.Refused,
+    supervisor.WorkersFailed,
     OSError,
     TimeoutError,
 )
@@ -46,16 +48,23 @@ def _configured(command: F) -> F:
 @click.option("--host", metavar="ADDRESS", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="gRPC port; 0 takes a free one.")
 @click.option("--http-port", type=click.IntRange(0, 65_535), help="Port of health and metrics; 0 takes a free one.")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), help="Processes that share the gRPC port; each is a whole server."
+)
 @click.option("--log-format", type=click.Choice(["text", "json"]), help="How the log is written.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="What the log tells.")
 def server(config: Path | None, **options: object) -> None:
     """Run a server.
 
     Its settings come from these options, from variables such as TINKWELL_DATABASE_URL, and from tinkwell.toml.
+
+    With several workers, each connection of a client is served by one of them. A worker that dies is started again.
+    Health and metrics of all of them are on the one HTTP port. Connections to the database are counted per worker.
     """
     chosen = _load(config, **options)
     process.configure_logging(log_format=chosen.log_format, log_level=chosen.log_level)
-    _run(main.serve(chosen, ready=lambda addresses: _announce(gRPC=addresses.grpc, HTTP=f"http://{addresses.http}")))
+    serve = supervisor.run if chosen.workers > 1 else main.serve
+    _run(serve(chosen, ready=lambda addresses: _announce(gRPC=addresses.grpc, HTTP=f"http://{addresses.http}")))
 
 
 @click.command()

@@ -5,7 +5,7 @@ import contextlib
 import dataclasses
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import metadata
 
 import grpc.aio
@@ -35,6 +35,7 @@ from tinkwell.server.api.watch import Watches
 from tinkwell.server.api.workflow import WorkflowServicer
 from tinkwell.server.http.application import create_application
 from tinkwell.server.http.listener import HttpListener
+from tinkwell.server.http.probe import Probe
 from tinkwell.server.service.event import EventService
 from tinkwell.server.service.hardware import HardwareService
 from tinkwell.server.service.log import LogService
@@ -71,8 +72,9 @@ _OPTIONS = (
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.max_receive_message_length", 4 << 20),
-    ("grpc.so_reuseport", 0),
 )
+# Opens what answers the probe for as long as it lasts, and yields its address as host:port; empty where it has none.
+Side = Callable[[Probe], AbstractAsyncContextManager[str]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,8 +85,17 @@ class Addresses:
     http: str
 
 
-async def serve(settings: Settings, *, ready: Callable[[Addresses], None] | None = None) -> None:
+async def serve(
+    settings: Settings,
+    *,
+    ready: Callable[[Addresses], None] | None = None,
+    side: Side | None = None,
+    shares_port: bool = False,
+) -> None:
     """Serve until cancelled; `ready` is called once, when calls are accepted and the event log is open.
+
+    `side` replaces the HTTP port. With `shares_port` other processes of this account may listen on the gRPC port, too;
+    without it, a second server there is refused.
 
     Raises `errors.Unavailable` when the database cannot be reached, and `readiness.NotUsable` when its schema is not
     the one that this release works on, or when it would not survive a crash.
@@ -95,15 +106,16 @@ async def serve(settings: Settings, *, ready: Callable[[Addresses], None] | None
         pool = engine.create(database_url, pool_size=settings.pool_size)
         stack.push_async_callback(pool.dispose)
         log = await stack.enter_async_context(PostgresLog(database_url, table_readers=settings.catchup_readers).open())
-        server = _Server(settings, Database(pool), log)
-        await server.run(ready)
+        server = _Server(settings, Database(pool), log, shares_port=shares_port)
+        await server.run(ready, side)
 
 
 class _Server:
     """Everything of one process that lives as long as it does."""
 
-    def __init__(self, settings: Settings, database: Database, log: PostgresLog) -> None:
+    def __init__(self, settings: Settings, database: Database, log: PostgresLog, *, shares_port: bool) -> None:
         self._settings = settings
+        self._shares_port = shares_port
         self._database = database
         self._hub = Hub(
             encode=encode.encode_event,
@@ -119,20 +131,25 @@ class _Server:
         self._logs = LogService(database)
         self._health = Health()
 
-    async def run(self, ready: Callable[[Addresses], None] | None) -> None:
-        application = create_application(
-            readiness=self._readiness, registry=self._registry, version=metadata.version("tinkwell")
-        )
-        http = HttpListener(application, host=self._settings.host, port=self._settings.http_port)
+    async def run(self, ready: Callable[[Addresses], None] | None, side: Side | None) -> None:
+        probe = Probe(liveness=self._liveness, readiness=self._readiness, metrics=self._metrics)
+        aside = side(probe) if side else self._http(probe).listen()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._reader.run(), name="reader")
-            async with http.listen() as http_address, self._listen() as grpc_address:
+            async with aside as http_address, self._listen() as grpc_address:
                 await self._hub.opened.wait()
                 await self._set_health(health_pb2.HealthCheckResponse.SERVING)
-                logger.info("the server is ready", extra={"grpc": grpc_address, "http": http_address})
+                logger.info(
+                    "the server is ready",
+                    extra={"grpc": grpc_address, "http": http_address} if http_address else {"grpc": grpc_address},
+                )
                 if ready is not None:
                     ready(Addresses(grpc=grpc_address, http=http_address))
                 await asyncio.get_running_loop().create_future()
+
+    def _http(self, probe: Probe) -> HttpListener:
+        application = create_application(probe, version=metadata.version("tinkwell"))
+        return HttpListener(application, host=self._settings.host, port=self._settings.http_port)
 
     @asynccontextmanager
     async def _listen(self) -> AsyncIterator[str]:
@@ -152,7 +169,9 @@ class _Server:
     def _create(self) -> grpc.aio.Server:
         tokens = {name: token.get_secret_value() for name, token in self._settings.tokens.items()}
         calls = interceptor.CallInterceptor(auth.Authenticator(tokens), CallMetrics(self._registry))
-        server = grpc.aio.server(interceptors=[calls], options=_OPTIONS)
+        server = grpc.aio.server(
+            interceptors=[calls], options=(*_OPTIONS, ("grpc.so_reuseport", int(self._shares_port)))
+        )
         database, watches = self._database, self._watches
         hardware_service_pb2_grpc.add_HardwareServiceServicer_to_server(
             HardwareServicer(HardwareService(database), watches), server
@@ -184,6 +203,12 @@ class _Server:
     async def _set_health(self, status: int) -> None:
         for name in ("", *_SERVICES):
             await self._health.set(name, status)
+
+    async def _liveness(self) -> dict[str, bool | str]:
+        return {}
+
+    async def _metrics(self) -> bytes:
+        return prometheus_client.generate_latest(self._registry)
 
     async def _readiness(self) -> dict[str, bool | str]:
         return {

@@ -24,7 +24,7 @@ def run(work: Coroutine[Any, Any, T]) -> T | None:
     try:
         return asyncio.run(_until_signalled(work))
     except BaseExceptionGroup as group:
-        raise _first(group) from group
+        raise first(group) from group
 
 
 async def _until_signalled(work: Coroutine[Any, Any, T]) -> T | None:
@@ -50,19 +50,27 @@ async def _until_signalled(work: Coroutine[Any, Any, T]) -> T | None:
         return None
 
 
-def _first(error: BaseException) -> BaseException:
+def first(error: BaseException) -> BaseException:
+    """Return the first of several errors that came together."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
-def configure_logging(*, log_format: Literal["text", "json"], log_level: str) -> None:
-    """Write the log to standard error, a line an event."""
+def configure_logging(*, log_format: Literal["text", "json"], log_level: str, worker: int | None = None) -> None:
+    """Write the log to standard error, a line an event; each carries the worker's number, if there is one."""
     handler = logging.StreamHandler(sys.stderr)
+    if worker is not None:
+        handler.addFilter(lambda record: _mark(record, worker))
     handler.setFormatter(_JsonFormatter() if log_format == "json" else _TextFormatter())
     logging.basicConfig(handlers=[handler], level=log_level.upper(), force=True)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _mark(record: logging.LogRecord, worker: int) -> bool:
+    record.worker = worker
+    return True
 
 
 class _TextFormatter(logging.Formatter):

@@ -65,7 +65,7 @@ class Settings(pydantic_settings.BaseSettings):
     throwaway_database: bool = False
     """Accept a database that a crash of the machine would damage (fsync = off)."""
     pool_size: int = pydantic.Field(default=10, ge=1, le=500)
-    """Connections to the database that requests share."""
+    """Connections to the database that requests share, in each worker."""
 
     host: str = "127.0.0.1"
     """Address to listen on; `0.0.0.0` or `::` for all of the machine's."""
@@ -73,6 +73,8 @@ class Settings(pydantic_settings.BaseSettings):
     """gRPC port; 0 takes a free one."""
     http_port: Port = 8_080
     """Port of health checks and metrics; 0 takes a free one."""
+    workers: int = pydantic.Field(default=1, ge=1, le=64)
+    """Processes that share the gRPC port. Each is a whole server, to which what follows applies for itself."""
     server_cert: pydantic.FilePath | None = None
     """PEM file of the server's certificate chain; turns TLS on."""
     server_key: pydantic.FilePath | None = None

@@ -7,11 +7,11 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 
-import prometheus_client
 import pytest
 
 from tinkwell.core import errors
 from tinkwell.server.http import application, listener
+from tinkwell.server.http.probe import Probe
 
 
 class Checks:
@@ -24,11 +24,19 @@ class Checks:
         return self.results
 
 
-def make(checks: Checks | None = None, *, host: str = "127.0.0.1", port: int = 0) -> listener.HttpListener:
-    registry = prometheus_client.CollectorRegistry()
-    prometheus_client.Gauge("tinkwell_watchers", "Open watches.", registry=registry).set(3)
-    made = application.create_application(readiness=checks or Checks(), registry=registry, version="1.2.3")
-    return listener.HttpListener(made, host=host, port=port)
+async def alive() -> Mapping[str, bool | str]:
+    return {}
+
+
+async def metrics() -> bytes:
+    return b"tinkwell_watchers 3.0\n"
+
+
+def make(
+    checks: Checks | None = None, *, liveness: Checks | None = None, host: str = "127.0.0.1", port: int = 0
+) -> listener.HttpListener:
+    probe = Probe(liveness=liveness or alive, readiness=checks or Checks(), metrics=metrics)
+    return listener.HttpListener(application.create_application(probe, version="1.2.3"), host=host, port=port)
 
 
 async def get(address: str, path: str) -> tuple[int, str]:
@@ -59,6 +67,16 @@ async def test_it_is_ready_only_while_every_check_is_true() -> None:
         status, body = await get(address, "/readyz")
     assert status == 503
     assert json.loads(body) == {"ready": False, "checks": {"database": True, "schema": "it is at 0001"}}
+
+
+async def test_it_is_alive_until_something_does_not_answer() -> None:
+    checks = Checks()
+    async with make(liveness=checks).listen() as address:
+        assert await get(address, "/livez") == (200, "ok\n")
+        checks.results = {"worker 0": True, "worker 1": "it does not answer"}
+        status, body = await get(address, "/livez")
+    assert status == 503
+    assert json.loads(body) == {"live": False, "checks": {"worker 1": "it does not answer"}}
 
 
 async def test_metrics_are_written_for_prometheus() -> None:

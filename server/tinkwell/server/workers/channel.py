@@ -1,0 +1,64 @@
+"""What supervisor and worker say to each other: JSON, an object a line, over a pair of connected sockets.
+
+    supervisor                                      worker
+        │ {"worker": 0, "settings": {…}}              │
+        │────────────────────────────────────────────▶│ starts
+        │                          {"ready": ADDRESS} │ or {"failed": SENTENCE}, and ends
+        │◀────────────────────────────────────────────│
+        │ {"id": 7, "ask": "metrics"}                 │
+        │────────────────────────────────────────────▶│
+        │                      {"id": 7, "answer": …} │
+        │◀────────────────────────────────────────────│
+
+Nobody else can reach the sockets, nothing of them is left on a disk, and each end sees when the other has gone.
+"""
+
+import asyncio
+import json
+import socket
+from typing import Any, Self
+
+# Above any exposition; a longer line ends the channel.
+_MAX_BYTES = 16 << 20
+_SEND_SECONDS = 10
+
+
+class Channel:
+    """One end."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def over(cls, end: socket.socket) -> Self:
+        """Take over a connected socket."""
+        return cls(*await asyncio.open_unix_connection(sock=end, limit=_MAX_BYTES))
+
+    def post(self, message: dict[str, Any]) -> None:
+        """Send without waiting, for the few messages that nobody asked for."""
+        self._writer.write(json.dumps(message).encode() + b"\n")
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Send, and wait until there is room for more; `TimeoutError` when the other end does not read."""
+        self.post(message)
+        async with asyncio.timeout(_SEND_SECONDS):
+            await self._writer.drain()
+
+    async def receive(self) -> dict[str, Any] | None:
+        """Wait for the next message; None once the other end has gone."""
+        try:
+            line = await self._reader.readline()
+        except ConnectionError:
+            return None
+        # A line without its end was cut off by the death of its writer.
+        return dict(json.loads(line)) if line.endswith(b"\n") else None
+
+    async def close(self) -> None:
+        """Close this end once what was posted is on its way."""
+        self._writer.close()
+        try:
+            async with asyncio.timeout(_SEND_SECONDS):
+                await self._writer.wait_closed()
+        except (ConnectionError, TimeoutError):
+            return

@@ -1,0 +1,32 @@
+"""One exposition of several workers' metrics: each sample gets a label that says whose it is."""
+
+from collections.abc import Iterable, Mapping
+
+import prometheus_client
+from prometheus_client.core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+
+LABEL = "worker"
+
+
+def merge(texts: Mapping[int, str], *, own: Iterable[Metric]) -> bytes:
+    """Join the workers' expositions by metric, behind the metrics of the supervisor's own."""
+    families = {family.name: family for family in own}
+    for worker, text in texts.items():
+        for read in text_string_to_metric_families(text):
+            family = families.setdefault(read.name, Metric(read.name, read.documentation, read.type))
+            family.samples.extend(
+                sample._replace(labels={LABEL: str(worker), **sample.labels}) for sample in read.samples
+            )
+    registry = prometheus_client.CollectorRegistry()
+    registry.register(_Families(families.values()))
+    return prometheus_client.generate_latest(registry)
+
+
+class _Families(Collector):
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families
