@@ -1,0 +1,16 @@
+-- What is being forgotten. A name is put in by the statement that moves oldest_revision on, before the partition is
+-- detached, and leaves with the table itself: whatever was interrupted in between is known and taken up again.
+CREATE TABLE event_discard (
+    partition_name text PRIMARY KEY,
+    discarded_at   timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- The one more that makes a hundred million revisions ready ahead of the current partition. It is attached, not created
+-- in place, since that would lock writers out. A downgrade leaves it where it is.
+DO $$
+BEGIN
+    IF to_regclass('events_000010') IS NULL THEN
+        CREATE TABLE events_000010 (LIKE events INCLUDING ALL);
+        ALTER TABLE events ATTACH PARTITION events_000010 FOR VALUES FROM (100000000) TO (110000000);
+    END IF;
+END $$;
