@@ -10,7 +10,7 @@ import rich_click as click
 from alembic.util import CommandError
 from sqlalchemy import exc
 
-from tinkwell.core import errors
+from tinkwell.core import errors, retention
 from tinkwell.server import main, process, settings
 from tinkwell.server.dev import binaries, place, postgres, stack
 from tinkwell.server.settings import Settings
@@ -27,6 +27,7 @@ _EXPECTED = (
     place.NotAvailable,
     postgres.NotRunning,
     readiness.NotUsable,
+    retention.StepFailed,
     settings.InvalidSettings,
     stack.Refused,
     supervisor.WorkersFailed,
@@ -117,7 +118,7 @@ def dev(state_dir: Path, ephemeral: bool, process_images: Path | None, pg_bin: P
 
 @click.group()
 def db() -> None:
-    """Bring the database's schema up to date."""
+    """Bring the database's schema up to date, and forget old events."""
 
 
 @db.command()
@@ -145,6 +146,19 @@ def downgrade(config: Path | None, database_url: str | None, revision: str) -> N
     """Take the schema back to REVISION; "base" removes everything."""
     _run(schema.downgrade(_database_url(config, database_url), revision))
     click.echo(f"The schema is at {revision}.")
+
+
+@db.command()
+@_configured
+def maintain(config: Path | None, database_url: str | None) -> None:
+    """Forget events that are past their time, and make partitions ready for new ones.
+
+    Servers do it by themselves where they own the schema; elsewhere let the owner run it every few minutes.
+    """
+    chosen = _load(config, database_url=database_url)
+    process.configure_logging(log_format=chosen.log_format, log_level=chosen.log_level)
+    if _run(main.maintain(chosen)) == "watched":
+        raise click.ClickException("nothing was done: another one is at it, or this role does not own the event log")
 
 
 def _database_url(config: Path | None, database_url: str | None) -> str:

@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import dataclasses
+import datetime
+import functools
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -24,6 +26,7 @@ from tinkwell.api.v1 import (
     workflow_service_pb2_grpc,
 )
 from tinkwell.core import errors
+from tinkwell.core.retention import Policy
 from tinkwell.server import credentials, metric
 from tinkwell.server.api import auth, encode, interceptor
 from tinkwell.server.api.event import EventServicer
@@ -39,12 +42,13 @@ from tinkwell.server.http.probe import Probe
 from tinkwell.server.service.event import EventService
 from tinkwell.server.service.hardware import HardwareService
 from tinkwell.server.service.log import LogService
+from tinkwell.server.service.retention import Result, Retention
 from tinkwell.server.service.template import TemplateService
 from tinkwell.server.service.watch import WatchService
 from tinkwell.server.service.workflow import WorkflowService
 from tinkwell.server.service.workflow_data import WorkflowDataService
 from tinkwell.server.settings import Settings
-from tinkwell.server.store import engine, readiness
+from tinkwell.server.store import engine, partition, readiness
 from tinkwell.server.store.database import Database
 from tinkwell.server.store.log import PostgresLog
 from tinkwell.server.watch.hub import Hub
@@ -110,6 +114,22 @@ async def serve(
         await server.run(ready, side)
 
 
+async def maintain(settings: Settings) -> Result:
+    """Look after the event log's partitions once.
+
+    Raises `readiness.NotUsable`, `errors.Unavailable`, and `tinkwell.core.retention.StepFailed`.
+    """
+    database_url = settings.database_url.get_secret_value()
+    await readiness.wait(database_url, allow_unsafe=settings.throwaway_database)
+    return await _retention(settings).run_once()
+
+
+def _retention(settings: Settings) -> Retention:
+    policy = Policy(age=datetime.timedelta(seconds=settings.retention_age_seconds), count=settings.retention_count)
+    session = functools.partial(partition.session, settings.database_url.get_secret_value())
+    return Retention(session, policy, interval_seconds=settings.retention_interval_seconds)
+
+
 class _Server:
     """Everything of one process that lives as long as it does."""
 
@@ -129,6 +149,7 @@ class _Server:
         streams = Streams(self._hub, log, encode=encode.encode_event, table_readers=settings.catchup_readers)
         self._watches = Watches(WatchService(self._hub, log, streams))
         self._logs = LogService(database)
+        self._retention = _retention(settings)
         self._health = Health()
 
     async def run(self, ready: Callable[[Addresses], None] | None, side: Side | None) -> None:
@@ -136,6 +157,8 @@ class _Server:
         aside = side(probe) if side else self._http(probe).listen()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._reader.run(), name="reader")
+            if self._settings.retention_interval_seconds > 0:
+                tasks.create_task(self._retention.run(), name="retention")
             async with aside as http_address, self._listen() as grpc_address:
                 await self._hub.opened.wait()
                 await self._set_health(health_pb2.HealthCheckResponse.SERVING)

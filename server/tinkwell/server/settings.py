@@ -95,6 +95,13 @@ class Settings(pydantic_settings.BaseSettings):
     catchup_readers: int = pydantic.Field(default=4, ge=1, le=100)
     """Watchers that may read old events from the database at the same time."""
 
+    retention_age_seconds: float = pydantic.Field(default=86_400.0, ge=60)
+    """How long events are kept at least; up to an eighth more, since they are forgotten by whole partitions."""
+    retention_count: int = pydantic.Field(default=100_000, ge=0, le=10_000_000)
+    """How many of the newest events are kept, whatever their age."""
+    retention_interval_seconds: float = pydantic.Field(default=300.0, ge=0, le=86_400)
+    """How often one of the servers looks after that; 0 leaves it to `tinkwell db maintain`."""
+
     shutdown_grace_seconds: float = pydantic.Field(default=5.0, ge=0, le=600)
     """How long calls that are under way may take once the server is told to stop."""
     log_format: Literal["text", "json"] = "text"
