@@ -8,11 +8,8 @@ import asyncio
 import contextlib
 import uuid
 
-import grpc.aio
-
-import tinkwell.client as _client  # noqa: F401  sets what gRPC reads when it is imported
 from bench import generator
-from bench.load.watcher import OPTIONS
+from bench.load.watcher import connect
 from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.api.v1 import event_service_pb2_grpc
 
@@ -53,17 +50,7 @@ async def work(link: generator.Link) -> None:
     watchers, channels = wanted["watchers"], wanted["channels"]
     crowd = Crowd(watchers)
     async with contextlib.AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
-        stubs = [
-            event_service_pb2_grpc.EventServiceStub(
-                # Channels to one address would share a connection otherwise.
-                await stack.enter_async_context(
-                    grpc.aio.insecure_channel(
-                        wanted["address"], options=(*OPTIONS, ("grpc.use_local_subchannel_pool", 1))
-                    )
-                )
-            )
-            for _ in range(channels)
-        ]
+        stubs = await connect(stack, wanted["address"], channels)
         following = [tasks.create_task(crowd.follow(stubs[number % channels])) for number in range(watchers)]
         await crowd.all_live.wait()
         link.reply(live=watchers)

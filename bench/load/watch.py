@@ -24,11 +24,12 @@ async def begin(
     address: str,
     *,
     watchers: int = 1,
+    channels: int = 1,
     stamp: str = "",
     resource_type: str = "RESOURCE_TYPE_HARDWARE",
 ) -> None:
     """Return once all watchers of the process are live."""
-    await watcher.ask(address=address, watchers=watchers, stamp=stamp, resource_type=resource_type)
+    await watcher.ask(address=address, watchers=watchers, channels=channels, stamp=stamp, resource_type=resource_type)
 
 
 async def catch_up(watcher: process.Generator, events: int) -> Arrived:

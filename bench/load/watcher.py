@@ -1,13 +1,15 @@
 """Watchers of a Tinkwell server in one process: they count events and take latencies.
 
-    open   address, watchers, stamp, resource_type     replies once all of them are live
-    take                                               replies with what came since the last `take`
+    open   address, watchers, channels, stamp, resource_type     replies once all of them are live
+    take                                                         replies with what came since the last `take`
 
-Each watcher is a call of the generated stub, all over one channel. `stamp` says where an event's latency begins: `sent`
-is the moment that its data holds (see `bench.load.stamp`), `created` the event's `created_at`, "" takes none.
+Each watcher is a call of the generated stub, over one of so many connections. `stamp` says where an event's latency
+begins: `sent` is the moment that its data holds (see `bench.load.stamp`), `created` the event's `created_at`, "" takes
+none.
 """
 
 import asyncio
+import contextlib
 import time
 from array import array
 
@@ -69,6 +71,19 @@ async def follow(
     raise ConnectionError("the server ended a watch")
 
 
+async def connect(
+    stack: contextlib.AsyncExitStack, address: str, channels: int
+) -> list[event_service_pb2_grpc.EventServiceStub]:
+    """Return stubs, each with a connection of its own, which channels to one address share otherwise."""
+    options = (*OPTIONS, ("grpc.use_local_subchannel_pool", 1))
+    return [
+        event_service_pb2_grpc.EventServiceStub(
+            await stack.enter_async_context(grpc.aio.insecure_channel(address, options=options))
+        )
+        for _ in range(channels)
+    ]
+
+
 async def work(link: generator.Link) -> None:
     """Open the watchers, then answer."""
     wanted = await link.receive()
@@ -76,10 +91,11 @@ async def work(link: generator.Link) -> None:
         return
     got = Received(wanted["watchers"])
     request = pb.WatchRequest(now=True, resource_types=[pb.ResourceType.Value(wanted["resource_type"])])
-    async with grpc.aio.insecure_channel(wanted["address"], options=OPTIONS) as channel, asyncio.TaskGroup() as tasks:
-        stub = event_service_pb2_grpc.EventServiceStub(channel)
+    async with contextlib.AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
+        stubs = await connect(stack, wanted["address"], wanted["channels"])
         watching = [
-            tasks.create_task(follow(stub.Watch(request), wanted["stamp"], got)) for _ in range(wanted["watchers"])
+            tasks.create_task(follow(stubs[number % len(stubs)].Watch(request), wanted["stamp"], got))
+            for number in range(wanted["watchers"])
         ]
         await got.all_live.wait()
         link.reply(live=wanted["watchers"])
