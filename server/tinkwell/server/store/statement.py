@@ -8,5 +8,6 @@ def _load(name: str) -> str:
 
 
 PAGE = _load("page")
+TAIL = _load("tail")
 REPLAY = _load("replay")
 HOLDERS = _load("holders")

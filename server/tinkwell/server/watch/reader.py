@@ -3,12 +3,12 @@
     ┌────────┐ first session  ┌──────────┐ holders gone  ┌──────┐  nothing new, no gap  ┌────────┐
     │ closed │───────────────▶│ starting │──────────────▶│ awake│──────────────────────▶│ asleep │
     └────────┘                └──────────┘               └──────┘◀──────────────────────└────────┘
-        ▲       another history, or events were forgotten   │      rung, or after a while
-        └────────────────────────────────────────────────────┘
+        ▲       another history, or events were forgotten   │    often rung, or after a while
+        └───────────────────────────────────────────────────┘
 
-Awake it polls every few milliseconds and needs no notification, so that writers under load stay silent. It sleeps only
-while it holds the bell, which makes every writer ring, and only when a last poll *after* it got the bell found nothing:
-a silent writer keeps the bell from being had until its rows are visible.
+It takes the steps that `tinkwell.server.watch.cycle` names, and knows the time. Awake it polls every millisecond or so
+and needs no notification, so that writers under load stay silent. Asleep it holds the bell, which makes every writer
+ring; while rings are rare it stays asleep between them, so that each event costs one page.
 
 When a connection is lost, watchers stay: the position and the gaps are kept, what was known about holders is not, and
 reading goes on over a new session. Only another history, or events forgotten before they were read, end the streams.
@@ -19,13 +19,13 @@ import dataclasses
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 
-from tinkwell.core import errors
+from tinkwell.core.event import Event
 from tinkwell.core.log import SourceLost
 from tinkwell.server.watch import source
+from tinkwell.server.watch.cycle import Cycle, HistoryEnded, Step
 from tinkwell.server.watch.hub import Hub
-from tinkwell.server.watch.tail import Tail
 
 logger = logging.getLogger(__name__)
 
@@ -34,9 +34,12 @@ logger = logging.getLogger(__name__)
 class Pace:
     """How eagerly the reader works; all in seconds."""
 
-    poll_seconds: float = 0.002
+    # The shortest pause between polls. It grows with the load: at most half of the time goes into polling.
+    poll_seconds: float = 0.001
     awake_seconds: float = 0.010
     ask_again_seconds: float = 0.010
+    # Rings that come faster than this mean load, under which writers should not have to ring.
+    calm_seconds: float = 0.005
     # A sleeper compares positions this often, should a ring have been lost against all reason.
     check_seconds: float = 1.0
     # Stays below a third of the bell session's idle timeout, which frees the bell of a frozen process.
@@ -57,16 +60,11 @@ class Counts:
     sessions: int = 0
 
 
-class _HistoryEnded(Exception):
-    """Positions mean nothing any more; carries what watchers are told."""
-
-    def __init__(self, reason: errors.TinkwellError) -> None:
-        self.reason = reason
-        super().__init__(str(reason))
-
-
 class Reader:
-    """Reads a source and publishes to a hub until cancelled."""
+    """Reads a source and publishes to a hub until cancelled.
+
+    A hub that another source has opened is read on from where it is, if the history is the same.
+    """
 
     def __init__(
         self,
@@ -82,9 +80,14 @@ class Reader:
         self._waiting_bytes = waiting_bytes
         self._pace = pace or Pace()
         self._clock = clock
-        self._tail: Tail | None = None
+        self._cycle: Cycle | None = None
+        self._drive: _Drive | None = None
         self.counts = Counts()
-        self.is_connected = False
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the log is being read."""
+        return self._drive is not None and self._drive.is_reading
 
     async def run(self) -> None:
         """Follow the log; a lost connection is replaced after a pause that grows while the database stays away."""
@@ -97,109 +100,142 @@ class Reader:
                     await self._follow(session)
             except SourceLost as error:
                 logger.warning("the event log is out of reach", extra={"cause": str(error)})
-            except _HistoryEnded as ended:
+            except HistoryEnded as ended:
                 logger.warning("watchers must start over", extra={"cause": str(ended)})
-                self._tail = None
+                self._cycle = None
                 self._hub.close(ended.reason)
             finally:
-                self.is_connected = False
+                self._drive = None
             failures = 0 if self._clock() - started > self._pace.longest_backoff_seconds else failures + 1
             longest = min(self._pace.first_backoff_seconds * 2**failures, self._pace.longest_backoff_seconds)
             await asyncio.sleep(random.uniform(0, longest))  # noqa: S311
 
     async def _follow(self, session: source.Session) -> None:
-        await self._join(session)
-        self.is_connected = True
-        quiet_since = self._clock()
+        if self._cycle is None:
+            self._cycle = Cycle(waiting_bytes=self._waiting_bytes)
+            if self._hub.is_open:
+                self._cycle.resume(history_id=self._hub.history_id, released=self._hub.released)
+        self._cycle.connect()
+        self._drive = _Drive(self._cycle, session, self._hub, pace=self._pace, counts=self.counts, clock=self._clock)
         while True:
-            began = self._clock()
-            if await self._poll(session):
-                quiet_since = self._clock()
-            # At most half of the time goes into polling.
-            pause = max(self._pace.poll_seconds, self._clock() - began)
-            if self._clock() - quiet_since >= self._pace.awake_seconds:
-                if await self._sleep(session):
-                    quiet_since, pause = self._clock(), 0
-                else:
-                    pause = self._pace.ask_again_seconds
-            await asyncio.sleep(pause)
+            await self._drive.take_step()
 
-    async def _join(self, session: source.Session) -> None:
-        seen = self._tail.tail if self._tail is not None else 0
-        history = await session.history(seen=seen, known=self._hub.history_id)
-        if self._tail is not None:
-            if history.history_id != self._hub.history_id:
-                raise _HistoryEnded(
-                    errors.OtherHistory("the database is another one than before", history_id=history.history_id)
-                )
-            self._tail.forget_holders()
-            return
-        last = max(await session.last_revision(), history.oldest_revision - 1)
-        await self._wait_for_holders(session)
-        self._tail = Tail(last=last, waiting_bytes=self._waiting_bytes)
-        self._hub.open(history_id=history.history_id, last=last)
-        logger.info("the event log is open", extra={"history_id": history.history_id, "revision": last})
 
-    async def _wait_for_holders(self, session: source.Session) -> None:
-        """Wait until whoever may have drawn a revision below the start has ended: from then on all of it is visible."""
-        remaining = await session.holders()
-        warn_at = self._clock() + self._pace.warn_after_seconds
-        while remaining:
-            if self._clock() >= warn_at:
-                logger.warning("open transactions keep the event log closed", extra={"holders": sorted(remaining)})
-                warn_at = float("inf")
+class _Drive:
+    """Takes the steps of a cycle over one session."""
+
+    def __init__(
+        self,
+        cycle: Cycle,
+        session: source.Session,
+        hub: Hub,
+        *,
+        pace: Pace,
+        counts: Counts,
+        clock: Callable[[], float],
+    ) -> None:
+        self._cycle = cycle
+        self._session = session
+        self._bell = session.bell
+        self._hub = hub
+        self._pace = pace
+        self._counts = counts
+        self._clock = clock
+        self._warn_at = clock() + pace.warn_after_seconds
+        # When the last pause or doze ended, when something was last new, and when the bell may be asked for again.
+        self._resumed_at = self._quiet_since = self._ask_at = clock()
+        self._leave_at = 0.0
+        self._is_asleep = False
+        self.is_reading = False
+        self._takes: dict[Step, Callable[[], Awaitable[None]]] = {
+            Step.HISTORY: self._identify,
+            Step.LAST: self._begin,
+            Step.OWNERS: self._wait_for_owners,
+            Step.OPEN: self._open,
+            Step.READ: self._read,
+            Step.KEPT: self._check_kept,
+            Step.HOLDERS: self._ask_holders,
+            Step.PAUSE: self._rest,
+            Step.CLEAR: self._clear,
+            Step.HUSH: self._ask_for_bell,
+            Step.DOZE: self._doze,
+            Step.COMPARE: self._compare,
+            Step.RELEASE: self._release,
+        }
+
+    async def take_step(self) -> None:
+        """Take the step that the cycle names. Raises `SourceLost` and `HistoryEnded`."""
+        await self._takes[self._cycle.step]()
+
+    async def _identify(self) -> None:
+        self._cycle.identify(await self._session.history(seen=self._cycle.seen, known=self._hub.history_id))
+
+    async def _begin(self) -> None:
+        self._cycle.begin(await self._session.last_revision())
+
+    async def _wait_for_owners(self) -> None:
+        self._cycle.observe_owners(await self._session.holders())
+        if owners := self._cycle.owners:
+            if self._clock() >= self._warn_at:
+                logger.warning("open transactions keep the event log closed", extra={"holders": sorted(owners)})
+                self._warn_at = float("inf")
             await asyncio.sleep(self._pace.ask_again_seconds)
-            remaining &= await session.holders()
 
-    async def _poll(self, session: source.Session) -> bool:
-        """Read until a page is whole; return whether anything was new or is still missing."""
-        tail = self._tail
-        assert tail is not None
-        is_busy = False
-        while True:
-            self.counts.polls += 1
-            before = tail.tail, tail.released
-            page = await session.page(gaps=tail.gaps, tail=tail.tail if tail.may_advance else None)
-            if tail.is_settling:
-                # Forgotten events look like rolled-back ones; this is read after the page, so it covers it.
-                await self._check_kept(session, tail)
-            released = tail.observe(page)
-            self._hub.publish(released, released=tail.released)
-            is_busy = is_busy or (tail.tail, tail.released) != before
-            if tail.needs_holders:
-                self.counts.gap_waits += 1
-                tail.observe_holders(await session.holders())
-            if not page.is_cut:
-                return is_busy or bool(tail.gaps)
+    async def _open(self) -> None:
+        history_id, revision = self._cycle.history_id, self._cycle.tail.released
+        self._hub.open(history_id=history_id, last=revision)
+        logger.info("the event log is open", extra={"history_id": history_id, "revision": revision})
+        self._cycle.opened()
 
-    async def _check_kept(self, session: source.Session, tail: Tail) -> None:
-        oldest = await session.oldest_revision()
-        if oldest > tail.next:
-            raise _HistoryEnded(errors.Compacted(tail.next, oldest))
+    async def _read(self) -> None:
+        self.is_reading, self._is_asleep = True, False
+        self._counts.polls += 1
+        tail = self._cycle.tail
+        page = await self._session.page(gaps=tail.gaps, tail=tail.tail if tail.may_advance else None)
+        self._publish(self._cycle.observe(page))
 
-    async def _sleep(self, session: source.Session) -> bool:
-        """Sleep until rung; return False when a writer is silent at this moment, so that nobody may sleep."""
-        bell = session.bell
-        # Cleared before the last poll: what rings from here on is seen after it.
-        bell.clear()
-        if not await bell.hush():
-            return False
-        try:
-            if not await self._poll(session):
-                self.counts.sleeps += 1
-                await self._doze(session, bell)
-        finally:
-            await bell.release()
-        return True
+    async def _check_kept(self) -> None:
+        self._publish(self._cycle.observe_oldest(await self._session.oldest_revision()))
 
-    async def _doze(self, session: source.Session, bell: source.Bell) -> None:
-        tail = self._tail
-        assert tail is not None
-        wake_at = self._clock() + self._pace.longest_sleep_seconds
-        while not bell.is_rung and self._clock() < wake_at:
-            if await bell.wait(self._pace.check_seconds):
-                self.counts.rings += 1
-            elif (drawn := await session.last_drawn()) > tail.tail:
-                return
-            elif drawn < tail.tail:
-                raise SourceLost("the log is shorter than it was")
+    def _publish(self, events: Sequence[Event]) -> None:
+        if self._cycle.tail.released > self._hub.released:
+            self._hub.publish(events, released=self._cycle.tail.released)
+
+    async def _ask_holders(self) -> None:
+        self._counts.gap_waits += 1
+        self._cycle.observe_holders(await self._session.holders())
+
+    async def _rest(self) -> None:
+        now = self._clock()
+        if self._cycle.is_busy:
+            self._quiet_since = now
+        await asyncio.sleep(max(self._pace.poll_seconds, now - self._resumed_at))
+        self._resumed_at = now = self._clock()
+        self._cycle.rested(is_quiet=now >= self._ask_at and now - self._quiet_since >= self._pace.awake_seconds)
+
+    async def _clear(self) -> None:
+        self._bell.clear()
+        self._cycle.cleared()
+
+    async def _ask_for_bell(self) -> None:
+        is_granted = await self._bell.hush()
+        now = self._clock()
+        self._ask_at, self._leave_at = now + self._pace.ask_again_seconds, now + self._pace.longest_sleep_seconds
+        self._cycle.asked(is_granted=is_granted)
+
+    async def _doze(self) -> None:
+        self._counts.sleeps += not self._is_asleep
+        self._is_asleep = True
+        began = self._clock()
+        is_rung = await self._bell.wait(min(self._pace.check_seconds, max(self._leave_at - began, 0)))
+        self._counts.rings += is_rung
+        self._resumed_at = self._quiet_since = now = self._clock()
+        is_loaded = is_rung and now - began < self._pace.calm_seconds
+        self._cycle.dozed(is_rung=is_rung, leaves=is_loaded or now >= self._leave_at)
+
+    async def _compare(self) -> None:
+        self._cycle.compared(await self._session.last_drawn())
+
+    async def _release(self) -> None:
+        await self._bell.release()
+        self._cycle.released()
