@@ -2,9 +2,13 @@
 
 import os
 import pwd
+import signal
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from tinkwell.server.dev import launch
 
 # Debian's and most other packages of PostgreSQL bring the first; the second exists everywhere.
 _UNPRIVILEGED = ("postgres", "nobody")
@@ -23,11 +27,10 @@ class Account:
         """Whether the account may pass through, or execute, the path; the system decides, so that ACLs count."""
         if self.uid == os.geteuid():
             return os.access(path, os.X_OK)
+        # Python forks where it is to change the account itself, and gRPC's threads may not survive that in the child.
+        numbers = (self.uid, self.gid, int(signal.SIGKILL), os.getpid())
         test = subprocess.run(  # noqa: S603 no shell and no foreign input
-            ["/usr/bin/env", "test", "-x", str(path)],
-            user=self.uid,
-            group=self.gid,
-            extra_groups=[],
+            [sys.executable, "-I", "-S", launch.__file__, *map(str, numbers), "/usr/bin/env", "test", "-x", str(path)],
             cwd="/",
             check=False,
             timeout=_ACCESS_SECONDS,
