@@ -7,11 +7,13 @@ import datetime
 import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import asyncpg
 import pytest
 
 import tinkwell.client
+from support import process
 from support import server as servers
 from support.waiting import eventually
 from tinkwell.client import errors as client_errors
@@ -427,6 +429,44 @@ async def test_a_role_that_does_not_own_the_log_says_so_once(
     assert await partitions(database) == numbered(0, 4)
 
 
+@pytest.fixture
+async def past(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A log of the real width, whose first partition is complete and past its time."""
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("SELECT setval('events_revision', 9999990)")
+    await publish(connection, 20)
+    await connection.execute("UPDATE events SET created_at = created_at - interval '25 hours'")
+    yield connection
+    await connection.close(timeout=5)
+
+
+async def is_looked_after(connection: asyncpg.Connection) -> bool:
+    return await partitions(connection) == numbered(1, 12)
+
+
+async def test_a_server_looks_after_the_log_by_itself(database_url: str, past: asyncpg.Connection) -> None:
+    async with servers.running(database_url, retention_count=10):
+        await eventually(lambda: is_looked_after(past))
+    assert await revisions(past) == list(range(10_000_000, 10_000_011))
+
+
+async def test_an_owner_looks_after_the_log_by_a_command(
+    database_url: str, past: asyncpg.Connection, tmp_path: Path
+) -> None:
+    environment = {
+        "TINKWELL_DATABASE_URL": database_url,
+        "TINKWELL_THROWAWAY_DATABASE": "true",
+        "TINKWELL_RETENTION_COUNT": "10",
+    }
+    async with process.running("db", "maintain", log=tmp_path / "log", environment=environment) as command:
+        assert (await command.wait(deadline_seconds=60), "was dropped" in command.output) == (0, True)
+    assert await is_looked_after(past)
+    await past.execute("SELECT pg_advisory_lock($1)", partition.LOCK)
+    async with process.running("db", "maintain", log=tmp_path / "log", environment=environment) as command:
+        assert await command.wait(deadline_seconds=60) == 1
+        assert "Error: nothing was done: another one is at it" in command.output
+
+
 def quiet_server(database_url: str) -> contextlib.AbstractAsyncContextManager[servers.Server]:
     """A server that leaves retention to the test."""
-    return servers.running(database_url)
+    return servers.running(database_url, retention_interval_seconds=0)

@@ -24,7 +24,7 @@ from tinkwell.core.retention import Partition, Policy, Shelf, StepFailed, StillU
 from tinkwell.server.store import engine, statement
 
 # Any number will do, as long as every release takes the same.
-_LOCK = 7_436_019_256
+LOCK = 7_436_019_256
 _CONNECT_SECONDS = 10
 # Longer than any wait for a lock, so that PostgreSQL's own limits come first.
 _COMMAND_SECONDS = 120
@@ -125,7 +125,7 @@ class PartitionSession:
     async def lock(self) -> bool:
         """Return whether this session is the one that may change the partitions, until it ends."""
         with _failures():
-            return bool(await self._connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK))
+            return bool(await self._connection.fetchval("SELECT pg_try_advisory_lock($1)", LOCK))
 
     async def look(self, policy: Policy) -> Shelf:
         """Read what a decision needs. It takes time in proportion to the count that is kept."""
