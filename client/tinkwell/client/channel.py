@@ -1,5 +1,11 @@
-"""The connection to a server: its address, its encryption, and the options that keep it honest."""
+"""The connection to a server: its address, its encryption, and the options that keep it honest.
 
+An address may stand for several servers over one database: a name that resolves to all of them, or a list of their IP
+addresses. Each connection goes to one of them, chosen at random among those that answer, and to another when it breaks.
+"""
+
+import ipaddress
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +33,10 @@ _OPTIONS: tuple[tuple[str, int | str], ...] = (
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.max_receive_message_length", 16 * 1024 * 1024),
     ("grpc.primary_user_agent", "tinkwell-python"),
-    # A connection for each client: gRPC would let those of one process share theirs, and with it one worker of a server.
+    # A connection for each client: gRPC would let those of one process share theirs, and with it one worker.
     ("grpc.use_local_subchannel_pool", 1),
+    # Of several addresses gRPC would take the first, and so would every client.
+    ("grpc.service_config", json.dumps({"loadBalancingConfig": [{"pick_first": {"shuffleAddressList": True}}]})),
 )
 
 
@@ -46,13 +54,15 @@ class TLS:
 
 
 def open_channel(address: str, tls: TLS | None) -> aio.Channel:
-    """Open a channel, which connects at the first call; raises `InvalidField` for a file that cannot be read."""
+    """Open a channel, which connects at the first call; raises `InvalidField` for options that cannot work."""
     options = list(_OPTIONS)
-    if address.startswith(_LOOPBACK):
-        # A proxy for the outside, taken from the environment, knows nothing of this machine's own ports.
+    if address.startswith(_LOOPBACK) or "," in address:
+        # A proxy for the outside, taken from the environment, knows nothing of this machine's own ports, nor of lists.
         options.append(("grpc.enable_http_proxy", 0))
     if tls is None:
         return aio.insecure_channel(address, options=options)
+    if "," in address and not tls.server_name:
+        raise errors.InvalidField.of("tls.server_name", "must say which name the certificates of several servers carry")
     if tls.server_name:
         options.append(("grpc.ssl_target_name_override", tls.server_name))
         options.append(("grpc.default_authority", tls.server_name))
@@ -60,13 +70,26 @@ def open_channel(address: str, tls: TLS | None) -> aio.Channel:
 
 
 def check_address(address: str) -> str:
-    """Give the address with a port; raises `InvalidField` for a URL, which gRPC would take for a host name."""
+    """Give the address, or each of a list, with a port; raises `InvalidField` for what gRPC would misread, as a URL."""
     if address.startswith(_SCHEMES):
         return address
+    if "," in address:
+        return _list_of(address.split(","))
     found = _HOST_PORT.fullmatch(address)
     if found is None:
         raise errors.InvalidField.of("address", f"{address!r} is not host:port, such as localhost:50051 or [::1]:50051")
     return address if found["port"] else f"{address}:{DEFAULT_PORT}"
+
+
+def _list_of(addresses: list[str]) -> str:
+    checked = [check_address(address.strip()) for address in addresses]
+    try:
+        versions = {ipaddress.ip_address(address.rpartition(":")[0].strip("[]")).version for address in checked}
+    except ValueError as error:
+        raise errors.InvalidField.of("address", "a list consists of IP addresses; a name may have several") from error
+    if len(versions) > 1:
+        raise errors.InvalidField.of("address", "a list must not mix IPv4 and IPv6 addresses")
+    return f"ipv{versions.pop()}:{','.join(checked)}"
 
 
 def _credentials(tls: TLS) -> grpc.ChannelCredentials:

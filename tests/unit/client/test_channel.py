@@ -21,6 +21,8 @@ from tinkwell.client import TLS, channel, errors, testing
         ("tinkwell.example", "tinkwell.example:50051"),
         ("unix:/run/tinkwell.sock", "unix:/run/tinkwell.sock"),
         ("dns:///tinkwell.example:443", "dns:///tinkwell.example:443"),
+        ("10.0.0.1,10.0.0.2:7", "ipv4:10.0.0.1:50051,10.0.0.2:7"),
+        ("[::1]:7, [::2]", "ipv6:[::1]:7,[::2]:50051"),
     ],
 )
 def test_an_address_gets_the_port_that_it_lacks(given: str, used: str) -> None:
@@ -28,7 +30,11 @@ def test_an_address_gets_the_port_that_it_lacks(given: str, used: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["", "http://localhost:50051", "localhost:50051/", "::1", "a b:1", "localhost:http"]
+    "address",
+    [
+        *("", "http://localhost:50051", "localhost:50051/", "::1", "a b:1", "localhost:http"),
+        *("10.0.0.1,", "a.example,b.example", "10.0.0.1,[::1]"),
+    ],
 )
 def test_what_gRPC_would_misread_is_refused(address: str) -> None:
     with pytest.raises(errors.InvalidField) as caught:
@@ -110,3 +116,37 @@ async def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 async def test_a_certificate_needs_its_key(tls: TLS) -> None:
     with pytest.raises(errors.InvalidField, match="cert and key belong together"):
         tinkwell.client.connect("localhost:1", tls=tls)
+
+
+async def test_clients_spread_over_a_list_of_servers() -> None:
+    async with testing.FakeServer() as first, testing.FakeServer() as second:
+        for _ in range(100):
+            async with tinkwell.client.connect(both(first, second)) as client:
+                assert [machine async for machine in client.hardware.all()] == []
+            if first.calls and second.calls:
+                break
+        else:
+            pytest.fail("a hundred clients went to the same server")
+
+
+async def test_a_client_of_several_servers_goes_on_with_those_that_answer() -> None:
+    async with testing.FakeServer() as first:
+        async with testing.FakeServer() as second:
+            client = tinkwell.client.connect(both(first, second))
+            await client.wait_ready(5)
+        for _ in range(10):
+            assert [machine async for machine in client.hardware.all()] == []
+        await client.close()
+
+
+def both(first: testing.FakeServer, second: testing.FakeServer) -> str:
+    return ",".join(server.address.replace("localhost", "127.0.0.1") for server in (first, second))
+
+
+async def test_several_servers_prove_themselves_by_one_name(authority: trustme.CA, ca_file: Path) -> None:
+    async with testing.FakeServer(credentials=server_credentials(authority, "tinkwell.example")) as server:
+        with pytest.raises(errors.InvalidField, match=r"tls\.server_name: must say which name"):
+            tinkwell.client.connect(both(server, server), tls=TLS(ca=ca_file))
+        tls = TLS(ca=ca_file, server_name="tinkwell.example")
+        async with tinkwell.client.connect(both(server, server), tls=tls) as client:
+            await client.wait_ready(5)
