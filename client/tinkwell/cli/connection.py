@@ -55,7 +55,9 @@ def options(*, are_hidden: bool = False) -> list[click.Option]:
         return click.RichOption(names, expose_value=False, hidden=are_hidden, callback=_keep, **settings)
 
     return [
-        build("--server", "-s", default=DEFAULT_SERVER, metavar="HOST:PORT", help="Address of the server, or of several: 10.0.0.1,10.0.0.2"),
+        build(
+            "--server", "-s", default=DEFAULT_SERVER, metavar="HOST:PORT", help="Address of the server, or of several."
+        ),
         build("--token", metavar="TOKEN", help="Token that proves who you are."),
         build("--tls", is_flag=True, help="Encrypt; the other TLS options imply it."),
         build("--tls-ca", type=click.Path(), help="Trust the certificate authorities in this file."),
