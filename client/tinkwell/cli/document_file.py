@@ -63,6 +63,21 @@ class Part:
         return f"{place}: {field}: {violation.description}" if field else f"{place}: {violation.description}"
 
 
+def expand(path: str) -> list[str]:
+    """Give the files that a path means: itself, or the JSON and YAML files in a folder in the order of their names."""
+    if path == "-" or not Path(path).is_dir():
+        return [path]
+    try:
+        names = sorted(entry.name for entry in Path(path).iterdir() if entry.is_file())
+    except OSError as error:
+        raise failure.Failure(f"{path}: {error.strerror or error}") from error
+    suffixes = _JSON_SUFFIXES + _YAML_SUFFIXES
+    found = [str(Path(path, name)) for name in names if name.lower().endswith(suffixes) and not name.startswith(".")]
+    if not found:
+        raise failure.Failure(f"{path} holds no file whose name ends in {', '.join(suffixes)}")
+    return found
+
+
 def read(path: str, *, max_bytes: int = MAX_FILE_BYTES) -> Source:
     """Read a file, or standard input for `-`; raises `Failure` for one that cannot be read, is too big or not UTF-8."""
     name = "standard input" if path == "-" else path

@@ -1,20 +1,17 @@
 """`tinkwell hardware`: the machines."""
 
-import json
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import rich_click as click
 
-from tinkwell.cli import command, document_file, failure, option, output, session, several, watching
+from tinkwell.cli import command, document_file, failure, hardware_push, option, output, session, several, watching
 from tinkwell.core import document, errors, value
 
 if TYPE_CHECKING:
     from tinkwell.client import Client, Hardware
 
-# The server looks at both parts by itself; this keeps what no message can carry from being sent.
-_MAX_MACHINE_BYTES = 2 * document.MAX_DOCUMENT_BYTES + 1024
 _HEADER = ("ID", "MAC", "IP", "HOSTNAME", "VERSION")
 _KINDS = (("id", value.parse_uuid), ("mac", value.parse_mac), ("ip", value.parse_ip))
 
@@ -49,7 +46,7 @@ def hardware() -> None:
 
 
 @hardware.command()
-@click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE|-]...")
+@click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE|FOLDER|-]...")
 @click.option("--file", "more_files", multiple=True, type=click.Path(), help="The same as FILE.")
 @option.object_format
 @session.connected
@@ -58,26 +55,20 @@ async def push(
 ) -> None:
     """Create machines or replace them, and print the id, version and revision of each.
 
-    FILE holds one machine, a list of machines, or one after another (JSON lines), as JSON or YAML; - is standard input,
-    which is also read where no FILE is given. All is read before the first machine is pushed; the first one that is
-    refused ends it.
+    FILE holds one machine, a list of machines, or one after another (JSON lines, YAML documents), as JSON or YAML;
+    FOLDER holds such files; - is standard input, which is also read where no FILE is given. All is read before the
+    first machine is pushed. The first one that is refused ends it; those before it are stored.
+
+    More than 100 machines are pushed by one call, and one line (with -o json or yaml one object) says how many there
+    are, how many changed, and the last revision. For thousands of machines take JSON, which is read far faster than
+    YAML.
     """
-    parts = [part for file in _inputs(files + more_files) for part in document_file.parts(document_file.read(file))]
+    inputs = [file for name in _inputs(files + more_files) for file in document_file.expand(name)]
+    parts = [part for file in inputs for part in document_file.parts(document_file.read(file))]
     if not parts:
         raise failure.Failure("there is no machine in the input")
-    pushed: list[dict[str, Any]] = []
-    try:
-        for part in parts:
-            result = await _push(client, part)
-            pushed.append(result)
-            if output_format is output.Format.TABLE:
-                output.line(f"{result['id']}  version {result['version']}  {output.revision(result['revision'])}")
-    except failure.Failure as error:
-        if pushed:
-            raise failure.Failure(*error.sentences, f"{len(pushed)} of {len(parts)} machines were pushed") from error
-        raise
-    if output_format is not output.Format.TABLE:
-        output.whole(pushed if len(pushed) > 1 else pushed[0], output_format)
+    push_all = hardware_push.many if len(parts) > hardware_push.MAX_SINGLE else hardware_push.each
+    await push_all(client, parts, output_format)
 
 
 @hardware.command()
@@ -145,27 +136,6 @@ def _inputs(files: tuple[str, ...]) -> tuple[str, ...]:
     if not files and (sys.stdin is None or sys.stdin.isatty()):
         raise click.UsageError("give a FILE, or - for standard input")
     return files or ("-",)
-
-
-async def _push(client: "Client", part: document_file.Part) -> dict[str, Any]:
-    from tinkwell.client import errors as client_errors  # gRPC costs start-up time, see main
-
-    if not isinstance(part.value, dict):
-        raise failure.Failure(f"{part.place}: a machine is an object, not {document.describe(part.value)}")
-    machine = dict(part.value)
-    if len(document.dump_json(machine).encode()) > _MAX_MACHINE_BYTES:
-        raise failure.Failure(f"{part.place}: a machine may have at most 1 MiB of metadata and 1 MiB of network")
-    metadata = machine.pop("metadata", None)
-    # Metadata goes as text, which keeps its numbers as they are written; the rest has whole numbers only.
-    plain = json.loads(document.dump_json(machine))
-    plain["metadata"] = document.dump_json(metadata) if isinstance(metadata, dict) else metadata
-    try:
-        change = await client.hardware.push(plain)
-    except client_errors.InvalidField as error:
-        raise part.explain(error.violations) from error
-    except client_errors.AlreadyExists as error:
-        raise failure.Failure(f"{part.place}: {error.message}") from error
-    return {"id": machine["id"], **change.to_json()}
 
 
 async def _find(client: "Client", key: Key) -> "Hardware":

@@ -1,8 +1,9 @@
 """Many machines pushed by one call: what is sent, in which pieces, and what comes back.
 
-One task sends while the caller's own reads, since the server tells how far it is while it receives. A server that will
-store no more says so and waits until sending has stopped, because gRPC loses the status of a call that ends while
-something is written. When the call ends otherwise, reading says why; sending only stops.
+One task sends while the caller's own reads, since the server tells how far it is while it receives. gRPC loses the
+status of a call that ends while something is written. So nothing is sent before the server has said that it is ready;
+and one that will store no more says so, and waits until sending has stopped. When the call ends otherwise, reading says
+why, and sending only stops.
 """
 
 import asyncio
@@ -21,6 +22,8 @@ from tinkwell.core.errors import Violation
 # The server takes 20,000 parts in a request, and a part has two bytes at least.
 MAX_REQUEST_BYTES = 32 * 1024
 MAX_REQUEST_MACHINES = 100
+# What the server answers first, once it has let the caller in.
+READY_KEY = "x-tinkwell-ready"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,8 @@ class BulkPush:
         return done
 
     async def _send(self, machines: Machines) -> None:
+        if not await self._is_invited():
+            return
         async with contextlib.aclosing(self._requests(machines)) as requests:
             async for request in requests:
                 if self._is_stopped:
@@ -97,6 +102,17 @@ class BulkPush:
                 if not await self._write(self._call.write(request)):
                     return
         await self._finish()
+
+    async def _is_invited(self) -> bool:
+        try:
+            metadata = await call.within(self._timeout_seconds, self._address, self._call.initial_metadata())
+        except errors.DeadlineExceeded as error:
+            self._stalled = error
+            self._call.cancel()
+            return False
+        except errors.Error:
+            return False
+        return READY_KEY in dict(metadata or ())
 
     async def _finish(self) -> None:
         if await self._write(self._call.done_writing()):

@@ -16,8 +16,14 @@ from tinkwell.server.service.hardware_bulk import Progress
 from tinkwell.server.service.hardware_check import Sent
 
 SILENCE_SECONDS = 60.0
+READY_KEY = "x-tinkwell-ready"
 
 _MACHINE = re.compile(r"machines\[(\d+)\]")
+
+
+async def invite(context: interceptor.Context) -> None:
+    """Tell the client that its machines are waited for. Before that, it could not be refused while it writes."""
+    await context.send_initial_metadata(((READY_KEY, "1"),))
 
 
 async def receive(
