@@ -36,7 +36,11 @@ class Hole:
                     await writer.wait_closed()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection(self._host, int(self._port))
+        try:
+            there, back = await asyncio.open_connection(self._host, int(self._port))
+        except OSError:
+            writer.close()  # as if it had refused
+            return
         self._writers += [writer, back]
         with contextlib.suppress(OSError):
             await asyncio.gather(self._forward(reader, back), self._forward(there, writer))

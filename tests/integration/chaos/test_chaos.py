@@ -1,0 +1,25 @@
+"""Every kind of fault, once, at the same time as writers and watchers of all kinds; `make chaos` does it for minutes.
+
+The same by hand: `make chaos SEED=20 SECONDS=15`.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from support.chaos import run
+from support.chaos.fault import Kind
+from tinkwell.server.dev import place
+
+SEED = 20
+SECONDS = 15.0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+async def test_no_promise_to_a_watcher_is_broken_while_everything_else_is(tmp_path: Path) -> None:
+    with place.temporary() as directory:
+        result = await run.run(run.Options(SEED, SECONDS, 1, directory, tmp_path / "history.jsonl"))
+    print(result.text)
+    assert result.violations == []
+    assert set(result.injected) == set(Kind)

@@ -1,0 +1,90 @@
+"""The log as it is in the end, read from the table, and kept in a file for people."""
+
+import datetime
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import asyncpg
+
+from support.chaos.ledger import digest, find_token
+from support.history.record import History, Row, Watcher
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_ROWS = """
+    SELECT revision, id::text, resource_type, coalesce(resource_id::text, ''), coalesce(parent_id::text, ''),
+           event_type, name, version, created_at, actor, data::text
+      FROM events ORDER BY revision
+"""
+_PAGE = 2_000
+
+
+async def read_rows(connection: asyncpg.Connection) -> list[Row]:
+    """Read every event of the log."""
+    async with connection.transaction(readonly=True):
+        return [_row(record) async for record in connection.cursor(_ROWS, prefetch=_PAGE)]
+
+
+def _row(record: asyncpg.Record) -> Row:
+    revision, id_, resource_type, resource_id, parent_id, event_type, name, version, created_at, actor, data = record
+    microseconds = (created_at - _EPOCH) // _MICROSECOND
+    return Row(
+        revision=revision,
+        # In the order in which watchers hash what they receive, with protobuf's names of the kinds.
+        digest=digest(
+            id_,
+            f"RESOURCE_TYPE_{resource_type}",
+            resource_id,
+            parent_id,
+            f"EVENT_TYPE_{event_type}",
+            name,
+            version,
+            microseconds,
+            actor,
+            data,
+        ),
+        resource_type=resource_type,
+        resource_id=resource_id,
+        parent_id=parent_id,
+        event_type=event_type,
+        name=name,
+        version=version,
+        token=find_token(data),
+        created_at=microseconds / 1e6,
+    )
+
+
+def write(history: History, path: Path) -> None:
+    """Write the history as lines of JSON: the rows, the transactions, then each watcher's streams."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+
+        def put(**fields: object) -> None:
+            file.write(json.dumps(fields, default=str) + "\n")
+
+        put(history_id=history.history_id, oldest=history.oldest)
+        for row in history.rows:
+            put(revision=row.revision, token=row.token, event=row.name, resource=row.resource_id, version=row.version)
+        for transaction in history.transactions:
+            changes = [(change.token, change.event_type, change.revision) for change in transaction.changes]
+            put(writer=transaction.writer, outcome=transaction.outcome.value, changes=changes)
+        for watcher in history.watchers:
+            _write_watcher(watcher, put)
+
+
+def _write_watcher(watcher: Watcher, put: Callable[..., None]) -> None:
+    for number, stream in enumerate(watcher.streams):
+        put(
+            watcher=watcher.name,
+            stream=number,
+            start=stream.start,
+            live_at=stream.live_at,
+            end=stream.end,
+            why=stream.reason,
+        )
+        for first, last, bookmark in stream.responses():
+            put(watcher=watcher.name, stream=number, revisions=list(stream.revisions[first:last]), bookmark=bookmark)
+        put(watcher=watcher.name, stream=number, end=stream.end, reason=stream.reason)
+    if watcher.handed is not None:
+        put(watcher=watcher.name, handed_up_to=watcher.handed_up_to, handed=list(watcher.handed))

@@ -1,0 +1,45 @@
+"""A PostgreSQL of the run's own that survives crashes: stopped in every way, and started again on the same data."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+from tinkwell.server.dev import postgres
+from tinkwell.server.store import schema
+
+
+class Cluster:
+    """The cluster of a state directory. Whoever restarts it holds `lock`."""
+
+    def __init__(self, state_dir: Path, *, bin_dir: Path | None) -> None:
+        self._state_dir = state_dir
+        self._bin_dir = bin_dir
+        self._stack = contextlib.AsyncExitStack()
+        self._running: postgres.Cluster | None = None
+        self.lock = asyncio.Lock()
+        self.url = ""
+        self.version = ""
+
+    async def start(self) -> None:
+        """Create it and the schema in it."""
+        await self._start()
+        await schema.upgrade(self.url)
+
+    async def restart(self, how: signal.Signals, *, down_seconds: float) -> None:
+        """Stop it, by SIGINT fast and by SIGQUIT as in a crash, and start it again after a while."""
+        assert self._running is not None
+        os.kill(self._running.process.pid, how)
+        await self._stack.aclose()
+        await asyncio.sleep(down_seconds)
+        await self._start()
+
+    async def stop(self) -> None:
+        """Stop it for good."""
+        await self._stack.aclose()
+
+    async def _start(self) -> None:
+        self._running = await self._stack.enter_async_context(postgres.embedded(self._state_dir, bin_dir=self._bin_dir))
+        assert self.url in ("", self._running.url), "writers and servers know it by its address"
+        self.url, self.version = self._running.url, self._running.version

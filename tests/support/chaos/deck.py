@@ -1,0 +1,64 @@
+"""The order of the faults: a shuffled deck of all kinds, dealt again and again, a few at the same time."""
+
+import asyncio
+import random
+from collections import Counter
+
+from support.chaos.fault import Faults, Kind
+
+_AT_ONCE = 5
+_PAUSE_SECONDS = 0.2
+# Of a run's time, so that all rounds are dealt before it is over.
+_SHARE = 0.9
+
+
+class Deck:
+    """Deals faults for some seconds, and longer when a kind was not yet injected `rounds` times."""
+
+    def __init__(self, faults: Faults, *, chance: random.Random, seconds: float, rounds: int) -> None:
+        self.injected: Counter[Kind] = Counter()
+        self.in_vain: Counter[Kind] = Counter()
+        self._faults = faults
+        self._chance = chance
+        self._seconds = seconds
+        self._rounds = rounds
+        self._interval = seconds * _SHARE / (rounds * len(Kind))
+        self._free = asyncio.Semaphore(_AT_ONCE)
+        self._open: Counter[Kind] = Counter()
+
+    async def deal(self) -> None:
+        """Inject faults until the time is over and each kind has been injected often enough, and all have ended."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._seconds
+        next_at = loop.time()
+        async with asyncio.TaskGroup() as tasks:
+            cards: list[Kind] = []
+            while loop.time() < end or self._wanted():
+                cards = cards or self._shuffled(is_over=loop.time() >= end)
+                if not cards:
+                    await asyncio.sleep(_PAUSE_SECONDS)  # what is under way may still fail
+                    continue
+                await self._free.acquire()
+                kind = cards.pop()
+                self._open[kind] += 1
+                tasks.create_task(self._inject(kind))
+                next_at = max(next_at + self._interval * self._chance.uniform(0.2, 1.8), loop.time())
+                await asyncio.sleep(next_at - loop.time())
+
+    def _wanted(self) -> list[Kind]:
+        return [kind for kind in Kind if self.injected[kind] < self._rounds]
+
+    def _shuffled(self, *, is_over: bool) -> list[Kind]:
+        kinds = [kind for kind in self._wanted() if not self._open[kind]] if is_over else list(Kind)
+        self._chance.shuffle(kinds)
+        return kinds
+
+    async def _inject(self, kind: Kind) -> None:
+        try:
+            while not await self._faults.inject(kind):
+                self.in_vain[kind] += 1
+                await asyncio.sleep(_PAUSE_SECONDS)
+            self.injected[kind] += 1
+        finally:
+            self._open[kind] -= 1
+            self._free.release()

@@ -1,0 +1,87 @@
+"""What a run was like, for people: how much happened, which faults, and what was found."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from support.chaos.deck import Deck
+from support.chaos.fault import Kind
+from support.chaos.ledger import Ledger
+from support.chaos.server import Server
+from support.history.record import History, Violation
+
+_SHOWN_VIOLATIONS = 20
+_SHOWN_ALARMS = 5
+
+
+def tell(
+    deck: Deck,
+    servers: Sequence[Server],
+    ledger: Ledger,
+    history: History,
+    violations: Sequence[Violation],
+    *,
+    seed: int,
+    postgres: str,
+) -> str:
+    """Return the tables and the findings of a run."""
+    return "\n".join(
+        (
+            *_faults(deck),
+            "",
+            *_load(history, ledger),
+            "",
+            f"PostgreSQL {postgres}",
+            *(line for server in servers for line in _server(server)),
+            "",
+            *_findings(violations, seed),
+        )
+    )
+
+
+def _faults(deck: Deck) -> Iterator[str]:
+    yield f"{'fault injected':<52} {'times':>6} {'in vain':>8}"
+    for kind in Kind:
+        yield f"  {kind:<50} {deck.injected[kind]:>6} {deck.in_vain[kind]:>8}"
+    yield f"  {'together':<50} {deck.injected.total():>6} {deck.in_vain.total():>8}"
+
+
+def _load(history: History, ledger: Ledger) -> Iterator[str]:
+    outcomes = ledger.outcomes()
+    streams = [stream for watcher in history.watchers for stream in watcher.streams]
+    ends = Counter(stream.end or "open at the end" for stream in streams)
+    delivered = sum(len(stream.revisions) for stream in streams)
+    responses = sum(1 for stream in streams for _ in stream.responses())
+    count = len(history.rows)
+    drawn = history.rows[-1].revision if count else 0
+    yield f"events     {count} in the log, {drawn - count} revisions drawn in vain"
+    yield f"writers    {outcomes.total()} transactions: {_counted(outcomes)}"
+    yield f"watchers   {len(history.watchers)}, {len(streams)} streams: {_counted(ends)}"
+    yield f"delivered  {delivered} events in {responses} responses"
+
+
+def _server(server: Server) -> Iterator[str]:
+    options = " ".join(server.options) or "one process"
+    yield (
+        f"server     {server.name} ({options}): started {server.starts} times, {server.failed_starts} in vain,"
+        f" at most {server.peak_kilobytes // 1024} MiB"
+    )
+    for line, count in Counter(map(_without_time, server.alarms())).most_common(_SHOWN_ALARMS):
+        yield f"             its log, {count} times: {line[:200]}"
+
+
+def _findings(violations: Sequence[Violation], seed: int) -> Iterator[str]:
+    yield f"violations {len(violations)} (seed {seed})"
+    rules = Counter(violation.rule for violation in violations)
+    if rules:
+        yield f"  by rule: {_counted(rules)}"
+    yield from (f"  {violation}" for violation in violations[:_SHOWN_VIOLATIONS])
+    if len(violations) > _SHOWN_VIOLATIONS:
+        yield f"  and {len(violations) - _SHOWN_VIOLATIONS} more"
+
+
+def _counted(counts: "Counter[str]") -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.most_common())
+
+
+def _without_time(line: str) -> str:
+    return line.split(" ", 2)[2] if line[:2] == "20" and line.count(" ") > 2 else line
