@@ -1,8 +1,11 @@
 """A log of many events, written in bulk: how they came into the table makes no difference to who reads them."""
 
+import asyncio
+
 from bench import cluster
 
 _BATCH = 250_000
+_CONNECTIONS = 2
 _INSERT = """
     INSERT INTO events (resource_type, resource_id, event_type, name, version, actor, data)
     SELECT 'HARDWARE', id, 'CREATED', 'hardware.created', 1, 'bench', hardware_shape(
@@ -16,4 +19,6 @@ _INSERT = """
 async def fill(url: str, events: int) -> None:
     """Append so many events."""
     batches = [_BATCH] * (events // _BATCH) + ([events % _BATCH] if events % _BATCH else [])
-    await cluster.execute(url, *(_INSERT.format(count=count) for count in batches), "VACUUM ANALYZE events")
+    statements = [_INSERT.format(count=count) for count in batches]
+    await asyncio.gather(*(cluster.execute(url, *statements[first::_CONNECTIONS]) for first in range(_CONNECTIONS)))
+    await cluster.execute(url, "VACUUM ANALYZE events")
