@@ -1,0 +1,106 @@
+"""Events as the payload of a message and back, and batches cut to the size of messages."""
+
+import datetime
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+
+from tinkwell.core.event import Event
+from tinkwell.core.kind import EventType, ResourceType
+from tinkwell.core.log import Row
+from tinkwell.server.relay.broker import Letter
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+# A row without its last field, the size of the data.
+_FIELDS = 11
+
+
+class Malformed(Exception):
+    """A payload is not one of ours."""
+
+
+def letters(rows: Sequence[Row], *, history_id: str, after: int, through: int, payload_bytes: int) -> Iterator[Letter]:
+    """Put the events, all that the history holds in the range, into as few letters as fit; at least one.
+
+    An event that is larger than a payload may be gets a letter that names its revision and does not enclose it.
+    """
+    enclosed: list[bytes] = []
+    size = 0
+    last = after
+    for row in rows:
+        revision, encoded = row[0], _encode(row)
+        # Each event costs a separator; the brackets cost what one of them does not need, and one byte.
+        if enclosed and size + len(encoded) + 2 > payload_bytes:
+            yield Letter(history_id, after, last, _join(enclosed))
+            enclosed, size, after = [], 0, last
+        if len(encoded) + 2 > payload_bytes:
+            yield Letter(history_id, after, revision, None)
+            after = revision
+        else:
+            enclosed.append(encoded)
+            size += len(encoded) + 1
+        last = revision
+    if enclosed or through > last or not rows:
+        yield Letter(history_id, after, through, _join(enclosed))
+
+
+def decode(letter: Letter) -> list[Event]:
+    """Return the events that the letter encloses; raises `Malformed`, also where they are not what the letter says."""
+    assert letter.payload is not None
+    try:
+        events = [event_of((*fields, 0)) for fields in json.loads(letter.payload)]
+        revisions = [letter.after, *(event.revision for event in events), letter.through + 1]
+        is_ordered = all(before < after for before, after in itertools.pairwise(revisions))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise Malformed("a message holds something else than events") from error
+    if not is_ordered:
+        raise Malformed("a message holds other events than it says")
+    return events
+
+
+def row_of(event: Event) -> Row:
+    """Return the event as the table gives it."""
+    return (
+        event.revision,
+        event.id,
+        event.resource_type,
+        event.resource_id,
+        event.parent_id,
+        event.event_type,
+        event.name,
+        event.version,
+        (event.created_at - _EPOCH) // _MICROSECOND,
+        event.actor,
+        event.data,
+        len(event.data),
+    )
+
+
+def event_of(row: Row) -> Event:
+    """Return the event that the table, or another server, gave. Raises `ValueError` for kinds that are unknown here."""
+    revision, event_id, resource_type, resource_id, parent_id, event_type, name, version, created_at, actor, data, _ = (
+        row
+    )
+    return Event(
+        revision=revision,
+        id=event_id,
+        resource_type=ResourceType(resource_type),
+        resource_id=resource_id,
+        parent_id=parent_id,
+        event_type=EventType(event_type),
+        name=name,
+        version=version,
+        created_at=_EPOCH + created_at * _MICROSECOND,
+        actor=actor,
+        data=data,
+    )
+
+
+def _join(encoded: Sequence[bytes]) -> bytes:
+    return b"[" + b",".join(encoded) + b"]"
+
+
+def _encode(row: Row) -> bytes:
+    # A list: the order of the fields is that of rows, in every release.
+    return json.dumps(row[:_FIELDS], ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,0 +1,88 @@
+"""Letters: what they hold, how large they are, and that nothing else is taken for one."""
+
+import dataclasses
+import datetime
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from support.log_event import KINDS, make_event
+from tinkwell.core.event import Event
+from tinkwell.server.relay import envelope
+from tinkwell.server.relay.broker import Letter
+
+PAYLOAD_BYTES = 1_000
+
+events = st.lists(
+    st.builds(
+        lambda step, kind, data, at: (step, dataclasses.replace(make_event(1, kind=kind, data=data), created_at=at)),
+        st.integers(1, 3),
+        st.integers(0, len(KINDS) - 1),
+        st.text(max_size=400) | st.just("x" * 2_000),
+        st.datetimes(datetime.datetime(1960, 1, 1), timezones=st.just(datetime.UTC)),
+    ),
+    max_size=8,
+)
+
+
+def lay_out(steps: list[tuple[int, Event]]) -> list[Event]:
+    """Give the events revisions that lie so far apart."""
+    laid, revision = [], 10
+    for step, event in steps:
+        revision += step
+        laid.append(dataclasses.replace(event, revision=revision))
+    return laid
+
+
+@hypothesis.given(events, st.integers(0, 3))
+def test_letters_continue_each_other_and_hold_everything_that_fits(steps: list[tuple[int, Event]], rest: int) -> None:
+    sent = lay_out(steps)
+    through = (sent[-1].revision if sent else 10) + rest
+    rows = [envelope.row_of(event) for event in sent]
+    letters = list(envelope.letters(rows, history_id="h", after=10, through=through, payload_bytes=PAYLOAD_BYTES))
+    after, received = 10, list[Event]()
+    for letter in letters:
+        assert letter.after == after
+        after = letter.through
+        if letter.payload is None:
+            assert [event.revision for event in sent if letter.after < event.revision <= letter.through] == [after]
+        else:
+            assert len(letter.payload) <= PAYLOAD_BYTES
+            received += envelope.decode(letter)
+    assert after == through
+    enclosed = [event for event in sent if event.revision not in {one.through for one in letters if not one.payload}]
+    assert received == enclosed
+
+
+def test_an_event_is_the_same_as_the_row_it_came_from() -> None:
+    event = make_event(7, parent=2, data='{"text": "é"}')
+    assert envelope.event_of(envelope.row_of(event)) == event
+
+
+def test_events_that_fit_a_message_together_are_one_letter() -> None:
+    rows = [envelope.row_of(make_event(revision)) for revision in range(1, 4)]
+    letters = envelope.letters(rows, history_id="h", after=0, through=3, payload_bytes=PAYLOAD_BYTES)
+    assert [(letter.after, letter.through) for letter in letters] == [(0, 3)]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"{",
+        b"1",
+        b"\xff",
+        b"[1]",
+        b"[[1]]",
+        b'[["1","","HARDWARE","","","CREATED","",1,1,"",""]]',
+        b'[[1,"","UNHEARD_OF","","","CREATED","",1,1,"",""]]',
+        b'[[1,"","HARDWARE","","","CREATED","",1,1e300,"",""]]',
+        b'[[0,"","HARDWARE","","","CREATED","",1,1,"",""]]',
+        b'[[3,"","HARDWARE","","","CREATED","",1,1,"",""]]',
+        b'[[2,"","HARDWARE","","","CREATED","",1,1,"",""],[1,"","HARDWARE","","","CREATED","",1,1,"",""]]',
+    ],
+)
+def test_what_is_not_a_list_of_the_events_in_the_range_is_malformed(payload: bytes) -> None:
+    with pytest.raises(envelope.Malformed):
+        envelope.decode(Letter("h", 0, 2, payload))
