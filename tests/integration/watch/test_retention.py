@@ -435,7 +435,7 @@ async def past(database_url: str) -> AsyncIterator[asyncpg.Connection]:
     connection = await asyncpg.connect(database_url)
     await connection.execute("SELECT setval('events_revision', 9999990)")
     await publish(connection, 20)
-    await connection.execute("UPDATE events SET created_at = created_at - interval '25 hours'")
+    await age(connection, hours=25, below=10_000_000)
     yield connection
     await connection.close(timeout=5)
 

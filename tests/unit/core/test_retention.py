@@ -69,7 +69,7 @@ def test_a_partition_is_forgotten_when_all_of_it_is_past_the_age_and_enough_othe
         (False, {"last_drawn": 98}),
     ):
         found = shelf(old, partition(1), last_drawn=150, kept_from=100)
-        plan = retention.decide(dataclasses.replace(found, **changed), POLICY)  # type: ignore[arg-type]
+        plan = retention.decide(dataclasses.replace(found, **changed), POLICY)
         assert names(plan.forget) == (["events_000000"] if is_forgotten else [])
 
 

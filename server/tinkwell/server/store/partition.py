@@ -80,10 +80,13 @@ _QUALIFIED = """
 _IS_PENDING = """
     SELECT inhdetachpending FROM pg_inherits WHERE inhparent = 'events'::regclass AND inhrelid = to_regclass($1)
 """
+# Whoever has used a partition that is being detached, or has a snapshot in which it is still attached.
 _HAS_USERS = """
     SELECT EXISTS (SELECT FROM pg_locks
                     WHERE locktype = 'relation' AND relation = to_regclass($1) AND pid <> pg_backend_pid()
                       AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+        OR EXISTS (SELECT FROM pg_inherits i JOIN pg_stat_activity a ON age(a.backend_xmin) >= age(i.xmin)
+                    WHERE i.inhrelid = to_regclass($1) AND a.datname = current_database() AND a.pid <> pg_backend_pid())
 """
 # The table and its name leave together, or the next session would not know whether the table is another's.
 _DROP = (
@@ -197,29 +200,27 @@ class PartitionSession:
         """Detach a forgotten partition, unless that is done, and drop it. Raises `StillUsed`."""
         with _failures():
             table = await self._qualified(name)
-            match await self._connection.fetchval(_IS_PENDING, table):
-                case False:
-                    await self._detach(table)
-                case True:
-                    await self._finish_detaching(table)
-                case _:
-                    pass
+            await self._detach(table)
             await self._connection.execute(await self._connection.fetchval(_DROP, table, name))
 
     async def _detach(self, table: str) -> None:
-        # Others are waited for as long as for a lock, but nobody waits behind this one.
+        # PostgreSQL waits for others to end as if for a lock, but nobody waits behind this one meanwhile.
         await self._connection.execute(_LIMIT, f"{int(self._patience_seconds * 1000)}ms")
-        await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} CONCURRENTLY")
+        is_pending = await self._connection.fetchval(_IS_PENDING, table)
+        if is_pending:
+            await self._wait_for_users(table)
+            await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} FINALIZE")
+        elif is_pending is not None:
+            await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} CONCURRENTLY")
         await self._connection.execute(_LIMIT, _SETTINGS["lock_timeout"])
 
-    async def _finish_detaching(self, table: str) -> None:
-        # FINALIZE asks for ACCESS EXCLUSIVE on the partition at once, so it is not begun while somebody uses it.
+    async def _wait_for_users(self, table: str) -> None:
+        # FINALIZE locks the partition first and waits then, which could be for somebody who wants the partition.
         deadline = self._deadline()
         while await self._connection.fetchval(_HAS_USERS, table):
             if asyncio.get_running_loop().time() > deadline:
-                raise StillUsed(f"a transaction is open that has used {table}")
+                raise StillUsed(f"a transaction is open that may use {table}")
             await asyncio.sleep(_POLL_SECONDS)
-        await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} FINALIZE")
 
     async def _qualified(self, name: str) -> str:
         return str(await self._connection.fetchval(_QUALIFIED, name))
