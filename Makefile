@@ -11,6 +11,7 @@ MAKEFLAGS += --no-builtin-rules
 export VENV := .venv
 export PG_BIN
 JOBS ?= auto
+SECONDS ?= 600
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/runtime.stamp
 CONTRIBUTOR := $(VENV)/contributor.stamp
@@ -34,6 +35,10 @@ test: $(CONTRIBUTOR) ## Run the test suite
 .PHONY: bench
 bench: $(RUNTIME) ## Run the benchmarks and write docs/benchmarks.md; ARGS="--scale quick" only shows that they work
 	$(BIN)/python -m bench $(ARGS)
+
+.PHONY: chaos
+chaos: $(CONTRIBUTOR) ## Break everything for ten minutes and judge what watchers saw; SEED=7 SECONDS=60 as you like
+	PYTHONPATH=tests $(BIN)/python -m support.chaos --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: lint
 lint: $(CONTRIBUTOR) ## Check style, types, layers, protos and lock files
