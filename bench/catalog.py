@@ -1,10 +1,15 @@
 """All benchmarks, in the order of the page."""
 
-from bench import commit, idle, replay
+from bench import bulk, commit, frozen, idle, latency, replay, retention, workers
 from bench.context import Case
 
 CASES = (
     Case("commit", commit.run),
+    Case("latency", latency.run),
     Case("replay", replay.run),
     Case("idle", idle.run),
+    Case("frozen", frozen.run),
+    Case("workers", workers.run),
+    Case("retention", retention.run),
+    Case("bulk", bulk.run),
 )

@@ -70,7 +70,9 @@ class Server:
 async def program(*command: str, log: Path, environment: Mapping[str, str] | None = None) -> AsyncIterator[Program]:
     """Run the program at the full path `command[0]` until the block ends."""
     with log.open("wb") as output:
-        started = await child.start(command, death_signal=signal.SIGKILL, output=output, environment=environment)
+        started = await child.start(
+            command, death_signal=signal.SIGKILL, output=output, environment=environment or _environment()
+        )
     try:
         yield Program(started, log)
     finally:
@@ -84,7 +86,7 @@ async def server(
     """Run `tinkwell server ARGUMENTS` over the database; `command` is what stands for `tinkwell`."""
     address = ("--host", "127.0.0.1", "--port", "0", "--http-port", "0", "--log-level", "warning")
     full = (*command, "server", *address, "--database-url", database_url, *arguments)
-    async with program(*full, log=directory / "server.log", environment=_environment()) as running:
+    async with program(*full, log=directory / "server.log") as running:
         grpc = await running.line(r"^gRPC\s+(\S+)$")
         http = await running.line(r"^HTTP\s+http://(\S+)$")
         yield Server(grpc.group(1), http.group(1), running.pid)
@@ -152,5 +154,7 @@ async def generator(module: str, *, directory: Path, name: str = "") -> AsyncIte
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment without settings of the product, which would decide what is measured."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("TINKWELL_")}
+    """This process's environment, so that modules of the benchmarks are found, and none of the product's settings."""
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("TINKWELL_")}
+    return inherited | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
