@@ -1,10 +1,14 @@
 """The event log as data: what is read from it, and which part of it a watcher wants."""
 
 import dataclasses
+import datetime
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from tinkwell.core.event import Event
 from tinkwell.core.kind import EventType, ResourceType
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 class SourceLost(Exception):
@@ -24,12 +28,22 @@ class Page:
         return self.events[-1].revision if self.is_cut else float("inf")
 
 
+# An event as the table gives it, to be sent on without becoming an object: revision, id, resource_type, resource_id,
+# parent_id, event_type, name, version, created_at in microseconds since 1970, actor, data, and the bytes of the data.
+Row: TypeAlias = tuple[int, str, str, str, str, str, str, int, int, str, str, int]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Replay:
     """Selected events in revision order; every selected one up to and including `revision` is among them."""
 
-    events: Sequence[Event]
+    rows: Sequence[Row]
     revision: int
+
+    @property
+    def events(self) -> list[Event]:
+        """The rows as objects."""
+        return [_event(row) for row in self.rows]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,3 +71,22 @@ class Selection:
             and (not self.names or event.name in self.names)
             and (not self.resource_id or self.resource_id in (event.resource_id, event.parent_id))
         )
+
+
+def _event(row: Row) -> Event:
+    revision, event_id, resource_type, resource_id, parent_id, event_type, name, version, created_at, actor, data, _ = (
+        row
+    )
+    return Event(
+        revision=revision,
+        id=event_id,
+        resource_type=ResourceType(resource_type),
+        resource_id=resource_id,
+        parent_id=parent_id,
+        event_type=EventType(event_type),
+        name=name,
+        version=version,
+        created_at=_EPOCH + datetime.timedelta(microseconds=created_at),
+        actor=actor,
+        data=data,
+    )

@@ -51,9 +51,10 @@ from tinkwell.server.settings import Settings
 from tinkwell.server.store import engine, partition, readiness
 from tinkwell.server.store.database import Database
 from tinkwell.server.store.log import PostgresLog
-from tinkwell.server.watch.hub import Hub
+from tinkwell.server.watch.hub import Hub, Spread
 from tinkwell.server.watch.reader import Reader
 from tinkwell.server.watch.stream import Streams
+from tinkwell.server.watch.sweep import Patience, Sweep
 
 logger = logging.getLogger(__name__)
 
@@ -137,16 +138,28 @@ class _Server:
         self._settings = settings
         self._shares_port = shares_port
         self._database = database
+        loop = asyncio.get_running_loop()
         self._hub = Hub(
             encode=encode.encode_event,
             ring_bytes=settings.ring_bytes,
             subscriber_bytes=settings.subscriber_bytes,
             max_subscribers=settings.max_watchers,
+            spread=Spread(call_later=loop.call_later, clock=loop.time),
         )
         self._reader = Reader(log, self._hub)
         self._registry = prometheus_client.CollectorRegistry()
         self._registry.register(metric.WatchCollector(self._hub, self._reader))
-        streams = Streams(self._hub, log, encode=encode.encode_event, table_readers=settings.catchup_readers)
+        streams = Streams(
+            self._hub,
+            log,
+            encode_row=encode.encode_row,
+            respond=encode.encode_response,
+            table_readers=settings.catchup_readers,
+        )
+        self._sweep = Sweep(
+            self._hub,
+            Patience(stall_seconds=settings.max_stall_seconds, lag_revisions=settings.max_lag_revisions),
+        )
         self._watches = Watches(WatchService(self._hub, log, streams))
         self._logs = LogService(database)
         self._retention = _retention(settings)
@@ -157,6 +170,7 @@ class _Server:
         aside = side(probe) if side else self._http(probe).listen()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._reader.run(), name="reader")
+            tasks.create_task(self._sweep.run(), name="sweep")
             if self._settings.retention_interval_seconds > 0:
                 tasks.create_task(self._retention.run(), name="retention")
             async with aside as http_address, self._listen() as grpc_address:

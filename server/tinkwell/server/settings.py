@@ -88,8 +88,12 @@ class Settings(pydantic_settings.BaseSettings):
 
     ring_bytes: int = pydantic.Field(default=64 * _MEBIBYTE, ge=_MEBIBYTE)
     """Newest events that are kept in memory for watchers that begin or fall behind."""
-    subscriber_bytes: int = pydantic.Field(default=_MEBIBYTE, ge=65_536)
-    """Events that may wait for one slow watcher before it is fed from the database."""
+    subscriber_bytes: int = pydantic.Field(default=4 * _MEBIBYTE, ge=65_536)
+    """Live events that may wait for the slowest of the watchers that select the same, before it reads on alone."""
+    max_stall_seconds: float = pydantic.Field(default=60.0, ge=0.1, le=86_400)
+    """How long a watcher may take no response before it is ended; clients resume by themselves."""
+    max_lag_revisions: int = pydantic.Field(default=1_000_000, ge=1)
+    """How far a watcher that has been live may fall behind before it is ended; clients resume by themselves."""
     max_watchers: int = pydantic.Field(default=10_000, ge=1)
     """Watches that may be open at once."""
     catchup_readers: int = pydantic.Field(default=4, ge=1, le=100)

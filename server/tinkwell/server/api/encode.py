@@ -3,39 +3,68 @@
 Concatenating encoded fields is what protobuf defines for messages, so clients see ordinary `WatchResponse` messages.
 """
 
+import datetime
 from collections.abc import Sequence
 
 from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.core.event import Event
-from tinkwell.server.watch.history import Excerpt
+from tinkwell.core.kind import EventType, ResourceType
+from tinkwell.core.log import Row
 
 # Field 1, length-delimited: `repeated Event events = 1`.
 _EVENTS_TAG = b"\x0a"
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_RESOURCE_TYPES = {str(kind): pb.ResourceType.Value(f"RESOURCE_TYPE_{kind}") for kind in ResourceType}
+_EVENT_TYPES = {str(kind): pb.EventType.Value(f"EVENT_TYPE_{kind}") for kind in EventType}
 
 
 def encode_event(event: Event) -> bytes:
     """Encode the event as one `events` field of a `WatchResponse`."""
-    message = pb.Event(
-        id=event.id,
-        revision=event.revision,
-        resource_id=event.resource_id,
-        parent_id=event.parent_id,
-        resource_type=pb.ResourceType.Value(f"RESOURCE_TYPE_{event.resource_type}"),
-        event_type=pb.EventType.Value(f"EVENT_TYPE_{event.event_type}"),
-        name=event.name,
-        version=event.version,
-        actor=event.actor,
-        data=event.data,
+    return encode_row(
+        (
+            event.revision,
+            event.id,
+            event.resource_type,
+            event.resource_id,
+            event.parent_id,
+            event.event_type,
+            event.name,
+            event.version,
+            (event.created_at - _EPOCH) // _MICROSECOND,
+            event.actor,
+            event.data,
+            0,
+        )
     )
-    message.created_at.FromDatetime(event.created_at)
-    body = message.SerializeToString()
+
+
+def encode_row(row: Row) -> bytes:
+    """Encode an event as the table gives it, as one `events` field; a million of them go to one watcher."""
+    revision, event_id, resource_type, resource_id, parent_id, event_type, name, version, created_at, actor, data, _ = (
+        row
+    )
+    seconds, microseconds = divmod(created_at, 1_000_000)
+    body = pb.Event(
+        id=event_id,
+        revision=revision,
+        resource_id=resource_id,
+        parent_id=parent_id,
+        resource_type=_RESOURCE_TYPES[resource_type],
+        event_type=_EVENT_TYPES[event_type],
+        name=name,
+        version=version,
+        # A dictionary costs half of a message; the stubs do not know that it is taken.
+        created_at={"seconds": seconds, "nanos": microseconds * 1_000},  # type: ignore[arg-type]
+        actor=actor,
+        data=data,
+    ).SerializeToString()
     return _EVENTS_TAG + _varint(len(body)) + body
 
 
-def encode_excerpt(excerpt: Excerpt, history_id: str) -> bytes:
-    """Encode a batch: its events, and the bookmark that they reach."""
-    tail = pb.WatchResponse(revision=excerpt.revision, history_id=history_id).SerializeToString()
-    fields: Sequence[bytes] = [entry.encoded for entry in excerpt.entries]
+def encode_response(fields: Sequence[bytes], revision: int, history_id: str) -> bytes:
+    """Encode a batch: its events, encoded before, and the bookmark that they reach."""
+    tail = pb.WatchResponse(revision=revision, history_id=history_id).SerializeToString()
     return b"".join((*fields, tail))
 
 

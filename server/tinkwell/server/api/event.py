@@ -1,6 +1,6 @@
 """EventService on the wire."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import Awaitable
 
 from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.api.v1 import event_service_pb2_grpc
@@ -16,7 +16,7 @@ class EventServicer(event_service_pb2_grpc.EventServiceServicer):
         self._service = service
         self._watches = watches
 
-    def Watch(self, request: pb.WatchRequest, context: Context) -> AsyncGenerator[bytes, None]:  # type: ignore[override] # encoded once, see `encode`
+    def Watch(self, request: pb.WatchRequest, context: Context) -> Awaitable[None]:  # type: ignore[override] # writes by itself
         return self._watches.stream(request, context)
 
     async def Publish(self, request: pb.PublishRequest, context: Context) -> pb.PublishResponse:

@@ -1,7 +1,7 @@
 """TemplateService on the wire."""
 
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 
 from tinkwell.api.v1 import event_service_pb2, template_service_pb2_grpc
 from tinkwell.api.v1 import template_service_pb2 as pb
@@ -55,9 +55,9 @@ class TemplateServicer(template_service_pb2_grpc.TemplateServiceServicer):
         revision = await self._service.delete(key, getattr(request, key), actor=auth.actor(context))
         return pb.DeleteTemplateResponse(revision=revision)
 
-    def Watch(  # type: ignore[override]  # yields what was encoded once for all watchers
+    def Watch(  # type: ignore[override]  # writes its responses by itself
         self, request: event_service_pb2.WatchRequest, context: Context
-    ) -> AsyncGenerator[bytes, None]:
+    ) -> Awaitable[None]:
         return self._watches.stream(request, context, resource_types=(ResourceType.TEMPLATE,))
 
 

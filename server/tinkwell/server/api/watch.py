@@ -1,7 +1,7 @@
 """Watch, for every service that has it: translates the request, and the batches back."""
 
 import logging
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import grpc.aio
@@ -30,21 +30,24 @@ class Watches:
 
     async def stream(
         self, request: pb.WatchRequest, context: Context, *, resource_types: Sequence[ResourceType] = ()
-    ) -> AsyncGenerator[bytes, None]:
-        """Yield encoded responses: `created` first, then batches and bookmarks until the watch ends."""
+    ) -> None:
+        """Write encoded responses: `created` first, then batches and bookmarks until the watch ends.
+
+        They are written here, not yielded: each generator in between would cost every idle watcher its frames.
+        """
         selection, start = parse(request, resource_types)
+        watch = await self._service.open(selection, start)
         reason = "closed by the client"
-        async with self._service.open(selection, start) as watch:
-            logger.info("a watch begins", extra={"peer": context.peer(), "revision": watch.position})
-            try:
-                yield encode.encode_created(revision=watch.position - 1, history_id=watch.history_id)
-                async for excerpt in watch.excerpts:
-                    yield encode.encode_excerpt(excerpt, watch.history_id)
-            except errors.TinkwellError as error:
-                reason = str(error)
-                raise
-            finally:
-                logger.info("a watch ends", extra={"peer": context.peer(), "reason": reason})
+        logger.info("a watch begins", extra={"peer": context.peer(), "revision": watch.position})
+        try:
+            await context.write(encode.encode_created(revision=watch.position - 1, history_id=watch.history_id))
+            await watch.deliver(context.write)
+        except errors.TinkwellError as error:
+            reason = str(error)
+            raise
+        finally:
+            watch.close()
+            logger.info("a watch ends", extra={"peer": context.peer(), "reason": reason})
 
 
 def parse(request: pb.WatchRequest, fixed: Sequence[ResourceType]) -> tuple[Selection, Start]:

@@ -1,7 +1,7 @@
 """WorkflowService on the wire."""
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 
 from tinkwell.api.v1 import event_service_pb2, workflow_service_pb2_grpc
 from tinkwell.api.v1 import workflow_service_pb2 as pb
@@ -130,7 +130,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
             async for batch in batches:
                 yield pb.WatchLogsResponse(lines=[message.log_line(line) for line in batch])
 
-    def Watch(  # type: ignore[override] # responses are encoded once for all watchers
+    def Watch(  # type: ignore[override]  # writes its responses by itself
         self, request: event_service_pb2.WatchRequest, context: Context
-    ) -> AsyncGenerator[bytes, None]:
+    ) -> Awaitable[None]:
         return self._watches.stream(request, context, resource_types=(ResourceType.WORKFLOW, ResourceType.ACTION))

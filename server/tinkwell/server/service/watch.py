@@ -4,16 +4,14 @@ import asyncio
 import contextlib
 import dataclasses
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Iterator
 from typing import TypeVar
 
 from tinkwell.core import errors
 from tinkwell.core.log import Selection, SourceLost
-from tinkwell.server.watch.history import Excerpt
 from tinkwell.server.watch.hub import Hub
 from tinkwell.server.watch.source import Source
-from tinkwell.server.watch.stream import Streams
+from tinkwell.server.watch.stream import Streams, Write
 from tinkwell.server.watch.subscriber import Subscriber
 
 T = TypeVar("T")
@@ -47,13 +45,24 @@ class Now:
 Start = Since | FromRevision | Now
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
 class Watch:
     """A watch whose start position is fixed: from `position` on, nothing will be left out."""
 
-    position: int
-    history_id: str
-    excerpts: AsyncGenerator[Excerpt, None]
+    __slots__ = ("_streams", "_subscriber", "history_id", "position")
+
+    def __init__(self, subscriber: Subscriber, streams: Streams) -> None:
+        self.position = subscriber.position
+        self.history_id = subscriber.history_id
+        self._subscriber = subscriber
+        self._streams = streams
+
+    async def deliver(self, write: Write) -> None:
+        """Write encoded responses until the watch ends; raises the reason, see `Streams.deliver`."""
+        await self._streams.deliver(self._subscriber, write)
+
+    def close(self) -> None:
+        """Free everything; may be called twice."""
+        self._subscriber.close()
 
 
 class WatchService:
@@ -64,9 +73,8 @@ class WatchService:
         self._log = log
         self._streams = streams
 
-    @asynccontextmanager
-    async def open(self, selection: Selection, start: Start) -> AsyncIterator[Watch]:
-        """Fix the start position and watch from there; leaving the block frees everything.
+    async def open(self, selection: Selection, start: Start) -> Watch:
+        """Fix the start position and watch from there; whoever opens a watch closes it.
 
         Raises `errors.Compacted` for a revision that is no longer kept, `errors.OtherHistory` for one that belongs to
         another log or lies beyond its end, `errors.LimitReached` and `errors.Unavailable`.
@@ -76,15 +84,12 @@ class WatchService:
             self._hub.subscribe(selection, position=0).close()
         position = await self._position(start)
         subscriber = self._hub.subscribe(selection, position=position)
-        try:
+        with _closed_unless_done(subscriber):
             if isinstance(start, FromRevision) and start.history_id not in ("", subscriber.history_id):
                 # The database has just said that it is the right one: this server has yet to notice.
                 raise errors.Unavailable("this server has not reached the revision's history yet; try again")
             await self._wait_until_reached(subscriber)
-            async with contextlib.aclosing(self._streams.follow(subscriber)) as excerpts:
-                yield Watch(position, subscriber.history_id, excerpts)
-        finally:
-            subscriber.close()
+        return Watch(subscriber, self._streams)
 
     async def _position(self, start: Start) -> int:
         match start:
@@ -121,6 +126,15 @@ class WatchService:
                 raise errors.Unavailable("this server has not reached the revision yet; try again")
             await asyncio.sleep(_AHEAD_POLL_SECONDS)
             subscriber.check()
+
+
+@contextlib.contextmanager
+def _closed_unless_done(subscriber: Subscriber) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        subscriber.close()
+        raise
 
 
 async def _ask(question: Awaitable[T]) -> T:

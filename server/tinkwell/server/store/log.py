@@ -117,8 +117,8 @@ class PostgresLog:
             raise errors.OtherHistory("the database is another one than before", history_id=history.history_id)
         if first < history.oldest_revision:
             raise errors.Compacted(first, history.oldest_revision)
-        page = _page(rows, max_count=max_count, max_bytes=max_bytes)
-        return Replay(page.events, int(min(page.covers, until)))
+        is_cut = _is_cut(rows, max_count=max_count, max_bytes=max_bytes)
+        return Replay(rows, rows[-1][0] if is_cut else until)
 
     async def first_revision_since(self, seconds: float) -> int:
         """See `Source.first_revision_since`."""
@@ -209,8 +209,11 @@ async def _last_drawn(connection: asyncpg.Connection) -> int:
 
 
 def _page(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -> Page:
-    is_cut = len(rows) >= max_count or sum(row[11] for row in rows) >= max_bytes
-    return Page([_event(row) for row in rows], is_cut)
+    return Page([_event(row) for row in rows], _is_cut(rows, max_count=max_count, max_bytes=max_bytes))
+
+
+def _is_cut(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -> bool:
+    return len(rows) >= max_count or sum(row[11] for row in rows) >= max_bytes
 
 
 def _event(row: asyncpg.Record) -> Event:

@@ -5,6 +5,7 @@ no lock and leaves no gap.
 """
 
 import asyncio
+import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
@@ -12,6 +13,7 @@ from tinkwell.core import errors
 from tinkwell.core.event import Event
 from tinkwell.core.kind import EventType, ResourceType
 from tinkwell.core.log import Selection
+from tinkwell.server.watch.batch import MAX_BYTES, MAX_COUNT, Batch, Group
 from tinkwell.server.watch.history import Entry, Excerpt, Ring
 from tinkwell.server.watch.subscriber import Subscriber
 
@@ -21,8 +23,40 @@ _MAX_SCANNED = 5_000
 _Key = tuple[str, ResourceType | None, EventType | None]
 
 
+@dataclasses.dataclass(slots=True)
+class Counts:
+    """What hub and streams have done since they were made."""
+
+    events: int = 0
+    """Events that were sent to watchers."""
+    responses: int = 0
+    """Responses that were sent, bookmarks among them."""
+    fallen_behind: int = 0
+    """How often a live watcher was overtaken."""
+    too_slow: int = 0
+    """Watchers that were ended for it."""
+    ring_reads: int = 0
+    """Pieces of the ring that watchers who were behind have read."""
+    table_reads: int = 0
+    """Pieces of the table that they have read."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Spread:
+    """Lets a busy log reach many watchers in larger batches: the next waits in proportion to what the last one cost.
+
+    What comes after a pause goes out at once, so an idle log has no delay; `watcher_seconds` is about what one response
+    costs a processor. `call_later` and `clock` are the event loop's.
+    """
+
+    call_later: Callable[[float, Callable[[], None]], asyncio.TimerHandle]
+    clock: Callable[[], float]
+    watcher_seconds: float = 0.0001
+    longest_seconds: float = 0.05
+
+
 class Hub:
-    """Fans released events out to live subscribers, and keeps the latest for those that are behind."""
+    """Fans released events out to live watchers, and keeps the latest for those that are behind."""
 
     def __init__(
         self,
@@ -31,19 +65,30 @@ class Hub:
         ring_bytes: int,
         subscriber_bytes: int,
         max_subscribers: int,
+        spread: Spread | None = None,
     ) -> None:
         self._encode = encode
         self._ring_bytes = ring_bytes
         self._subscriber_bytes = subscriber_bytes
         self._max_subscribers = max_subscribers
+        self._spread = spread
         self._ring = Ring(last=0, limit_bytes=ring_bytes)
         self._history_id = ""
         self._refusal: Exception | None = errors.Unavailable("the event log is not open yet; try again")
         # Set once the log has been opened for the first time.
         self.opened = asyncio.Event()
+        self.counts = Counts()
+        # Everything up to it is in the batches of the groups.
+        self.flushed = 0
         self._subscribers: set[Subscriber] = set()
-        # Live subscribers only, each under the keys by which an event finds it.
-        self._live: defaultdict[_Key, set[Subscriber]] = defaultdict(set)
+        self._groups: dict[Selection, Group] = {}
+        # Each group under the keys by which an event finds it.
+        self._index: defaultdict[_Key, set[Group]] = defaultdict(set)
+        # Groups in which something is pending, how much it is, and when it may go out.
+        self._pending: dict[Group, None] = {}
+        self._pending_bytes = 0
+        self._next_flush = 0.0
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def released(self) -> int:
@@ -70,30 +115,62 @@ class Hub:
         """How many of them are not live."""
         return sum(not subscriber.is_live for subscriber in self._subscribers)
 
+    @property
+    def subscribers(self) -> list[Subscriber]:
+        """The watchers of this moment."""
+        return list(self._subscribers)
+
     def open(self, *, history_id: str, last: int) -> None:
         """Accept watchers of this history, released up to the revision. Those of before must have been ended."""
         self._ring = Ring(last=last, limit_bytes=self._ring_bytes)
+        self.flushed = last
         self._history_id = history_id
         self._refusal = None
         self.opened.set()
 
     def close(self, reason: Exception) -> None:
-        """End every watcher and accept no new one until opened again."""
+        """End every watcher, once it has what it is due, and accept no new one until opened again."""
         self._refusal = reason
+        self.flush()
         for subscriber in self._subscribers:
-            self._leave(subscriber)
-            subscriber.end(reason)
+            subscriber.end(reason, rest=self._leave(subscriber))
 
     def publish(self, events: Sequence[Event], *, released: int) -> None:
         """Give the events, all that lie between the last call's `released` and this one's, to whom they concern."""
-        entries = [Entry(event, self._encode) for event in events]
+        entries = self.entries(events)
         self._ring.extend(entries, last=released)
         for entry in entries:
-            for subscriber in self._interested(entry.event):
-                if not subscriber.offer(entry):
-                    # The entry that found no room is where it reads on by itself.
-                    subscriber.position = entry.event.revision
-                    self._leave(subscriber)
+            for group in self._interested(entry.event):
+                group.pending.append(entry)
+                self._pending[group] = None
+                self._pending_bytes += entry.size
+        if self._spread is None or self._pending_bytes >= MAX_BYTES or not self._pending:
+            self.flush()
+        elif self._timer is None:
+            delay = self._next_flush - self._spread.clock()
+            if delay > 0:
+                self._timer = self._spread.call_later(delay, self.flush)
+            else:
+                self.flush()
+
+    def flush(self) -> None:
+        """Let live watchers have what was published."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.flushed = self.released
+        pending, self._pending, self._pending_bytes = self._pending, {}, 0
+        woken = 0
+        for group in pending:
+            for subscriber in group.flush(self.flushed):
+                self.counts.fallen_behind += 1
+                self._leave(subscriber)
+            for subscriber in group.members:
+                subscriber.wake()
+            woken += len(group.members)
+        if self._spread is not None and woken:
+            pause = min(woken * self._spread.watcher_seconds, self._spread.longest_seconds)
+            self._next_flush = self._spread.clock() + pause
 
     def subscribe(self, selection: Selection, *, position: int) -> Subscriber:
         """Add a watcher that wants the selected events from the revision on. It begins behind; see `catch_up`."""
@@ -102,9 +179,7 @@ class Hub:
             raise self._refusal.with_traceback(None)
         if len(self._subscribers) >= self._max_subscribers:
             raise errors.LimitReached(f"this server has its limit of {self._max_subscribers} watchers; try another one")
-        subscriber = Subscriber(
-            self, selection, history_id=self._history_id, position=position, limit_bytes=self._subscriber_bytes
-        )
+        subscriber = Subscriber(self, selection, history_id=self._history_id, position=position)
         self._subscribers.add(subscriber)
         return subscriber
 
@@ -113,13 +188,34 @@ class Hub:
         self._leave(subscriber)
         self._subscribers.discard(subscriber)
 
-    def catch_up(self, subscriber: Subscriber, *, max_count: int, max_bytes: int) -> Excerpt | None:
+    def end_slow(self, subscriber: Subscriber, reason: Exception) -> None:
+        """End a watcher at once, whatever it is due, and interrupt whoever waits for it."""
+        self.counts.too_slow += 1
+        self._leave(subscriber)
+        subscriber.end(reason, rest=[])
+        subscriber.cut_off()
+
+    def holds(self, revision: int) -> bool:
+        """Whether everything from the revision on is still in memory."""
+        return revision >= self._ring.first
+
+    def entries(self, events: Sequence[Event]) -> list[Entry]:
+        """Return the events as what the hub deals in."""
+        return [Entry(event, self._encode) for event in events]
+
+    def catch_up(
+        self, subscriber: Subscriber, *, max_count: int = MAX_COUNT, max_bytes: int = MAX_BYTES
+    ) -> Excerpt | None:
         """Move a watcher that is behind through the ring, and make it live when it arrives.
 
-        Returns None when the ring no longer holds its position, so that it must be read from the table.
+        Returns None when the ring no longer holds its position, so that it must be read from the table. Raises the
+        reason when the watcher has ended.
         """
-        if subscriber.position < self._ring.first:
+        subscriber.check()
+        if not self.holds(subscriber.position):
             return None
+        # Whoever joins has all that was published, so none of it may come again as a batch.
+        self.flush()
         excerpt = self._ring.read(
             subscriber.position,
             subscriber.selection,
@@ -127,35 +223,45 @@ class Hub:
             max_count=max_count,
             max_bytes=max_bytes,
         )
-        self.advance(subscriber, excerpt.revision)
+        self.counts.ring_reads += 1
+        subscriber.position = max(subscriber.position, excerpt.revision + 1)
+        if subscriber.position > self.released and subscriber in self._subscribers:
+            self._join(subscriber)
         return excerpt
 
-    def advance(self, subscriber: Subscriber, revision: int) -> None:
-        """Note that a watcher that is behind has all up to the revision; it is live once that is all there is."""
-        subscriber.position = max(subscriber.position, revision + 1)
-        if subscriber.position > self.released and subscriber in self._subscribers:
-            subscriber.is_live = True
-            for key in _keys(subscriber.selection):
-                self._live[key].add(subscriber)
+    def _join(self, subscriber: Subscriber) -> None:
+        group = self._groups.get(subscriber.selection)
+        if group is None:
+            group = Group(subscriber.selection, limit_bytes=self._subscriber_bytes)
+            self._groups[group.selection] = group
+            for key in _keys(group.selection):
+                self._index[key].add(group)
+        group.members.add(subscriber)
+        subscriber.group = group
+        subscriber.cursor = group.following
+        subscriber.was_live = True
 
-    def _leave(self, subscriber: Subscriber) -> None:
-        if subscriber.is_live:
-            subscriber.is_live = False
-            for key in _keys(subscriber.selection):
-                self._live[key].discard(subscriber)
-                if not self._live[key]:
-                    del self._live[key]
-            subscriber.wake()
+    def _leave(self, subscriber: Subscriber) -> list[Batch]:
+        """Take a watcher out of its group, if it is in one; return what it is still due from there."""
+        group = subscriber.group
+        if group is None:
+            return []
+        subscriber.group = None
+        rest = group.leave(subscriber)
+        if not group.members:
+            del self._groups[group.selection]
+            self._pending.pop(group, None)
+            for key in _keys(group.selection):
+                self._index[key].discard(group)
+                if not self._index[key]:
+                    del self._index[key]
+        subscriber.wake()
+        return rest
 
-    def _interested(self, event: Event) -> list[Subscriber]:
-        # A copy: a subscriber that finds no room leaves the index while the list is walked.
-        return [
-            subscriber
-            for key in _keys_of(event)
-            if key in self._live
-            for subscriber in self._live[key]
-            if event.revision >= subscriber.position and subscriber.selection.matches(event)
-        ]
+    def _interested(self, event: Event) -> Iterator[Group]:
+        for key in _keys_of(event):
+            if key in self._index:
+                yield from (group for group in self._index[key] if group.selection.matches(event))
 
 
 def _keys(selection: Selection) -> Iterator[_Key]:

@@ -2,22 +2,26 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 from tinkwell.core import errors
-from tinkwell.core.event import Event
-from tinkwell.core.log import Replay, SourceLost
+from tinkwell.core.log import Replay, Row, SourceLost
 from tinkwell.server.watch import source
-from tinkwell.server.watch.history import Entry, Excerpt
+from tinkwell.server.watch.batch import MAX_BYTES, Batch, Respond
+from tinkwell.server.watch.history import Excerpt
 from tinkwell.server.watch.hub import Hub
 from tinkwell.server.watch.subscriber import Subscriber
 
-# A response stays far below the 16 MiB that clients accept, and small against what the transport buffers anyway.
-_MAX_COUNT = 500
-_MAX_BYTES = 1 << 20
-_IDLE_SECONDS = 5.0
+T = TypeVar("T")
+
+# Pieces of the table are larger than batches: each costs a few statements. The bytes are those of the events' data.
+_MAX_ROWS = 2_000
+_MAX_ROW_BYTES = 1 << 20
 _TABLE_TRIES = 6
 _FIRST_PAUSE_SECONDS = 0.1
+
+Write = Callable[[bytes], Awaitable[None]]
 
 
 class Streams:
@@ -28,56 +32,139 @@ class Streams:
         hub: Hub,
         log: source.Source,
         *,
-        encode: Callable[[Event], bytes],
+        encode_row: Callable[[Row], bytes],
+        respond: Respond,
         table_readers: int,
-        idle_seconds: float = _IDLE_SECONDS,
     ) -> None:
         self._hub = hub
         self._log = log
-        self._encode = encode
+        self._encode_row = encode_row
+        self._respond = respond
         self._turn = asyncio.Semaphore(table_readers)
-        self._idle_seconds = idle_seconds
+
+    async def deliver(self, subscriber: Subscriber, write: Write) -> None:
+        """Write what the subscriber is due, response by response, until it ends.
+
+        Raises the reason that it was ended with, `errors.Compacted` when it is so far behind that its position is no
+        longer kept, and whatever `write` raises.
+        """
+        try:
+            async with asyncio.timeout(None) as subscriber.limit:
+                while True:
+                    await self._step(subscriber, write)
+        except TimeoutError:
+            # The hub has interrupted it, and says why.
+            subscriber.check()
+            raise
+        finally:
+            subscriber.limit = None
 
     async def follow(self, subscriber: Subscriber) -> AsyncGenerator[Excerpt, None]:
-        """Yield what the subscriber is due, until it ends.
-
-        Raises the reason that the hub ended it with, or `errors.Compacted` when it is so far behind that its position
-        is no longer kept.
-        """
+        """Yield the same as objects, for whoever reads on inside the process."""
+        clock = asyncio.get_running_loop().time
         while True:
-            excerpt = subscriber.take(max_count=_MAX_COUNT, max_bytes=_MAX_BYTES)
+            excerpt = await self._next(subscriber)
             if excerpt is not None:
+                subscriber.told_at, subscriber.told_revision = clock(), excerpt.revision
                 yield excerpt
-            elif not subscriber.is_live:
-                yield await self._catch_up(subscriber)
-            elif not await subscriber.wait(self._idle_seconds) and subscriber.is_live:
-                yield Excerpt((), self._hub.released)
 
-    async def _catch_up(self, subscriber: Subscriber) -> Excerpt:
-        excerpt = self._hub.catch_up(subscriber, max_count=_MAX_COUNT, max_bytes=_MAX_BYTES)
-        if excerpt is not None:
-            # Looking through the ring takes a while and waits for nothing: let the reader and the others go on.
+    async def _next(self, subscriber: Subscriber) -> Excerpt | None:
+        batches = subscriber.take(max_bytes=MAX_BYTES)
+        if batches:
+            return Excerpt([entry for batch in batches for entry in batch.entries], batches[-1].revision)
+        if not subscriber.is_live:
+            excerpt = self._hub.catch_up(subscriber)
+            if excerpt is None:
+                piece = await self._read_table(subscriber)
+                subscriber.check()
+                subscriber.position = piece.revision + 1
+                return Excerpt(self._hub.entries(piece.events), piece.revision)
             await asyncio.sleep(0)
             return excerpt
-        async with self._turn:
-            replay = await self._read_table(subscriber)
-        # What was read may belong to a history that began meanwhile.
-        subscriber.check()
-        self._hub.advance(subscriber, replay.revision)
-        return Excerpt([Entry(event, self._encode) for event in replay.events], replay.revision)
+        if (bookmark := subscriber.take_bookmark()) is not None:
+            return Excerpt((), bookmark)
+        await subscriber.wait()
+        return None
+
+    async def _step(self, subscriber: Subscriber, write: Write) -> None:
+        batches = subscriber.take(max_bytes=MAX_BYTES)
+        if batches:
+            count = sum(len(batch.entries) for batch in batches)
+            await self._send(subscriber, write, self._join(subscriber, batches), count, batches[-1].revision)
+        elif not subscriber.is_live:
+            await self._catch_up(subscriber, write)
+        elif (bookmark := subscriber.take_bookmark()) is not None:
+            await self._send(subscriber, write, self._respond((), bookmark, subscriber.history_id), 0, bookmark)
+        else:
+            await subscriber.wait()
+
+    def _join(self, subscriber: Subscriber, batches: Sequence[Batch]) -> bytes:
+        # Responses one after the other are one response, in which the last bookmark counts.
+        return b"".join([batch.response(self._respond, subscriber.history_id) for batch in batches])
+
+    async def _send(self, subscriber: Subscriber, write: Write, response: bytes, count: int, bookmark: int) -> None:
+        clock = asyncio.get_running_loop().time
+        subscriber.sending_since = clock()
+        await write(response)
+        subscriber.sending_since = None
+        subscriber.told_at = clock()
+        subscriber.told_revision = bookmark
+        self._hub.counts.responses += 1
+        self._hub.counts.events += count
+
+    async def _catch_up(self, subscriber: Subscriber, write: Write) -> None:
+        excerpt = self._hub.catch_up(subscriber)
+        if excerpt is None:
+            await self._replay(subscriber, write)
+            return
+        response = self._respond([entry.encoded for entry in excerpt.entries], excerpt.revision, subscriber.history_id)
+        await self._send(subscriber, write, response, len(excerpt.entries), excerpt.revision)
+        # Looking through the ring takes a while and may wait for nothing: let the reader and the others go on.
+        await asyncio.sleep(0)
+
+    async def _replay(self, subscriber: Subscriber, write: Write) -> None:
+        """Read the table until the ring holds what comes next; a piece is read while the one before is being sent."""
+        piece = await self._read_table(subscriber)
+        while True:
+            # What was read may belong to a history that began meanwhile.
+            subscriber.check()
+            subscriber.position = piece.revision + 1
+            response = self._respond(
+                [self._encode_row(row) for row in piece.rows], piece.revision, subscriber.history_id
+            )
+            sending = self._send(subscriber, write, response, len(piece.rows), piece.revision)
+            if self._hub.holds(subscriber.position):
+                await sending
+                return
+            piece = await _beside(sending, self._read_table(subscriber))
 
     async def _read_table(self, subscriber: Subscriber) -> Replay:
-        for attempt in range(_TABLE_TRIES):
-            subscriber.check()
-            try:
-                return await self._log.replay(
-                    history_id=subscriber.history_id,
-                    first=subscriber.position,
-                    last=self._hub.released,
-                    selection=subscriber.selection,
-                    max_count=_MAX_COUNT,
-                    max_bytes=_MAX_BYTES,
-                )
-            except SourceLost:
-                await asyncio.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**attempt))  # noqa: S311
+        async with self._turn:
+            for attempt in range(_TABLE_TRIES):
+                subscriber.check()
+                try:
+                    piece = await self._log.replay(
+                        history_id=subscriber.history_id,
+                        first=subscriber.position,
+                        last=self._hub.released,
+                        selection=subscriber.selection,
+                        max_count=_MAX_ROWS,
+                        max_bytes=_MAX_ROW_BYTES,
+                    )
+                except SourceLost:
+                    await asyncio.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**attempt))  # noqa: S311
+                else:
+                    self._hub.counts.table_reads += 1
+                    return piece
         raise errors.Unavailable("the event log does not answer; try again")
+
+
+async def _beside(work: Coroutine[Any, Any, None], question: Coroutine[Any, Any, T]) -> T:
+    """Return the answer to the question, asked while the work is done; raises what either of them raises."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            answer = tasks.create_task(question, name="read ahead")
+            await work
+    except BaseExceptionGroup as group:
+        raise group.exceptions[0] from None
+    return answer.result()

@@ -1,8 +1,15 @@
-"""One watcher's place in the log, and its bounded buffer.
+"""One watcher's place in the log.
 
-A subscriber is *live* while every selected event is put into its buffer as it is released. When the buffer is full it
-falls *behind*: nothing more is put in, and once the watcher has emptied the buffer it reads on by itself, from the ring
-or else from the table, until it has caught up and is live again. So a slow watcher costs one buffer and loses nothing.
+    ┌────────┐  caught up   ┌──────┐
+    │ behind │─────────────▶│ live │──┐ takes the batches of its group
+    └────────┘◀─────────────└──────┘◀─┘
+        │       was overtaken   │
+        └───────────┬───────────┘
+                    ▼
+                  ended: the hub was closed, or the watcher was too slow
+
+A watcher holds nothing: live, it is a cursor in the batches of its group; behind, it is a position in the log, from
+which it reads on in the ring or else in the table. So one that stands still costs what is being sent to it, no more.
 """
 
 import asyncio
@@ -10,7 +17,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from tinkwell.core.log import Selection
-from tinkwell.server.watch.history import Entry, Excerpt
+from tinkwell.server.watch.batch import Batch, Group
 
 if TYPE_CHECKING:
     from tinkwell.server.watch.hub import Hub
@@ -19,56 +26,110 @@ if TYPE_CHECKING:
 class Subscriber:
     """Made by `Hub.subscribe`, and closed by whoever asked for it.
 
-    `position` is the first revision, of the history `history_id`, that is neither delivered nor in the buffer. Only the
-    hub puts entries in.
+    `position` of a watcher that is not live is the first revision, of the history `history_id`, that it has not taken.
+    Only hub and group set `group` and `cursor`; only the stream sets the `sending_` and `told_` fields.
     """
 
-    def __init__(self, hub: "Hub", selection: Selection, *, history_id: str, position: int, limit_bytes: int) -> None:
+    __slots__ = (
+        "_end",
+        "_hub",
+        "_is_reminded",
+        "_rest",
+        "_waiter",
+        "cursor",
+        "group",
+        "history_id",
+        "limit",
+        "position",
+        "selection",
+        "sending_since",
+        "told_at",
+        "told_revision",
+        "was_live",
+    )
+
+    def __init__(self, hub: "Hub", selection: Selection, *, history_id: str, position: int) -> None:
         self.selection = selection
         self.history_id = history_id
         self.position = position
-        self.is_live = False
+        # Where it is live, and the number of the batch there that it takes next.
+        self.group: Group | None = None
+        self.cursor = 0
+        # From then on it is its own fault to be behind.
+        self.was_live = False
+        # When the response that the transport has not taken yet was handed to it, by the loop's clock.
+        self.sending_since: float | None = None
+        # When the latest response was sent, and the bookmark in it.
+        self.told_at = 0.0
+        self.told_revision = -1
+        # Interrupts whoever serves the watcher, even where it waits for the transport.
+        self.limit: asyncio.Timeout | None = None
         self._hub = hub
-        self._limit = limit_bytes
-        self._buffer: deque[Entry] = deque()
-        self._bytes = 0
-        self._changed = asyncio.Event()
+        # Of a watcher that ended: what it had been due before.
+        self._rest: deque[Batch] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._is_reminded = False
         self._end: Exception | None = None
 
-    def offer(self, entry: Entry) -> bool:
-        """Put a live entry into the buffer; False, and nothing is put in, when it is full."""
-        if self._buffer and self._bytes + entry.size > self._limit:
-            return False
-        self._buffer.append(entry)
-        self._bytes += entry.size
-        self.position = entry.event.revision + 1
-        self._changed.set()
-        return True
+    @property
+    def is_live(self) -> bool:
+        """Whether its group puts aside what it selected."""
+        return self.group is not None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it has nothing to do."""
+        return self._waiter is not None
+
+    def take(self, *, max_bytes: int) -> list[Batch]:
+        """Take what is due; nothing when there is nothing. Raises the reason when the stream has ended."""
+        if self.group is not None:
+            taken = self.group.take(self.cursor, max_bytes=max_bytes)
+            self.cursor += len(taken)
+        elif self._rest:
+            taken = [self._rest.popleft()]
+        else:
+            self.check()
+            return []
+        if taken:
+            self._is_reminded = False
+        return taken
+
+    def take_bookmark(self) -> int | None:
+        """Return the revision up to which a watcher that had nothing to take has everything, if it is to be told."""
+        if not self._is_reminded:
+            return None
+        self._is_reminded = False
+        return self._hub.flushed
+
+    def remind(self) -> None:
+        """Let a waiting watcher be told how far the log is."""
+        self._is_reminded = True
+        self.wake()
 
     def wake(self) -> None:
         """Let a waiting watcher look again."""
-        self._changed.set()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
-    def end(self, reason: Exception) -> None:
-        """End the stream with the reason, once the buffer is empty."""
+    async def wait(self) -> None:
+        """Wait until something may have changed."""
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def end(self, reason: Exception, *, rest: list[Batch]) -> None:
+        """End the stream with the reason, once it has taken the rest."""
         self._end = self._end or reason
-        self._changed.set()
+        self._rest.extend(rest)
+        self.wake()
 
-    def take(self, *, max_count: int, max_bytes: int) -> Excerpt | None:
-        """Take what the buffer holds; None when it is empty. Raises the reason when the stream has ended."""
-        taken: list[Entry] = []
-        size = 0
-        while self._buffer and len(taken) < max_count and (not taken or size + self._buffer[0].size <= max_bytes):
-            entry = self._buffer.popleft()
-            taken.append(entry)
-            size += entry.size
-        self._bytes -= size
-        if taken:
-            # An emptied buffer of a live subscriber proves everything released; otherwise only what was taken is.
-            is_drained = self.is_live and not self._buffer
-            return Excerpt(taken, self._hub.released if is_drained else taken[-1].event.revision)
-        self.check()
-        return None
+    def cut_off(self) -> None:
+        """Interrupt whoever serves the ended watcher, even where it waits for the transport."""
+        if self.limit is not None:
+            self.limit.reschedule(asyncio.get_running_loop().time())
 
     def check(self) -> None:
         """Raise the reason when the stream has ended."""
@@ -76,21 +137,7 @@ class Subscriber:
             # One reason ends many streams; without this it would collect the frames of all of them.
             raise self._end.with_traceback(None)
 
-    async def wait(self, timeout_seconds: float) -> bool:
-        """Return whether something has changed within the time."""
-        if self._buffer or self._end is not None:
-            return True
-        self._changed.clear()
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                await self._changed.wait()
-        except TimeoutError:
-            # Something may have come in at the very moment at which the time was up.
-            return self._changed.is_set()
-        return True
-
     def close(self) -> None:
-        """Leave the hub and free the buffer."""
+        """Leave the hub."""
         self._hub.unsubscribe(self)
-        self._buffer.clear()
-        self._bytes = 0
+        self._rest.clear()

@@ -1,184 +1,143 @@
-"""Hub, ring and subscribers under any interleaving: nothing lost, repeated or out of order, and memory is bounded."""
+"""Hub, groups, streams and sweep, one rule at a time; `test_interleaving` holds all of them to the contract at once."""
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from support.log_event import IDS, KINDS, make_event
+from support.log_event import IDS, make_event
+from support.log_table import Table, encode_event, encode_row, parse, respond
+from support.waiting import eventually
 from tinkwell.core import errors
 from tinkwell.core.event import Event
-from tinkwell.core.log import History, Replay, Selection, SourceLost
-from tinkwell.server.watch.history import Entry, Excerpt, Ring
-from tinkwell.server.watch.hub import Hub
+from tinkwell.core.log import Selection
+from tinkwell.server.watch.history import Entry, Ring
+from tinkwell.server.watch.hub import Hub, Spread
 from tinkwell.server.watch.stream import Streams
+from tinkwell.server.watch.subscriber import Subscriber
+from tinkwell.server.watch.sweep import Patience, Sweep
 
-
-def encode(event: Event) -> bytes:
-    return str(event.revision).encode()
+ALL = 1 << 20
 
 
 def make_hub(*, ring_bytes: int = 1 << 20, subscriber_bytes: int = 1 << 20, max_subscribers: int = 100) -> Hub:
-    hub = Hub(encode=encode, ring_bytes=ring_bytes, subscriber_bytes=subscriber_bytes, max_subscribers=max_subscribers)
+    hub = Hub(
+        encode=encode_event, ring_bytes=ring_bytes, subscriber_bytes=subscriber_bytes, max_subscribers=max_subscribers
+    )
     hub.open(history_id="h", last=0)
     return hub
 
 
-class Table:
-    """A log source that only replays, from a list; it can be told to forget or to be away."""
+def make_streams(hub: Hub, table: Table) -> Streams:
+    return Streams(hub, table, encode_row=encode_row, respond=respond, table_readers=2)
+
+
+def live(hub: Hub, selection: Selection | None = None) -> Subscriber:
+    subscriber = hub.subscribe(selection or Selection(), position=hub.released + 1)
+    hub.catch_up(subscriber)
+    assert subscriber.is_live
+    return subscriber
+
+
+def taken(subscriber: Subscriber) -> list[int]:
+    return [entry.event.revision for batch in subscriber.take(max_bytes=ALL) for entry in batch.entries]
+
+
+class Transport:
+    """Takes responses, until it is told to take no more."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.oldest = 1
-        self.failures = 0
-        self.while_reading: Callable[[], None] = lambda: None
+        self.responses: list[tuple[list[int], int]] = []
+        self.is_open = asyncio.Event()
+        self.is_open.set()
 
-    async def replay(
-        self, *, history_id: str, first: int, last: int, selection: Selection, max_count: int, max_bytes: int
-    ) -> Replay:
-        if self.failures:
-            self.failures -= 1
-            raise SourceLost("away")
-        self.while_reading()
-        if first < self.oldest:
-            raise errors.Compacted(first, self.oldest)
-        found = [event for event in self.events if first <= event.revision <= last and selection.matches(event)]
-        return Replay(found[:max_count], found[max_count - 1].revision if len(found) >= max_count else last)
+    async def write(self, response: bytes) -> None:
+        self.responses.append(parse(response))
+        await self.is_open.wait()
 
-    def session(self) -> contextlib.AbstractAsyncContextManager[object]:
-        raise AssertionError("only the reader opens sessions")
-
-    async def first_revision_since(self, seconds: float) -> int:
-        raise AssertionError("only the service asks")
-
-    async def last_drawn(self) -> int:
-        raise AssertionError("only the service asks")
-
-    async def history(self) -> History:
-        raise AssertionError("only the service asks")
+    @property
+    def revisions(self) -> list[int]:
+        return [revision for revisions, _ in self.responses for revision in revisions]
 
 
-def streams(hub: Hub, table: Table, *, idle_seconds: float = 5.0) -> Streams:
-    return Streams(hub, table, encode=encode, table_readers=2, idle_seconds=idle_seconds)  # type: ignore[arg-type]
+@asynccontextmanager
+async def delivering(
+    hub: Hub, table: Table, *, position: int = 1
+) -> AsyncIterator[tuple[Transport, Subscriber, "asyncio.Task[None]"]]:
+    subscriber, transport = hub.subscribe(Selection(), position=position), Transport()
+    task = asyncio.create_task(make_streams(hub, table).deliver(subscriber, transport.write))
+    try:
+        yield transport, subscriber, task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        subscriber.close()
 
 
-selections = st.builds(
-    Selection,
-    event_types=st.frozensets(st.sampled_from([kind[1] for kind in KINDS]), max_size=2),
-    resource_types=st.frozensets(st.sampled_from([kind[0] for kind in KINDS]), max_size=2),
-    names=st.frozensets(st.sampled_from([kind[2] for kind in KINDS]), max_size=2),
-    resource_id=st.sampled_from(IDS),
-)
-event_kinds = st.tuples(
-    st.integers(0, len(KINDS) - 1), st.integers(0, 2), st.integers(0, 2), st.sampled_from([1, 500, 4_000])
-)
-moves = st.lists(
-    st.one_of(
-        st.tuples(st.just("publish"), st.lists(event_kinds, max_size=4), st.integers(0, 3)),
-        st.tuples(st.just("take"), st.integers(0, 2), st.sampled_from([1, 3, 500])),
-    ),
-    max_size=40,
-)
+async def outcome(hub: Hub, table: Table, *, position: int = 1) -> None:
+    subscriber = hub.subscribe(Selection(), position=position)
+    async with asyncio.timeout(10):
+        await make_streams(hub, table).deliver(subscriber, Transport().write)
 
 
-async def drive(
-    hub: Hub, table: Table, script: Sequence[tuple[str, object, int]], watchers: Sequence[Selection]
-) -> tuple[list[list[int]], list[list[int]]]:
-    """Publish and take as the script says; return what each watcher received, and its bookmarks."""
-    subscribers = [hub.subscribe(selection, position=1) for selection in watchers]
-    follow = streams(hub, table)
-    got: list[list[int]] = [[] for _ in watchers]
-    marks: list[list[int]] = [[] for _ in watchers]
-    last = 0
-
-    async def take(index: int, count: int) -> bool:
-        subscriber = subscribers[index]
-        excerpt = subscriber.take(max_count=count, max_bytes=1 << 20)
-        if excerpt is None and not subscriber.is_live:
-            excerpt = await follow._catch_up(subscriber)
-        if excerpt is None:
-            return False
-        got[index] += [entry.event.revision for entry in excerpt.entries]
-        marks[index].append(excerpt.revision)
-        promised = [e.revision for e in table.events if e.revision <= excerpt.revision and watchers[index].matches(e)]
-        assert got[index][: len(promised)] == promised
-        return True
-
-    for what, subject, number in script:
-        if what == "publish":
-            assert isinstance(subject, list)
-            events = []
-            for kind, resource, parent, size in subject:
-                last += 1
-                events.append(make_event(last, kind=kind, resource=resource, parent=parent, data="x" * size))
-            last += number
-            table.events += events
-            hub.publish(events, released=last)
-        else:
-            assert isinstance(subject, int)
-            await take(subject % len(watchers), number)
-    for index in range(len(watchers)):
-        while await take(index, 500):
-            pass
-    return got, marks
+def test_watchers_of_one_selection_share_what_is_sent_to_them() -> None:
+    hub = make_hub()
+    one, two = live(hub), live(hub)
+    hub.publish([make_event(1), make_event(2)], released=3)
+    (batch,), (other,) = one.take(max_bytes=ALL), two.take(max_bytes=ALL)
+    assert batch.response(respond, "h") is other.response(respond, "h")
+    assert parse(batch.response(respond, "h")) == ([1, 2], 3)
 
 
-@settings(max_examples=300, deadline=None)
-@given(
-    moves,
-    st.lists(selections, min_size=1, max_size=3),
-    st.sampled_from([1, 6_000, 1 << 20]),
-    st.sampled_from([1, 3_000, 1 << 20]),
-)
-def test_each_watcher_receives_exactly_what_it_selected_in_order(
-    script: list[tuple[str, object, int]], watchers: list[Selection], ring_bytes: int, subscriber_bytes: int
-) -> None:
-    hub, table = make_hub(ring_bytes=ring_bytes, subscriber_bytes=subscriber_bytes), Table()
-    got, marks = asyncio.run(drive(hub, table, script, watchers))
-    for selection, revisions, bookmarks in zip(watchers, got, marks, strict=True):
-        assert revisions == [event.revision for event in table.events if selection.matches(event)]
-        assert bookmarks == sorted(bookmarks)
-        assert all(mark <= hub.released for mark in bookmarks)
+def test_what_all_have_taken_is_not_kept() -> None:
+    hub = make_hub()
+    one, two = live(hub), live(hub)
+    group = one.group
+    assert group is not None
+    for revision in range(1, 101):
+        hub.publish([make_event(revision)], released=revision)
+        taken(one)
+        taken(two)
+        assert group.first == group.following
 
 
-def test_a_full_buffer_makes_a_watcher_fall_behind_and_not_grow() -> None:
-    hub = make_hub(subscriber_bytes=5_000)
-    subscriber = hub.subscribe(Selection(), position=1)
-    hub.catch_up(subscriber, max_count=10, max_bytes=1 << 20)
-    assert hub.behind_count == 0
-    hub.publish([make_event(n, data="x" * 500) for n in range(1, 101)], released=100)
-    assert hub.behind_count == 1
-    taken = subscriber.take(max_count=500, max_bytes=1 << 20)
-    assert taken is not None
-    assert 1 <= len(taken.entries) <= 3
-    assert taken.revision == taken.entries[-1].event.revision, "more was released than was offered"
+def test_a_watcher_that_takes_nothing_is_overtaken_and_costs_nothing() -> None:
+    hub = make_hub(subscriber_bytes=10_000)
+    frozen = live(hub)
+    for revision in range(1, 101):
+        hub.publish([make_event(revision)], released=revision)
+    assert (hub.behind_count, hub.counts.fallen_behind) == (1, 1)
+    assert frozen.position == 1
+    assert not hub._groups, "nobody is there to put anything aside for"
 
 
-def test_one_event_larger_than_the_buffer_is_delivered() -> None:
-    hub = make_hub(subscriber_bytes=100)
-    subscriber = hub.subscribe(Selection(), position=1)
-    hub.catch_up(subscriber, max_count=10, max_bytes=100)
-    hub.publish([make_event(1, data="x" * 50_000)], released=1)
-    taken = subscriber.take(max_count=10, max_bytes=100)
-    assert taken is not None
-    assert [entry.event.revision for entry in taken.entries] == [1]
+def test_a_watcher_is_overtaken_at_its_first_event_not_where_it_joined() -> None:
+    hub = make_hub(subscriber_bytes=10_000)
+    rare = live(hub, Selection(names=frozenset({"rack.door_opened"})))
+    hub.publish([make_event(revision) for revision in range(1, 500)], released=499)
+    for revision in range(500, 520):
+        hub.publish([make_event(revision, kind=4)], released=revision)
+    assert not rare.is_live
+    assert rare.position == 500
 
 
 def test_a_slow_watcher_does_not_keep_others_from_live_delivery() -> None:
-    hub = make_hub(subscriber_bytes=3_000)
-    slow, fast = (hub.subscribe(Selection(), position=1) for _ in range(2))
-    for subscriber in (slow, fast):
-        hub.catch_up(subscriber, max_count=10, max_bytes=100)
+    hub = make_hub(subscriber_bytes=10_000)
+    slow, fast = live(hub), live(hub)
     for revision in range(1, 50):
         hub.publish([make_event(revision)], released=revision)
-        taken = fast.take(max_count=10, max_bytes=1 << 20)
-        assert taken is not None
-        assert taken.revision == revision
+        assert taken(fast) == [revision]
     assert fast.is_live
     assert not slow.is_live
+
+
+def test_one_event_larger_than_the_bound_is_delivered() -> None:
+    hub = make_hub(subscriber_bytes=100)
+    subscriber = live(hub)
+    hub.publish([make_event(1, data="x" * 50_000)], released=1)
+    assert taken(subscriber) == [1]
 
 
 def test_an_event_is_encoded_once_for_all() -> None:
@@ -190,25 +149,23 @@ def test_an_event_is_encoded_once_for_all() -> None:
 
     hub = Hub(encode=counting, ring_bytes=1 << 20, subscriber_bytes=1 << 20, max_subscribers=10)
     hub.open(history_id="h", last=0)
-    subscribers = [hub.subscribe(Selection(), position=1) for _ in range(5)]
-    for subscriber in subscribers:
-        hub.catch_up(subscriber, max_count=10, max_bytes=100)
+    watchers = [live(hub), live(hub), live(hub, Selection(resource_id=IDS[1]))]
     hub.publish([make_event(1)], released=1)
-    for subscriber in subscribers:
-        taken = subscriber.take(max_count=10, max_bytes=100)
-        assert taken is not None
-        assert [entry.encoded for entry in taken.entries] == [b"x"]
+    for subscriber in watchers:
+        for batch in subscriber.take(max_bytes=ALL):
+            batch.response(respond, "h")
     assert calls == [1]
 
 
 def test_a_closed_watcher_leaves_nothing_behind() -> None:
     hub = make_hub()
-    subscriber = hub.subscribe(Selection(resource_id=IDS[1]), position=1)
-    hub.catch_up(subscriber, max_count=10, max_bytes=100)
+    subscriber = live(hub, Selection(resource_id=IDS[1]))
+    hub.publish([make_event(1)], released=1)
     subscriber.close()
     subscriber.close()
     assert hub.subscriber_count == 0
-    assert not hub._live
+    assert not hub._index
+    assert not hub._groups
 
 
 def test_the_hub_refuses_more_watchers_than_its_limit() -> None:
@@ -220,32 +177,30 @@ def test_the_hub_refuses_more_watchers_than_its_limit() -> None:
 
 def test_closing_ends_watchers_with_the_reason_after_what_they_are_due() -> None:
     hub = make_hub()
-    subscriber = hub.subscribe(Selection(), position=1)
-    hub.catch_up(subscriber, max_count=10, max_bytes=100)
+    subscriber = live(hub)
     hub.publish([make_event(1)], released=1)
     hub.close(errors.Unavailable("stopping"))
-    assert subscriber.take(max_count=10, max_bytes=1 << 20) is not None
+    assert taken(subscriber) == [1]
     with pytest.raises(errors.Unavailable, match="stopping"):
-        subscriber.take(max_count=10, max_bytes=1 << 20)
+        subscriber.take(max_bytes=ALL)
     with pytest.raises(errors.Unavailable, match="stopping"):
         hub.subscribe(Selection(), position=1)
 
 
 def test_a_watcher_of_an_ended_history_receives_nothing_of_the_next() -> None:
     hub = make_hub()
-    subscriber = hub.subscribe(Selection(), position=1)
-    hub.catch_up(subscriber, max_count=10, max_bytes=100)
+    subscriber = live(hub)
     hub.close(errors.OtherHistory("another", history_id="i"))
     hub.open(history_id="i", last=0)
     hub.publish([make_event(1)], released=1)
     with pytest.raises(errors.OtherHistory):
-        subscriber.take(max_count=10, max_bytes=1 << 20)
+        subscriber.take(max_bytes=ALL)
 
 
 def test_the_ring_gives_up_its_oldest_events_by_bytes() -> None:
     ring = Ring(last=0, limit_bytes=10_000)
     for revision in range(1, 5_001):
-        ring.extend([Entry(make_event(revision), encode)], last=revision)
+        ring.extend([Entry(make_event(revision), encode_event)], last=revision)
     assert ring.first > 4_900
     excerpt = ring.read(ring.first, Selection(), max_scanned=5_000, max_count=5_000, max_bytes=1 << 20)
     assert [entry.event.revision for entry in excerpt.entries] == list(range(ring.first, 5_001))
@@ -258,7 +213,7 @@ def test_a_reason_that_is_told_to_many_does_not_grow() -> None:
     depths: list[int] = []
     for subscriber in subscribers:
         with pytest.raises(errors.Unavailable) as caught:
-            subscriber.take(max_count=1, max_bytes=1)
+            subscriber.take(max_bytes=1)
         depths.append(len(caught.traceback))
         with pytest.raises(errors.Unavailable) as caught:
             hub.subscribe(Selection(), position=1)
@@ -266,46 +221,64 @@ def test_a_reason_that_is_told_to_many_does_not_grow() -> None:
     assert max(depths) < 5, "every raise of the same exception would add to its traceback, and keep the frames alive"
 
 
-def test_a_buffer_that_fills_at_the_very_moment_of_the_time_out_is_not_overlooked() -> None:
-    """A bookmark in front of what the buffer holds would make clients drop it as already seen."""
+async def test_a_busy_log_reaches_many_watchers_in_larger_batches_and_an_idle_one_at_once() -> None:
+    now, delays = 0.0, list[float]()
 
-    async def scenario() -> list[tuple[list[int], int]]:
-        hub = make_hub()
+    def call_later(delay: float, callback: object) -> asyncio.TimerHandle:
+        delays.append(delay)
+        return asyncio.get_running_loop().call_later(3_600, lambda: None)
 
-        def publish(revision: int) -> None:
+    spread = Spread(call_later=call_later, clock=lambda: now, watcher_seconds=0.001, longest_seconds=1.0)
+    hub = Hub(encode=encode_event, ring_bytes=ALL, subscriber_bytes=ALL, max_subscribers=100, spread=spread)
+    hub.open(history_id="h", last=0)
+    watchers = [live(hub) for _ in range(20)]
+    hub.publish([make_event(1)], released=1)
+    assert taken(watchers[0]) == [1]
+    for revision in (2, 3):
+        hub.publish([make_event(revision)], released=revision)
+    assert (taken(watchers[0]), delays) == ([], [0.02])
+    hub.flush()
+    assert taken(watchers[0]) == [2, 3]
+    now = 1.0
+    hub.publish([make_event(4)], released=4)
+    assert taken(watchers[0]) == [4]
+
+
+async def test_a_stream_begins_with_what_is_kept_and_goes_on_live() -> None:
+    hub, table = make_hub(), Table()
+    hub.publish([make_event(1), make_event(2)], released=3)
+    async with delivering(hub, table) as (transport, _, _):
+        await eventually(lambda: transport.responses == [([1, 2], 3)])
+        hub.publish([make_event(4)], released=4)
+        await eventually(lambda: transport.responses[1:] == [([4], 4)])
+
+
+async def test_what_waited_for_a_slow_transport_goes_out_in_one_response() -> None:
+    hub, table = make_hub(), Table()
+    async with delivering(hub, table) as (transport, _, _):
+        await eventually(lambda: len(transport.responses) == 1)
+        transport.is_open.clear()
+        for revision in range(1, 5):
             hub.publish([make_event(revision)], released=revision)
-
-        subscriber = hub.subscribe(Selection(), position=1)
-        stream = streams(hub, Table(), idle_seconds=0).follow(subscriber)
-        await anext(stream)
-        got: list[tuple[list[int], int]] = []
-        for revision in range(1, 4):
-            waiting = asyncio.ensure_future(anext(stream))
-            # Runs after the stream has begun to wait, and before its time-out is handled.
-            asyncio.get_running_loop().call_soon(publish, revision)
-            excerpt = await waiting
-            got.append(([entry.event.revision for entry in excerpt.entries], excerpt.revision))
-        await stream.aclose()
-        return got
-
-    assert asyncio.run(scenario()) == [([1], 1), ([2], 2), ([3], 3)]
+            await asyncio.sleep(0)
+        transport.is_open.set()
+        await eventually(lambda: transport.responses[1:] == [([1], 1), ([2, 3, 4], 4)])
 
 
-async def first(follow: Streams, hub: Hub, count: int, *, position: int = 1) -> list[Excerpt]:
-    subscriber = hub.subscribe(Selection(), position=position)
-    excerpts: list[Excerpt] = []
-    async with asyncio.timeout(10), contextlib.aclosing(follow.follow(subscriber)) as stream:
-        async for excerpt in stream:
-            excerpts.append(excerpt)
-            if len(excerpts) == count:
-                break
-    return excerpts
-
-
-async def test_an_idle_watcher_receives_bookmarks() -> None:
-    hub = make_hub()
-    excerpts = await first(streams(hub, Table(), idle_seconds=0.01), hub, 3)
-    assert [excerpt.revision for excerpt in excerpts] == [0, 0, 0]
+async def test_the_table_is_read_one_piece_ahead_of_what_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tinkwell.server.watch.stream._MAX_ROWS", 10)
+    hub, table = make_hub(ring_bytes=1), Table()
+    table.events = [make_event(revision) for revision in range(1, 101)]
+    hub.publish(table.events, released=100)
+    async with delivering(hub, table) as (transport, _, _):
+        transport.is_open.clear()
+        await eventually(lambda: len(transport.responses) == 1 and table.reads == 2)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert table.reads == 2, "a client that takes nothing is not read for on and on"
+        transport.is_open.set()
+        await eventually(lambda: transport.revisions == list(range(1, 101)))
+    assert hub.counts.table_reads >= 10
 
 
 async def test_a_watcher_behind_the_ring_reads_the_table_again_after_a_failure() -> None:
@@ -313,8 +286,8 @@ async def test_a_watcher_behind_the_ring_reads_the_table_again_after_a_failure()
     table.events = [make_event(1), make_event(2)]
     table.failures = 2
     hub.publish(table.events, released=2)
-    (excerpt,) = await first(streams(hub, table), hub, 1)
-    assert [entry.event.revision for entry in excerpt.entries] == [1, 2]
+    async with delivering(hub, table) as (transport, _, _):
+        await eventually(lambda: transport.revisions == [1, 2])
 
 
 async def test_a_table_that_stays_away_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,7 +301,7 @@ async def test_a_table_that_stays_away_ends_the_stream(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
     with pytest.raises(errors.Unavailable):
-        await first(streams(hub, table), hub, 1)
+        await outcome(hub, table)
     assert slept, "it tried again before it gave up"
 
 
@@ -337,7 +310,7 @@ async def test_a_position_that_is_no_longer_kept_ends_the_stream() -> None:
     table.oldest = 3
     hub.publish([make_event(n) for n in (1, 2, 3)], released=3)
     with pytest.raises(errors.Compacted) as caught:
-        await first(streams(hub, table), hub, 1)
+        await outcome(hub, table)
     assert caught.value.oldest_revision == 3
 
 
@@ -352,8 +325,108 @@ async def test_a_watcher_whose_history_ends_while_it_reads_the_table_receives_no
         hub.publish([make_event(2)], released=2)
 
     table.while_reading = change
+    async with delivering(hub, table) as (transport, subscriber, task):
+        with pytest.raises(errors.OtherHistory):
+            await task
+        assert transport.responses == []
+        assert not subscriber.is_live
+    assert not hub._index
+
+
+async def test_an_error_of_the_transport_ends_a_stream_that_reads_ahead() -> None:
+    hub, table = make_hub(ring_bytes=1), Table()
+    table.events = [make_event(revision) for revision in range(1, 5_000)]
+    hub.publish(table.events, released=4_999)
+
+    async def fail(_: bytes) -> None:
+        await asyncio.sleep(0)
+        raise ConnectionResetError
+
     subscriber = hub.subscribe(Selection(), position=1)
-    with pytest.raises(errors.OtherHistory):
-        await anext(streams(hub, table).follow(subscriber))
-    assert not subscriber.is_live
-    assert not hub._live
+    with pytest.raises(ConnectionResetError):
+        await make_streams(hub, table).deliver(subscriber, fail)
+
+
+async def test_idle_watchers_are_reminded_soon_of_what_is_new_and_seldom_of_nothing() -> None:
+    hub, table = make_hub(), Table()
+    sweep = Sweep(hub, Patience(bookmark_seconds=5, quiet_seconds=15))
+    async with delivering(hub, table) as (transport, subscriber, _):
+        await eventually(lambda: subscriber.is_waiting)
+        begun = subscriber.told_at
+
+        async def bookmarks_after(seconds: float) -> list[int]:
+            del transport.responses[:]
+            sweep.look_at(subscriber, now=begun + seconds)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            return [bookmark for _, bookmark in transport.responses]
+
+        # Each is looked at every 2.5 seconds, so whoever is due before the next look is due now.
+        assert await bookmarks_after(12) == []
+        assert await bookmarks_after(13) == [0]
+        hub.publish([], released=7)
+        assert await bookmarks_after(2) == []
+        assert await bookmarks_after(3) == [7]
+
+
+async def test_a_watcher_that_takes_nothing_for_too_long_is_ended_at_once() -> None:
+    hub, table = make_hub(), Table()
+    sweep = Sweep(hub, Patience(stall_seconds=60))
+    async with delivering(hub, table) as (transport, subscriber, task):
+        transport.is_open.clear()
+        hub.publish([make_event(1)], released=1)
+        await eventually(lambda: subscriber.sending_since is not None)
+        assert subscriber.sending_since is not None
+        sweep.look_at(subscriber, now=subscriber.sending_since + 59)
+        assert not task.done()
+        sweep.look_at(subscriber, now=subscriber.sending_since + 61)
+        with pytest.raises(errors.TooSlow, match="60 seconds"):
+            await task
+        assert hub.counts.too_slow == 1
+
+
+async def test_only_who_has_been_live_can_be_too_far_behind() -> None:
+    hub, table = make_hub(ring_bytes=1, subscriber_bytes=1), Table()
+    sweep = Sweep(hub, Patience(lag_revisions=10))
+    table.events = [make_event(revision) for revision in range(1, 101)]
+    replaying = hub.subscribe(Selection(), position=1)
+    async with delivering(hub, table) as (transport, subscriber, task):
+        await eventually(lambda: subscriber.is_waiting)
+        transport.is_open.clear()
+        for event in table.events:
+            hub.publish([event], released=event.revision)
+            await asyncio.sleep(0)
+        sweep.look_at(replaying, now=0)
+        sweep.look_at(subscriber, now=0)
+        with pytest.raises(errors.TooSlow, match="10 revisions"):
+            await task
+    replaying.check()
+
+
+async def test_a_round_of_the_sweep_looks_at_every_watcher() -> None:
+    hub, table = make_hub(), Table()
+    sweep = Sweep(hub, Patience(bookmark_seconds=0.01, quiet_seconds=0.01))
+    async with contextlib.AsyncExitStack() as stack:
+        transports = [(await stack.enter_async_context(delivering(hub, table)))[0] for _ in range(60)]
+        task = asyncio.create_task(sweep.run())
+        await eventually(lambda: all(len(transport.responses) >= 3 for transport in transports))
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_whoever_reads_on_inside_the_process_gets_the_same_as_objects() -> None:
+    hub, table = make_hub(ring_bytes=4_000), Table()
+    table.events = [make_event(revision) for revision in range(1, 11)]
+    hub.publish(table.events, released=10)
+    got: list[int] = []
+    subscriber = hub.subscribe(Selection(), position=1)
+    async with asyncio.timeout(10), contextlib.aclosing(make_streams(hub, table).follow(subscriber)) as excerpts:
+        async for excerpt in excerpts:
+            got += [entry.event.revision for entry in excerpt.entries]
+            if excerpt.revision == 11:
+                break
+            if excerpt.revision == 10 and hub.released == 10:
+                hub.publish([make_event(11)], released=11)
+    subscriber.close()
+    assert got == list(range(1, 12))
+    assert hub.counts.table_reads == 1

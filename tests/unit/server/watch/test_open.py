@@ -38,13 +38,20 @@ def make_hub() -> Hub:
 
 
 def make_service(hub: Hub, database: Database) -> WatchService:
-    streams = Streams(hub, database, encode=lambda event: b"", table_readers=1)  # type: ignore[arg-type]
+    streams = Streams(
+        hub,
+        database,  # type: ignore[arg-type]
+        encode_row=lambda row: b"",
+        respond=lambda fields, revision, history_id: b"",
+        table_readers=1,
+    )
     return WatchService(hub, database, streams)  # type: ignore[arg-type]
 
 
 async def open_watch(service: WatchService, start: Start) -> tuple[int, str]:
-    async with service.open(Selection(), start) as watch:
-        return watch.position, watch.history_id
+    watch = await service.open(Selection(), start)
+    watch.close()
+    return watch.position, watch.history_id
 
 
 async def test_a_server_that_lags_behind_a_new_history_asks_to_try_again() -> None:

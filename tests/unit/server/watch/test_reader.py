@@ -251,9 +251,8 @@ async def test_a_lost_session_is_replaced_and_watchers_stay() -> None:
         log.commit(1, 2)
         log.is_away = False
         await eventually(lambda: hub.released == 2)
-        taken = subscriber.take(max_count=10, max_bytes=1 << 20)
-        assert taken is not None
-        assert [entry.event.revision for entry in taken.entries] == [1, 2]
+        taken = subscriber.take(max_bytes=1 << 20)
+        assert [entry.event.revision for batch in taken for entry in batch.entries] == [1, 2]
 
 
 async def test_another_history_ends_all_watchers_and_opens_anew() -> None:
@@ -269,7 +268,7 @@ async def test_another_history_ends_all_watchers_and_opens_anew() -> None:
         await eventually(lambda: hub.history_id == "h2" and hub.is_open)
         assert hub.released == 1
         with pytest.raises(errors.OtherHistory):
-            subscriber.take(max_count=10, max_bytes=1 << 20)
+            subscriber.take(max_bytes=1 << 20)
 
 
 async def test_a_log_that_became_shorter_while_it_slept_is_another_history() -> None:
@@ -282,7 +281,7 @@ async def test_a_log_that_became_shorter_while_it_slept_is_another_history() -> 
         await eventually(lambda: hub.history_id == "h1'" and hub.is_open)
         assert hub.released == 1
         with pytest.raises(errors.OtherHistory):
-            subscriber.take(max_count=10, max_bytes=1 << 20)
+            subscriber.take(max_bytes=1 << 20)
 
 
 async def test_events_forgotten_before_they_were_read_end_all_watchers() -> None:
@@ -295,5 +294,5 @@ async def test_events_forgotten_before_they_were_read_end_all_watchers() -> None
         log.commit(6)
         await eventually(lambda: hub.released == 6)
         with pytest.raises(errors.Compacted) as caught:
-            subscriber.take(max_count=10, max_bytes=1 << 20)
+            subscriber.take(max_bytes=1 << 20)
         assert caught.value.oldest_revision == 5

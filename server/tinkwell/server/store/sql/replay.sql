@@ -1,6 +1,6 @@
 -- Selected events of a range of revisions. An empty array selects all.
 SELECT revision, id::text, resource_type, coalesce(resource_id::text, ''), coalesce(parent_id::text, ''), event_type, name,
-       version, created_at, actor, data::text, size
+       version, (extract(epoch FROM created_at) * 1000000)::bigint, actor, data::text, size
   FROM (
       SELECT seen.*, sum(size) OVER (ORDER BY revision) - size AS bytes_before
         FROM (
