@@ -9,21 +9,30 @@ import asyncpg
 
 from support.chaos.ledger import digest, find_token
 from support.history.record import History, Row, Watcher
+from tinkwell.core.retention import StepFailed
+from tinkwell.server.store import engine
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _ROWS = """
     SELECT revision, id::text, resource_type, coalesce(resource_id::text, ''), coalesce(parent_id::text, ''),
            event_type, name, version, created_at, actor, data::text
-      FROM events ORDER BY revision
+      FROM events WHERE revision >= $1 AND revision < $2 ORDER BY revision
 """
 _PAGE = 2_000
 
 
-async def read_rows(connection: asyncpg.Connection) -> list[Row]:
-    """Read every event of the log."""
-    async with connection.transaction(readonly=True):
-        return [_row(record) async for record in connection.cursor(_ROWS, prefetch=_PAGE)]
+async def read_rows(database_url: str, *, first: int = 0, end: int = 1 << 62) -> list[Row]:
+    """Read the events from a revision up to but not including another one. Raises `StepFailed` as retention does."""
+    try:
+        connection = await asyncpg.connect(database_url, timeout=10, command_timeout=60)
+        try:
+            async with connection.transaction(readonly=True):
+                return [_row(record) async for record in connection.cursor(_ROWS, first, end, prefetch=_PAGE)]
+        finally:
+            connection.terminate()
+    except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
+        raise StepFailed(str(error)) from error
 
 
 def _row(record: asyncpg.Record) -> Row:

@@ -7,7 +7,7 @@ from collections import Counter
 from support.chaos.fault import Faults, Kind
 
 _AT_ONCE = 5
-_PAUSE_SECONDS = 0.2
+_PAUSE_SECONDS = 0.5
 # Of a run's time, so that all rounds are dealt before it is over.
 _SHARE = 0.9
 

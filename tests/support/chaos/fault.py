@@ -14,6 +14,7 @@ import asyncpg
 from support.chaos import sql_writer
 from support.chaos.audience import Audience
 from support.chaos.cluster import Cluster
+from support.chaos.forgetting import Forgetting
 from support.chaos.ledger import Ledger, Marks
 from support.chaos.server import Server
 from support.history.record import Change, FromRevision, Outcome
@@ -55,6 +56,7 @@ class Kind(enum.StrEnum):
     SILENT_CONSUMER = "consumer vanished without a word"
     RECONNECT = "consumer reconnected"
     OPEN_GAP = "gap held open by a transaction"
+    FORGETTING = "oldest events forgotten, their partition dropped"
 
 
 class Faults:
@@ -66,6 +68,7 @@ class Faults:
         servers: list[Server],
         audience: Audience,
         ledger: Ledger,
+        forgetting: Forgetting,
         *,
         chance: random.Random,
         is_thorough: bool,
@@ -74,6 +77,7 @@ class Faults:
         self._servers = servers
         self._audience = audience
         self._ledger = ledger
+        self._forgetting = forgetting
         self._chance = chance
         self._is_thorough = is_thorough
         self._marks = Marks("gap")
@@ -98,6 +102,7 @@ class Faults:
             Kind.SILENT_CONSUMER: self._silence_consumer,
             Kind.RECONNECT: self._reconnect,
             Kind.OPEN_GAP: self._hold_gap_open,
+            Kind.FORGETTING: lambda: self._forgetting.run(self._cluster.url),
         }
         return await faults[kind]()
 
@@ -118,7 +123,7 @@ class Faults:
     async def _terminate_replay(self) -> bool:
         """Let somebody read the table from its beginning, and end the backend while it is being read."""
         server = self._chance.choice(self._servers)
-        async with self._audience.visitor(FromRevision(1), server) as visitor:
+        async with self._audience.visitor(FromRevision(self._forgetting.oldest), server) as visitor:
             with contextlib.suppress(TimeoutError):
                 await eventually(lambda: visitor.record.reached > 0, deadline_seconds=5)
             return await self._terminate("tinkwell replay", count=10)

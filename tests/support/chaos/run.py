@@ -15,12 +15,13 @@ from pathlib import Path
 
 import asyncpg
 
-from support.chaos import archive, report
+from support.chaos import archive, forgetting, report
 from support.chaos.api_writer import ApiWriter
 from support.chaos.audience import Audience
 from support.chaos.cluster import Cluster
 from support.chaos.deck import Deck
 from support.chaos.fault import Faults, Kind
+from support.chaos.forgetting import Forgetting
 from support.chaos.ledger import Ledger
 from support.chaos.server import Server, workers_option
 from support.chaos.sql_writer import SqlWriter
@@ -73,6 +74,8 @@ class _Run:
         self._options = options
         self._chance = random.Random(options.seed)
         self._ledger = Ledger()
+        self._is_thorough = options.seconds >= _THOROUGH_SECONDS
+        self._forgetting = Forgetting(age_seconds=30 if self._is_thorough else 3)
         self._hot = [uuid.UUID(int=self._chance.getrandbits(128), version=4) for _ in range(_HOT_MACHINES)]
         bin_dir = Path(os.environ["PG_BIN"]) if os.environ.get("PG_BIN") else None
         self._cluster = Cluster(options.directory, bin_dir=bin_dir)
@@ -81,6 +84,7 @@ class _Run:
         await self._cluster.start()
         try:
             logger.info("PostgreSQL runs")
+            await forgetting.narrow_partitions(self._cluster.url)
             await self._add_hot_machines()
             async with self._servers() as servers:
                 logger.info("the servers run")
@@ -95,8 +99,9 @@ class _Run:
             servers,
             audience,
             self._ledger,
+            self._forgetting,
             chance=self._derived(),
-            is_thorough=self._options.seconds >= _THOROUGH_SECONDS,
+            is_thorough=self._is_thorough,
         )
         deck = Deck(faults, chance=self._derived(), seconds=self._options.seconds, rounds=self._options.rounds)
         async with asyncio.TaskGroup() as watchers:
@@ -149,9 +154,10 @@ class _Run:
             history_id, oldest = await connection.fetchrow(
                 "SELECT history_id::text, oldest_revision FROM event_history"
             )
-            rows = await archive.read_rows(connection)
         finally:
             await connection.close(timeout=10)
+        kept = {row.revision: row for row in await archive.read_rows(self._cluster.url)}
+        rows = [row for _, row in sorted((self._forgetting.forgotten | kept).items())]
         return History(history_id, rows, self._ledger.transactions, audience.records, oldest)
 
     def _complaints(self, servers: list[Server]) -> list[Violation]:
