@@ -83,10 +83,22 @@ async def _no_task_is_left() -> AsyncIterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell how many tests used real containers, since without an engine they are skipped and all looks well."""
+    """Tell what a row of dots hides: how much was explored, and how many tests used real containers, since without an
+    engine they are skipped and all looks well.
+    """
 
     def count(*outcomes: str) -> int:
         reports = [report for outcome in outcomes for report in terminalreporter.stats.get(outcome, [])]
         return sum("docker" in getattr(report, "keywords", ()) for report in reports)
 
+    properties = [
+        found for report in terminalreporter.stats.get("passed", []) for found in getattr(report, "user_properties", ())
+    ]
+    if explored := [sizes for name, sizes in properties if name == "explored"]:
+        states, steps, interleavings = (sum(sizes) for sizes in zip(*explored, strict=True))
+        mistakes = sum(name == "mistake" for name, _ in properties)
+        terminalreporter.write_line(
+            f"log model: {states:,} states, {steps:,} steps, {interleavings:.1e} interleavings of writers and readers"
+            f" within {len(explored)} bounds kept every promise; {mistakes} mistakes were found"
+        )
     terminalreporter.write_line(f"docker tests: {count('passed', 'failed')} ran, {count('skipped')} skipped")

@@ -1,0 +1,110 @@
+"""The states of the model, and the bounds within which it is explored."""
+
+import dataclasses
+from typing import NamedTuple
+
+from support.log_model.writer import Writer
+
+# What surrounds a reader's cycle, as bits.
+HAS_BELL = 1
+ON_ITS_WAY = 2  # a notification
+RUNG = 4
+LOST = 8  # the bell knows that a connection of its own is gone
+HEARD = 16  # and was told so
+NO_READER = 32
+NO_LISTENER = 64
+NO_HOLDER = 128
+
+
+class Reader(NamedTuple):
+    """A reader: its cycle's number, and what surrounds it."""
+
+    number: int
+    bits: int = 0
+
+
+class Fate(NamedTuple):
+    """What may still happen to connections, the server and old events."""
+
+    losses: int = 0
+    crashes: int = 0
+    oldest: int = 1
+    may_forget: bool = False
+    has_forgotten: bool = False
+
+
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class Log:
+    """What readers can see of the writers. There is one object for each, so that it is told by its identity."""
+
+    committed: tuple[int, ...]
+    visible: tuple[int, ...]  # what of it has not been forgotten
+    holders: frozenset[str]
+    is_silenced: bool  # a writer holds the bell
+    uncommitted: tuple[int, ...]
+    ended: tuple[int, ...]  # visible revisions of transactions that have nothing left to do
+    drawn: int
+    oldest: int
+    is_still: bool  # every transaction has ended
+
+
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class Side:
+    """The writers' side. There is one object for each, so that it is told by its identity."""
+
+    writers: tuple[Writer, ...]
+    drawn: int
+    fate: Fate
+    log: Log
+
+
+class World(NamedTuple):
+    """One state of the model."""
+
+    side: Side
+    readers: tuple[Reader, ...]
+
+
+class SideMove(NamedTuple):
+    """One step of the writers' side; `rings` when it delivers a notification."""
+
+    label: str
+    side: Side
+    rings: bool = False
+
+
+class ReaderMove(NamedTuple):
+    """One step of a reader, or of what surrounds it."""
+
+    label: str
+    reader: Reader
+    broken: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Bounds:
+    """How much is explored. `joins` makes readers begin by joining; otherwise they read on from revision 0.
+
+    `begun` are steps that have been taken before; every interleaving of the others is explored.
+    """
+
+    writers: int
+    inserts: int = 1
+    readers: int = 1
+    savepoints: bool = False
+    aborts: bool = True
+    losses: int = 0
+    crashes: int = 0
+    forgets: bool = False
+    joins: bool = False
+    page: int = 100
+    waiting_bytes: int = 1 << 20
+    begun: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        changed = [
+            f"{field.name}={getattr(self, field.name)}"
+            for field in dataclasses.fields(self)
+            if field.name in ("writers", "readers") or getattr(self, field.name) != field.default
+        ]
+        return " ".join(changed)

@@ -1,0 +1,153 @@
+"""A transaction that writes events, step by step, as PostgreSQL runs it.
+
+    IDLE ──▶ LOCKED ──▶ DRAWN ──▶ READY ──▶ VISIBLE ──▶ COMMITTED
+      │  lock      draw      ring   │  commit     unlock, and only then notify
+      └─────────▶ savepoint ────────┤
+                                    └──▶ the next insert, savepoint, roll back to it
+
+An insert locks the table before the default draws the number. A transaction that is rolled back, which it may be at
+every step, was never there; what it had locked is free, and its notifications are not sent.
+"""
+
+import dataclasses
+import enum
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class At(enum.IntEnum):
+    """Where a transaction is."""
+
+    IDLE = 0
+    LOCKED = 1
+    DRAWN = 2
+    READY = 3
+    VISIBLE = 4
+    COMMITTED = 5
+    ABORTED = 6
+
+
+class Saved(NamedTuple):
+    """What rolling back to the savepoint restores."""
+
+    length: int
+    has_table: bool
+    has_bell: bool
+    notifies: bool
+
+
+class Writer(NamedTuple):
+    """A transaction and what it holds."""
+
+    at: At = At.IDLE
+    inserts_left: int = 1
+    revisions: tuple[int, ...] = ()
+    has_table: bool = False
+    has_bell: bool = False
+    notifies: bool = False
+    has_rung: bool = False
+    saved: Saved | None = None
+    may_save: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it runs and may still commit or roll back."""
+        return At.IDLE < self.at < At.VISIBLE
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether it has released its locks."""
+        return self.at >= At.COMMITTED
+
+    @property
+    def has_committed(self) -> bool:
+        """Whether its rows are visible."""
+        return self.at in (At.VISIBLE, At.COMMITTED)
+
+
+ABORTED = Writer(At.ABORTED, 0)
+
+
+class Move(NamedTuple):
+    """One step of a transaction; `rings` when it delivers a notification."""
+
+    label: str
+    writer: Writer
+    drawn: int
+    rings: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """How transactions behave; anything but the defaults is a mistake that the exploration must find."""
+
+    may_abort: bool = True
+    draws_before_lock: bool = False
+    remembers_ringing: bool = False
+    keeps_bell: bool = True
+
+
+class Number(NamedTuple):
+    """What the sequence would hand out to a transaction, and the last number that is taken then."""
+
+    revision: int
+    drawn: int
+
+
+def moves(writer: Writer, rule: Rule, *, drawn: int, number: Number, is_hushed: bool) -> Iterator[Move]:
+    """Yield each step that the transaction can take; `is_hushed` when some reader holds the bell."""
+    match writer.at:
+        case At.IDLE | At.READY:
+            yield from _between(writer, rule, drawn=drawn, number=number)
+        case At.LOCKED if rule.draws_before_lock:
+            yield Move("lock", writer._replace(at=At.DRAWN, has_table=True), drawn)
+        case At.LOCKED:
+            yield _draw(writer, At.DRAWN, number)
+        case At.DRAWN:
+            yield _ring(writer, rule, drawn=drawn, is_hushed=is_hushed)
+        case At.VISIBLE:
+            ended = Writer(At.COMMITTED, 0, writer.revisions)
+            yield Move("unlock and notify" if writer.notifies else "unlock", ended, drawn, writer.notifies)
+        case _:
+            return
+    if writer.is_open and rule.may_abort:
+        yield Move("roll back", ABORTED, drawn)
+
+
+def _between(writer: Writer, rule: Rule, *, drawn: int, number: Number) -> Iterator[Move]:
+    if writer.inserts_left:
+        inserting = writer._replace(inserts_left=writer.inserts_left - 1)
+        if rule.draws_before_lock:
+            yield _draw(inserting, At.LOCKED, number)
+        else:
+            yield Move("lock", inserting._replace(at=At.LOCKED, has_table=True), drawn)
+        if writer.may_save:
+            saved = Saved(len(writer.revisions), writer.has_table, writer.has_bell, writer.notifies)
+            yield Move("savepoint", writer._replace(at=At.READY, saved=saved, may_save=False), drawn)
+    if writer.saved is not None and len(writer.revisions) > writer.saved.length:
+        yield Move("roll back to savepoint", _restored(writer, writer.saved), drawn)
+    if writer.at is At.READY:
+        yield Move("commit", writer._replace(at=At.VISIBLE, inserts_left=0, saved=None, may_save=False), drawn)
+
+
+def _restored(writer: Writer, saved: Saved) -> Writer:
+    return writer._replace(
+        revisions=writer.revisions[: saved.length],
+        has_table=saved.has_table,
+        has_bell=saved.has_bell,
+        notifies=saved.notifies,
+        saved=None,
+    )
+
+
+def _draw(writer: Writer, at: At, number: Number) -> Move:
+    return Move("draw", writer._replace(at=at, revisions=(*writer.revisions, number.revision)), number.drawn)
+
+
+def _ring(writer: Writer, rule: Rule, *, drawn: int, is_hushed: bool) -> Move:
+    ready = writer._replace(at=At.READY, has_rung=rule.remembers_ringing)
+    if writer.has_rung:
+        return Move("ring no more", ready, drawn)
+    if is_hushed and not writer.has_bell:
+        return Move("ring", ready._replace(notifies=True), drawn)
+    return Move("be silent", ready._replace(has_bell=rule.keeps_bell), drawn)
