@@ -4,6 +4,7 @@ They cannot be one: notifications reach a connection only between its transactio
 """
 
 import asyncio
+from collections.abc import Callable
 
 import asyncpg
 
@@ -17,7 +18,9 @@ _TIMEOUT_SECONDS = 10
 class PostgresBell:
     """Implements `tinkwell.server.watch.source.Bell`."""
 
-    def __init__(self, listener: asyncpg.Connection, holder: asyncpg.Connection) -> None:
+    def __init__(self, listener: asyncpg.Connection, holder: asyncpg.Connection, *, heard: Callable[[], None]) -> None:
+        # Called for each notification.
+        self._heard = heard
         self._listener = listener
         self._holder = holder
         self._rung = asyncio.Event()
@@ -66,6 +69,7 @@ class PostgresBell:
             raise SourceLost("the doorbell's connection was lost") from error
 
     def _ring(self, *_: object) -> None:
+        self._heard()
         self._rung.set()
 
     def _lose(self, *_: object) -> None:

@@ -59,6 +59,8 @@ class PostgresLog:
         self._dsn = engine.driver_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False)
         self._table_readers = table_readers
         self._pool: asyncpg.Pool | None = None
+        # How many times writers have rung the doorbell, heard by this process.
+        self.notifications = 0
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator["PostgresLog"]:
@@ -88,7 +90,7 @@ class PostgresLog:
                 holder = await self._connect(stack, _HOLDER)
                 if await reader.fetchval("SELECT pg_is_in_recovery()"):
                     raise SourceLost("this server is a standby; the log is read on the primary")
-                bell = PostgresBell(listener, holder)
+                bell = PostgresBell(listener, holder, heard=self._count_notification)
                 await bell.start()
             yield PostgresSession(reader, bell)
 
@@ -146,6 +148,9 @@ class PostgresLog:
         if self._pool is None:
             raise errors.Unavailable("the server is stopping; try again")
         return self._pool.acquire(timeout=_CONNECT_SECONDS)
+
+    def _count_notification(self) -> None:
+        self.notifications += 1
 
     async def _connect(self, stack: contextlib.AsyncExitStack, settings: dict[str, str]) -> asyncpg.Connection:
         connection = await asyncpg.connect(

@@ -49,15 +49,38 @@ class Pace:
     warn_after_seconds: float = 5.0
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wait:
+    """What delivery waits for: the oldest missing revision, since when, and how many transactions may still commit it.
+
+    The time is by the reader's clock. There are no holders while they have not been asked for, or once all have ended.
+    """
+
+    revision: int
+    since: float
+    holders: int
+
+
 @dataclasses.dataclass(slots=True)
 class Counts:
-    """What the reader has done since it was made."""
+    """What the reader has done since it was made, and what it waits for."""
 
     polls: int = 0
     sleeps: int = 0
     rings: int = 0
+    """Sleeps, or parts of one, that a writer's ring ended."""
+    checks: int = 0
+    """The same for a comparison of positions: a ring that never came."""
+    timeouts: int = 0
+    """Sleeps that ended because they had lasted long enough."""
+    refusals: int = 0
+    """How often the bell was refused, since somebody was writing."""
     gap_waits: int = 0
+    """How often it was asked who may still commit what is missing."""
+    gap_seconds: float = 0.0
+    """How long delivery has waited for missing revisions, without the present wait."""
     sessions: int = 0
+    wait: Wait | None = None
 
 
 class Reader:
@@ -91,6 +114,12 @@ class Reader:
 
     async def run(self) -> None:
         """Follow the log; a lost connection is replaced after a pause that grows while the database stays away."""
+        try:
+            await self._run()
+        finally:
+            self.counts.wait = None
+
+    async def _run(self) -> None:
         failures = 0
         while True:
             started = self._clock()
@@ -200,10 +229,24 @@ class _Drive:
     def _publish(self, events: Sequence[Event]) -> None:
         if self._cycle.tail.released > self._hub.released:
             self._hub.publish(events, released=self._cycle.tail.released)
+        self._note_wait()
 
     async def _ask_holders(self) -> None:
         self._counts.gap_waits += 1
         self._cycle.observe_holders(await self._session.holders())
+        self._note_wait()
+
+    def _note_wait(self) -> None:
+        gap, before = self._cycle.tail.oldest_gap, self._counts.wait
+        if gap is None and before is None:
+            return
+        since = now = self._clock()
+        if before is not None:
+            if gap is not None and gap.first == before.revision:
+                since = before.since
+            else:
+                self._counts.gap_seconds += now - before.since
+        self._counts.wait = Wait(gap.first, since, len(gap.holders or ())) if gap is not None else None
 
     async def _rest(self) -> None:
         now = self._clock()
@@ -219,6 +262,7 @@ class _Drive:
 
     async def _ask_for_bell(self) -> None:
         is_granted = await self._bell.hush()
+        self._counts.refusals += not is_granted
         now = self._clock()
         self._ask_at, self._leave_at = now + self._pace.ask_again_seconds, now + self._pace.longest_sleep_seconds
         self._cycle.asked(is_granted=is_granted)
@@ -231,10 +275,13 @@ class _Drive:
         self._counts.rings += is_rung
         self._resumed_at = self._quiet_since = now = self._clock()
         is_loaded = is_rung and now - began < self._pace.calm_seconds
-        self._cycle.dozed(is_rung=is_rung, leaves=is_loaded or now >= self._leave_at)
+        is_over = now >= self._leave_at
+        self._counts.timeouts += is_over and not is_rung
+        self._cycle.dozed(is_rung=is_rung, leaves=is_loaded or is_over)
 
     async def _compare(self) -> None:
         self._cycle.compared(await self._session.last_drawn())
+        self._counts.checks += self._cycle.step is Step.CLEAR
 
     async def _release(self) -> None:
         await self._bell.release()

@@ -77,6 +77,11 @@ class Tail:
         return [(gap.first, gap.last) for gap in self._gaps]
 
     @property
+    def oldest_gap(self) -> Gap | None:
+        """The gap that everything waits for, if there is one."""
+        return self._gaps[0] if self._gaps else None
+
+    @property
     def needs_holders(self) -> bool:
         """Whether a gap is open that outlasted a page and that is not abandoned."""
         return any(gap.is_old and not gap.is_abandoned for gap in self._gaps)
