@@ -138,7 +138,8 @@ def _yaml_parts(source: Source) -> Iterator[Part]:
 
     try:
         # All of them before the first is used, since the whole text may have to be read in another way.
-        pieces = [(piece, _yaml_value(piece)) for piece in yaml_plain.split(source.text)]
+        found = yaml_plain.split(source.text)
+        pieces = [(piece, _yaml_value(piece, is_all=len(found) == 1)) for piece in found]
     except yaml_plain.NotPlain:
         yield from _yaml_documents(source)
         return
@@ -147,14 +148,14 @@ def _yaml_parts(source: Source) -> Iterator[Part]:
         yield from [part] if piece.is_item else _items(part)
 
 
-def _yaml_value(piece: "yaml_plain.Piece") -> document.JsonValue:
+def _yaml_value(piece: "yaml_plain.Piece", *, is_all: bool) -> document.JsonValue:
     """Read a piece as plain YAML, or else as any YAML if it stands alone; raises `NotPlain`."""
     from tinkwell.cli import yaml_node, yaml_plain  # ruamel.yaml costs start-up time, see main
 
     try:
         value = yaml_plain.read(piece)
     except yaml_plain.NotPlain:
-        if piece.may_refer:
+        if is_all or piece.may_refer:
             raise
         try:
             [value] = [yaml_node.value_of(node) for node in yaml_node.documents(piece.text)]

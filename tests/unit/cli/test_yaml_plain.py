@@ -125,8 +125,8 @@ def test_what_is_not_plain_is_read_as_before(text: str) -> None:
 
 SCALARS = """
 1 01 1.0 1.10 1. .5 1e3 0x1f 0o17 0b1 1_000 -1 +1 12:30:45 2026-11-20 true True yes NO on off y null Null ~ nan .inf
-.nan a:b a: :a a#b #a @a `a !a &a *a %a |a >a -a a- a,b [a] [a,b] {a} {a:b} = << 00:00:00:00:00:00 10.0.0.1 1.2.3 0e00:00
-5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a11 12345678-1234-1234-1234-123456789012 /dev/sda 'a' "a" '' "" "a:b" 'a#b' "\\n"
+.nan a:b a: :a a#b #a @a `a !a &a *a %a |a >a -a a- a,b [a] [a,b] {a} {a:b} = << 00:00:00:00:00:00 10.0.0.1 1.2.3
+0e00:00 5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a11 12345678-1234-1234-1234-123456789012 /dev/sda 'a' "a" '' "" "a:b" 'a#b' "\\n"
 99999999999999999999 1.99999999999999999999
 """
 
