@@ -1,11 +1,12 @@
 """All benchmarks, in the order of the page."""
 
-from bench import bulk, commit, frozen, idle, latency, replay, retention, workers
+from bench import bulk, commit, fanout, frozen, idle, latency, replay, retention, workers
 from bench.context import Case
 
 CASES = (
     Case("commit", commit.run),
     Case("latency", latency.run),
+    Case("fanout", fanout.run),
     Case("replay", replay.run),
     Case("idle", idle.run),
     Case("frozen", frozen.run),
