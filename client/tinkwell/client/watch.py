@@ -92,7 +92,7 @@ class Watch:
         self._closed = asyncio.Event()
         self._sleep = sleep or self._sleep_unless_closed
         self._responses: Responses | None = None
-        self._pending: deque[Event] = deque()
+        self._pending: deque[event_service_pb2.Event] = deque()
         self._position = None if wanted.from_revision is None else wanted.from_revision - 1
         self._began_at: float | None = None
         self._was_live = False
@@ -110,7 +110,13 @@ class Watch:
                 raise StopAsyncIteration
             await self._reach_bookmark()
             await self._receive()
-        event = self._pending.popleft()
+        source = self._pending.popleft()
+        try:
+            # Read one by one, as they are asked for: so nothing is done about events that nobody waits for.
+            event = convert.event(source)
+        except errors.Error:
+            await self.aclose()  # going on would skip what could not be read
+            raise
         self.revision = event.revision
         return event
 
@@ -150,11 +156,7 @@ class Watch:
         response = await self._next_response()
         if response is None:
             return
-        try:
-            self._accept(response)
-        except errors.Error:
-            await self.aclose()  # going on would skip what could not be read
-            raise
+        self._accept(response)
         if response.created:
             await _notify(self._on_created, self)
 
@@ -206,7 +208,7 @@ class Watch:
 
     def _accept(self, response: event_service_pb2.WatchResponse) -> None:
         floor = -1 if self._position is None else self._position
-        events = [convert.event(event) for event in response.events if event.revision > floor]
+        events = [event for event in response.events if event.revision > floor]
         self._pending.extend(events)
         self._position = max(floor, response.revision, events[-1].revision if events else 0)
         self.history_id = response.history_id or self.history_id

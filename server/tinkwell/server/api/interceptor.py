@@ -39,6 +39,8 @@ UNARY_TIMEOUT_SECONDS = 30.0
 LIST_TIMEOUT_SECONDS = 300.0
 WRITE_TIMEOUT_SECONDS = 30.0
 
+# A status waits behind the responses that a client has not read.
+_GOODBYE_SECONDS = 5.0
 # Longer than gRPC takes to cancel the call of a client that has gone.
 _GONE_SECONDS = 1.0
 
@@ -171,7 +173,11 @@ async def write(context: Context, response: protobuf.Message | bytes, timeout_se
 
 async def _abort(context: Context, refusal: status_pb2.Status) -> NoReturn:
     try:
-        await context.abort_with_status(rpc_status.to_status(refusal))
+        async with asyncio.timeout(_GOODBYE_SECONDS):
+            await context.abort_with_status(rpc_status.to_status(refusal))
+    except TimeoutError as error:
+        # gRPC drops the call with what it still holds for it; the client sees a cancelled one when it reads again.
+        raise asyncio.CancelledError("the client reads nothing") from error
     except grpc.aio.InternalError as error:
         # Nothing is held any more, so nothing is lost if gRPC's own cancellation comes as well.
         raise asyncio.CancelledError("the client has gone") from error
