@@ -42,6 +42,9 @@ _READER = {
     "application_name": "tinkwell reader",
     "plan_cache_mode": "force_generic_plan",
     "jit": "off",
+    # A plan that was made while the next partition was empty must still be good when that has filled.
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
 }
 _LISTENER = {**_KEEPALIVE, "application_name": "tinkwell listener", "idle_session_timeout": "0"}
 # Three times the longest sleep: a frozen process gives the bell back.

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
@@ -39,6 +40,7 @@ class Log:
         self.sleeper: Bell | None = None
         self.sessions = 0
         self.after_hush: Callable[[], None] = lambda: None
+        self.before_release: Callable[[], None] = lambda: None
 
     def commit(self, *revisions: int) -> None:
         """Make rows visible as a writer does: silent if nobody sleeps, ringing otherwise."""
@@ -101,6 +103,7 @@ class Bell:
             return False
 
     async def release(self) -> None:
+        self._log.before_release()
         self._log.sleeper = None
 
 
@@ -148,8 +151,8 @@ def make_hub() -> Hub:
 
 
 @contextlib.asynccontextmanager
-async def running(log: Log, hub: Hub) -> AsyncIterator[Reader]:
-    reader = Reader(log, hub, pace=FAST)
+async def running(log: Log, hub: Hub, *, pace: Pace = FAST) -> AsyncIterator[Reader]:
+    reader = Reader(log, hub, pace=pace)
     task = asyncio.create_task(reader.run())
     try:
         yield reader
@@ -187,6 +190,30 @@ async def test_asleep_it_is_woken_by_a_ring_and_not_by_polling() -> None:
         log.commit(1)
         await eventually(lambda: hub.released == 1)
         assert reader.counts.rings == 1
+
+
+async def test_what_a_ring_announces_is_read_before_the_bell_is_given_back() -> None:
+    log, hub = Log(), make_hub()
+    released: list[int] = []
+    log.before_release = lambda: released.append(hub.released)
+    async with running(log, hub, pace=dataclasses.replace(FAST, calm_seconds=60)):
+        await eventually(lambda: log.sleeper is not None)
+        log.commit(1)
+        await eventually(lambda: bool(released))
+        assert released[0] == 1
+
+
+async def test_while_rings_are_rare_it_keeps_the_bell_and_reads_one_page_for_each() -> None:
+    log, hub = Log(), make_hub()
+    released: list[int] = []
+    log.before_release = lambda: released.append(hub.released)
+    async with running(log, hub, pace=dataclasses.replace(FAST, calm_seconds=0)) as reader:
+        await eventually(lambda: reader.counts.sleeps == 1)
+        polls = reader.counts.polls
+        for revision in (1, 2, 3):
+            log.commit(revision)
+            await eventually(lambda: reader.counts.sleeps == 1 + hub.released == revision + 1)  # noqa: B023
+        assert (reader.counts.polls - polls, reader.counts.rings, released) == (3, 3, [])
 
 
 async def test_what_a_silent_writer_committed_before_the_bell_was_had_is_found_by_the_last_poll() -> None:
@@ -253,6 +280,39 @@ async def test_a_lost_session_is_replaced_and_watchers_stay() -> None:
         await eventually(lambda: hub.released == 2)
         taken = subscriber.take(max_bytes=1 << 20)
         assert [entry.event.revision for batch in taken for entry in batch.entries] == [1, 2]
+
+
+async def test_over_a_hub_that_another_source_has_opened_it_reads_on_from_there() -> None:
+    log, hub = Log(), make_hub()
+    log.commit(1, 2, 3)
+    hub.open(history_id="h1", last=2)
+    subscriber = hub.subscribe(Selection(), position=3)
+    hub.catch_up(subscriber)
+    async with running(log, hub):
+        await eventually(lambda: hub.released == 3)
+    taken = subscriber.take(max_bytes=1 << 20)
+    assert [entry.event.revision for batch in taken for entry in batch.entries] == [3]
+
+
+async def test_over_a_hub_of_another_history_it_ends_all_watchers_and_opens_anew() -> None:
+    log, hub = Log(), make_hub()
+    log.commit(1, 2, 3)
+    hub.open(history_id="h0", last=2)
+    subscriber = hub.subscribe(Selection(), position=3)
+    async with running(log, hub):
+        await eventually(lambda: hub.history_id == "h1" and hub.is_open)
+        assert hub.released == 3
+    with pytest.raises(errors.OtherHistory):
+        subscriber.take(max_bytes=1 << 20)
+
+
+async def test_over_a_hub_that_is_ahead_of_the_log_it_ends_all_watchers_and_opens_anew() -> None:
+    log, hub = Log(), make_hub()
+    log.commit(1, 2, 3)
+    hub.open(history_id="h1", last=5)
+    async with running(log, hub):
+        await eventually(lambda: hub.history_id == "h1'" and hub.is_open)
+        assert hub.released == 3
 
 
 async def test_another_history_ends_all_watchers_and_opens_anew() -> None:

@@ -1,0 +1,70 @@
+"""What the reader asks again and again finds its rows by the index of each partition, with a plan made once."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from tinkwell.server.store import statement
+from tinkwell.server.store.log import PostgresLog, PostgresSession
+
+_FILL = """
+    INSERT INTO events (resource_type, event_type, name, version, actor, data)
+    SELECT 'CUSTOM', 'CUSTOM', 'rack.door_opened', 1, 'test', '{}' FROM generate_series(1, 2000);
+    ANALYZE events;
+"""
+
+
+@pytest.fixture
+async def session(database_url: str) -> AsyncIterator[PostgresSession]:
+    """A reader's session over a log whose partitions but the first are empty, which PostgreSQL knows."""
+    log = PostgresLog(database_url, table_readers=1)
+    async with log.open(), log.session() as session:
+        await session._connection.execute(_FILL)
+        yield session
+
+
+async def plan(session: PostgresSession, query: str, types: str, values: str) -> list[dict[str, Any]]:
+    """Return the steps of the plan that the reader's session runs a query by, with what they met."""
+    connection = session._connection
+    await connection.execute(f"PREPARE hot ({types}) AS {query}")
+    explained = await connection.fetchval(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE hot ({values})")
+    await connection.execute("DEALLOCATE hot")
+    return list(_nodes(json.loads(explained)[0]["Plan"]))
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for below in node.get("Plans", []):
+        yield from _nodes(below)
+
+
+def rows_read(nodes: list[dict[str, Any]]) -> float:
+    return float(sum(node["Actual Rows"] * node["Actual Loops"] for node in nodes if "Relation Name" in node))
+
+
+async def test_a_poll_reads_what_is_above_the_tail_and_nothing_else(session: PostgresSession) -> None:
+    nodes = await plan(session, statement.TAIL, "bigint, bigint, bigint", "1990, 1000, 8388608")
+    assert {node["Node Type"] for node in nodes if "Relation Name" in node} == {"Index Scan"}
+    # The partitions are in order, so nothing has to be sorted.
+    assert not [node for node in nodes if node["Node Type"] == "Sort"]
+    assert rows_read(nodes) == 10
+
+
+async def test_a_poll_over_gaps_reads_them_and_what_is_above_the_tail_alone(session: PostgresSession) -> None:
+    types, values = "bigint[], bigint[], bigint, bigint, bigint", "'{5,900}', '{6,900}', 1990, 1000, 8388608"
+    nodes = await plan(session, statement.PAGE, types, values)
+    assert {node["Node Type"] for node in nodes if "Relation Name" in node} == {"Index Scan"}
+    assert rows_read(nodes) == 13
+
+
+async def test_a_poll_is_not_planned_anew_each_time(session: PostgresSession) -> None:
+    for _ in range(20):
+        await session.page(gaps=[], tail=1_990)
+        await session.page(gaps=[(5, 6)], tail=1_990)
+    plans = await session._connection.fetch(
+        "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement = ANY ($1)",
+        [statement.TAIL, statement.PAGE],
+    )
+    assert [tuple(row) for row in plans] == [(20, 0)] * 2
