@@ -357,7 +357,7 @@ async def test_a_replay_across_the_drop_is_whole_or_refused(database_url: str, d
                     assert [event.revision for event in found.events] == list(range(1, 351))
                     outcomes.add("whole")
 
-        async with asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
             for _ in range(2):
                 tasks.create_task(replay())
             await eventually(lambda: "whole" in outcomes)
