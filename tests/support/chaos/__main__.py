@@ -32,10 +32,10 @@ def main() -> int:
         options = run.Options(seed, arguments.seconds, rounds, directory, kept / "history.jsonl", arguments.keep)
         result = asyncio.run(run.run(options))
         print(result.text, flush=True)
-        if result.violations or arguments.keep:
-            for log in directory.glob("*.log"):
-                shutil.copy(log, kept)
-            print(f"what happened is in {kept}")
+        kept.mkdir(parents=True, exist_ok=True)
+        for log in directory.glob("*.log"):
+            shutil.copy(log, kept)
+        print(f"what happened is in {kept}")
     return 1 if result.violations else 0
 
 

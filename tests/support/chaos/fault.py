@@ -48,6 +48,7 @@ class Kind(enum.StrEnum):
     FAST_RESTART = "PostgreSQL restarted (fast)"
     IMMEDIATE_RESTART = "PostgreSQL restarted (immediate)"
     KILLED_SERVER = "server killed (SIGKILL)"
+    KILLED_WORKER = "worker of a server killed (SIGKILL)"
     STOPPED_SERVER = "server stopped (SIGTERM)"
     FROZEN_SERVER = "server frozen (SIGSTOP) and thawed"
     FROZEN_CONSUMER = "consumer frozen and thawed"
@@ -94,6 +95,7 @@ class Faults:
             Kind.FAST_RESTART: lambda: self._restart(signal.SIGINT),
             Kind.IMMEDIATE_RESTART: lambda: self._restart(signal.SIGQUIT),
             Kind.KILLED_SERVER: self._kill_server,
+            Kind.KILLED_WORKER: self._kill_worker,
             Kind.STOPPED_SERVER: self._stop_server,
             Kind.FROZEN_SERVER: self._freeze_server,
             Kind.FROZEN_CONSUMER: self._freeze_consumer,
@@ -135,8 +137,12 @@ class Faults:
 
     async def _kill_server(self) -> bool:
         async with self._some_server() as server:
-            await server.kill(down_seconds=self._chance.uniform(0, 2))
+            await server.kill(down_seconds=self._chance.uniform(0, 2), is_whole=self._chance.random() < 0.5)
         return True
+
+    async def _kill_worker(self) -> bool:
+        async with self._some_server() as server:
+            return server.kill_worker(self._chance)
 
     async def _stop_server(self) -> bool:
         async with self._some_server() as server:
@@ -146,7 +152,8 @@ class Faults:
     async def _freeze_server(self) -> bool:
         is_long = self._is_thorough and self._chance.random() < 0.2
         async with self._some_server() as server:
-            await server.freeze(seconds=_BELL_LOST_SECONDS if is_long else self._chance.uniform(1, 5))
+            seconds = _BELL_LOST_SECONDS if is_long else self._chance.uniform(1, 5)
+            await server.freeze(seconds=seconds, chance=self._chance)
         return True
 
     async def _freeze_consumer(self) -> bool:

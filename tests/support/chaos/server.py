@@ -3,12 +3,14 @@
 import asyncio
 import contextlib
 import os
+import random
 import re
 import signal
 from collections.abc import Sequence
 from pathlib import Path
 
 from support import process
+from support.waiting import eventually
 
 _START_SECONDS = 90
 _PAUSE_SECONDS = 0.2
@@ -93,46 +95,58 @@ class Server:
                 self._code = code
             finally:
                 self._ended.set()
-                # Workers must not outlive their server, also when that was killed.
-                self._signal(signal.SIGKILL)
                 self._process = None
 
-    async def kill(self, *, down_seconds: float) -> None:
-        """End it by SIGKILL, all of its processes at once, and leave it down for a while."""
+    async def kill(self, *, down_seconds: float, is_whole: bool) -> None:
+        """End it by SIGKILL, with all of its workers or alone, and leave it down for a while."""
+        assert self._process is not None
+        family = self._family()
         self._expect_end(down_seconds)
-        self._signal(signal.SIGKILL)
+        _signal(family if is_whole else [self._process.pid], signal.SIGKILL)
+        await self._see_off(family)
         await self._wait_for_next()
+
+    def kill_worker(self, chance: random.Random) -> bool:
+        """End one of its workers by SIGKILL; return whether it has any."""
+        workers = self._family()[1:]
+        if workers:
+            _signal([chance.choice(workers)], signal.SIGKILL)
+        return bool(workers)
 
     async def terminate(self, *, down_seconds: float) -> None:
         """Ask it to end, and see that it does so in time and well."""
         assert self._process is not None
+        family = self._family()
         self._expect_end(down_seconds)
-        os.kill(self._process.pid, signal.SIGTERM)
+        _signal(family[:1], signal.SIGTERM)
         try:
             async with asyncio.timeout(_STOP_SECONDS):
                 await self._ended.wait()
         except TimeoutError:
             self.complaints.append(f"{self.name} did not end within {_STOP_SECONDS} s of SIGTERM")
-            self._signal(signal.SIGKILL)
+            _signal(family, signal.SIGKILL)
         else:
             if self._code != 0:
                 self.complaints.append(f"{self.name} ended with exit code {self._code} after SIGTERM")
+        await self._see_off(family)
         await self._wait_for_next()
 
-    async def freeze(self, *, seconds: float) -> None:
-        """Stop all of its processes for a while."""
-        self._signal(signal.SIGSTOP)
+    async def freeze(self, *, seconds: float, chance: random.Random) -> None:
+        """Stop all of its processes for a while, or one of its workers."""
+        family = self._family()
+        if len(family) > 1 and chance.random() < 0.5:
+            family = [chance.choice(family[1:])]
+        _signal(family, signal.SIGSTOP)
         try:
             await asyncio.sleep(seconds)
         finally:
-            self._signal(signal.SIGCONT)
+            _signal(family, signal.SIGCONT)
 
     def measure(self) -> None:
-        """Look how much memory its processes have at the most."""
-        if self._process is not None:
+        """Look how much memory the largest of its processes has at the most."""
+        for pid in self._family():
             with contextlib.suppress(OSError):
-                status = Path(f"/proc/{self._process.pid}/status").read_text()
-                found = re.search(r"VmHWM:\s+(\d+) kB", status)
+                found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
                 self.peak_kilobytes = max(self.peak_kilobytes, int(found.group(1)) if found else 0)
 
     def alarms(self) -> list[str]:
@@ -152,7 +166,36 @@ class Server:
         await self.ready.wait()
         self._pause_seconds = _PAUSE_SECONDS
 
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, number)
+    async def _see_off(self, family: Sequence[int]) -> None:
+        """Wait until all of its processes have ended, which workers do by themselves when their server is gone."""
+        try:
+            await eventually(lambda: not any(map(_is_alive, family)), deadline_seconds=_STOP_SECONDS)
+        except TimeoutError:
+            left = [pid for pid in family if _is_alive(pid)]
+            self.complaints.append(f"processes {left} of {self.name} outlived it by {_STOP_SECONDS} s")
+            _signal(left, signal.SIGKILL)
+
+    def _family(self) -> list[int]:
+        """Return the numbers of its processes, its own first."""
+        if self._process is None:
+            return []
+        pid = self._process.pid
+        try:
+            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        except OSError:
+            children = []
+        return [pid, *map(int, children)]
+
+
+def _signal(pids: Sequence[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in ("Z", "X")

@@ -117,6 +117,8 @@ class Consumer:
                 self.record = self._begin()
             except errors.Error:
                 pass
+            finally:
+                self._limit = None
             await asyncio.sleep(self._chance.uniform(0, _LONGEST_PAUSE_SECONDS))
 
     def leave(self, *, rewind: int = 0) -> None:
