@@ -83,13 +83,13 @@ async def _no_task_is_left() -> AsyncIterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell what a row of dots hides: how much was explored, and how many tests used real containers, since without an
-    engine they are skipped and all looks well.
+    """Tell what a row of dots hides: how much was explored, and how many tests used real containers and a real broker,
+    since where these are missing the tests are skipped and all looks well.
     """
 
-    def count(*outcomes: str) -> int:
+    def count(mark: str, *outcomes: str) -> int:
         reports = [report for outcome in outcomes for report in terminalreporter.stats.get(outcome, [])]
-        return sum("docker" in getattr(report, "keywords", ()) for report in reports)
+        return sum(mark in getattr(report, "keywords", ()) for report in reports)
 
     properties = [
         found for report in terminalreporter.stats.get("passed", []) for found in getattr(report, "user_properties", ())
@@ -101,4 +101,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             f"log model: {states:,} states, {steps:,} steps, {interleavings:.1e} interleavings of writers and readers"
             f" within {len(explored)} bounds kept every promise; {mistakes} mistakes were found"
         )
-    terminalreporter.write_line(f"docker tests: {count('passed', 'failed')} ran, {count('skipped')} skipped")
+    for mark in ("docker", "nats"):
+        terminalreporter.write_line(
+            f"{mark} tests: {count(mark, 'passed', 'failed')} ran, {count(mark, 'skipped')} skipped"
+        )

@@ -7,6 +7,7 @@ TOML file. A name that is not a setting is an error in all of them: a misspelt s
 import difflib
 import os
 import tomllib
+import urllib.parse
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -106,6 +107,26 @@ class Settings(pydantic_settings.BaseSettings):
     retention_interval_seconds: float = pydantic.Field(default=300.0, ge=0, le=86_400)
     """How often one of the servers looks after that; 0 leaves it to `tinkwell db maintain`."""
 
+    nats_url: pydantic.SecretStr | None = None
+    """Nodes of NATS, joined by commas, through which servers share one reading of the log: `nats://USER:PASSWORD@HOST:4222`
+    or `tls://…`; needs `tinkwell[nats]`. Without it every server reads the database."""
+    nats_credentials: pydantic.FilePath | None = None
+    """Credentials file of the NATS user; needs `nats-py[nkeys]`."""
+    nats_ca: pydantic.FilePath | None = None
+    """PEM file of the authorities that NATS is trusted by; turns TLS on."""
+    nats_cert: pydantic.FilePath | None = None
+    """PEM file of the certificate chain to show to NATS."""
+    nats_key: pydantic.FilePath | None = None
+    """PEM file of its private key."""
+    nats_stream: Annotated[str, pydantic.StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")] = "TINKWELL"
+    """Name of the JetStream stream; servers of one database share it, those of another one must not."""
+    nats_replicas: int = pydantic.Field(default=1, ge=1, le=5)
+    """How many nodes keep the stream; a cluster of three should keep three."""
+    nats_stream_seconds: float = pydantic.Field(default=3_600.0, ge=60, le=365 * 86_400)
+    """How long the stream keeps messages. It bridges interruptions; older events are read from the database."""
+    nats_stream_bytes: int = pydantic.Field(default=256 * _MEBIBYTE, ge=16 * _MEBIBYTE)
+    """How much the stream keeps, at most."""
+
     shutdown_grace_seconds: float = pydantic.Field(default=5.0, ge=0, le=600)
     """How long calls that are under way may take once the server is told to stop."""
     log_format: Literal["text", "json"] = "text"
@@ -129,6 +150,13 @@ class Settings(pydantic_settings.BaseSettings):
             raise ValueError("it must look like postgresql://USER:PASSWORD@HOST/DATABASE")
         return url
 
+    @pydantic.field_validator("nats_url")
+    @classmethod
+    def _is_nats(cls, urls: pydantic.SecretStr | None) -> pydantic.SecretStr | None:
+        if urls is not None and not all(map(_is_nats_url, nats_urls(urls))):
+            raise ValueError("it must look like nats://HOST:4222, or several of these joined by commas")
+        return urls
+
     @pydantic.field_validator("tokens")
     @classmethod
     def _tell_callers_apart(cls, tokens: dict[str, pydantic.SecretStr]) -> dict[str, pydantic.SecretStr]:
@@ -145,6 +173,8 @@ class Settings(pydantic_settings.BaseSettings):
             raise ValueError("server_cert and server_key belong together: set both or neither")
         if self.client_ca is not None and self.server_cert is None:
             raise ValueError("client_ca needs server_cert and server_key, since only TLS can ask for certificates")
+        if (self.nats_cert is None) != (self.nats_key is None):
+            raise ValueError("nats_cert and nats_key belong together: set both or neither")
         return self
 
 
@@ -171,6 +201,19 @@ def load(config: Path | None = None, **options: object) -> Settings:
         ]
         lines = [_sentence(problem, sources) for problem in error.errors()]
         raise InvalidSettings("\n".join(lines)) from error
+
+
+def nats_urls(joined: pydantic.SecretStr) -> list[str]:
+    """Return the addresses that are joined by commas."""
+    return [url.strip() for url in joined.get_secret_value().split(",")]
+
+
+def _is_nats_url(url: str) -> bool:
+    try:
+        parts = urllib.parse.urlsplit(url)
+        return parts.scheme in ("nats", "tls") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _file(config: Path | None) -> Path | None:

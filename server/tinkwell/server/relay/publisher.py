@@ -59,6 +59,9 @@ class Publisher:
         self._leaves_break = False
         try:
             await self._publish(term, start)
+        except errors.Unavailable:
+            # The server is stopping; the next publisher goes on without a break.
+            return
         except errors.TinkwellError as ended:
             # Another history, or events that are no longer kept. Readers see that the stream does not go on where they
             # are, and go by the database until they have reached what comes after the break.

@@ -115,14 +115,18 @@ class Relay:
                     await self._relay(tasks)
                 except (BrokerLost, TimeoutError) as error:
                     self._failures += 1
-                    logger.warning("the broker is out of reach", extra={"cause": str(error) or "timed out"})
+                    # One line for each interruption, however long it lasts.
+                    level = logging.INFO if self._failures > 1 else logging.WARNING
+                    logger.log(level, "the broker is out of reach", extra={"cause": str(error) or "timed out"})
                     if self._failures > 1 or self.relay_counts.role is not Role.FOLLOWING:
                         self._fall_back(tasks, "the broker is out of reach")
-                if self._failures > 1:
-                    longest = min(
-                        self._pace.first_backoff_seconds * 2**self._failures, self._pace.longest_backoff_seconds
-                    )
-                    await asyncio.sleep(random.uniform(0, longest))  # noqa: S311
+                await self._pause()
+
+    async def _pause(self) -> None:
+        """Wait before the broker is tried again; the first time it is tried at once."""
+        if self._failures > 1:
+            longest = min(self._pace.first_backoff_seconds * 2**self._failures, self._pace.longest_backoff_seconds)
+            await asyncio.sleep(random.uniform(0, longest))  # noqa: S311
 
     async def _relay(self, tasks: asyncio.TaskGroup) -> None:
         is_following = self.relay_counts.role is Role.FOLLOWING
