@@ -39,6 +39,10 @@ from tinkwell.server.api.workflow import WorkflowServicer
 from tinkwell.server.http.application import create_application
 from tinkwell.server.http.listener import HttpListener
 from tinkwell.server.http.probe import Probe
+from tinkwell.server.relay import extra
+from tinkwell.server.relay.broker import Broker
+from tinkwell.server.relay.option import Options
+from tinkwell.server.relay.relay import Relay
 from tinkwell.server.service.event import EventService
 from tinkwell.server.service.hardware import HardwareService
 from tinkwell.server.service.log import LogService
@@ -47,9 +51,10 @@ from tinkwell.server.service.template import TemplateService
 from tinkwell.server.service.watch import WatchService
 from tinkwell.server.service.workflow import WorkflowService
 from tinkwell.server.service.workflow_data import WorkflowDataService
-from tinkwell.server.settings import Settings
+from tinkwell.server.settings import Settings, nats_urls
 from tinkwell.server.store import engine, partition, readiness
 from tinkwell.server.store.database import Database
+from tinkwell.server.store.election import PostgresElection
 from tinkwell.server.store.log import PostgresLog
 from tinkwell.server.watch.hub import Hub, Spread
 from tinkwell.server.watch.reader import Reader
@@ -131,6 +136,24 @@ def _retention(settings: Settings) -> Retention:
     return Retention(session, policy, interval_seconds=settings.retention_interval_seconds)
 
 
+def _broker(settings: Settings) -> Broker | None:
+    if settings.nats_url is None:
+        return None
+    return extra.broker(
+        Options(
+            urls=nats_urls(settings.nats_url),
+            stream=settings.nats_stream,
+            replicas=settings.nats_replicas,
+            age_seconds=settings.nats_stream_seconds,
+            stream_bytes=settings.nats_stream_bytes,
+            credentials=settings.nats_credentials,
+            ca=settings.nats_ca,
+            cert=settings.nats_cert,
+            key=settings.nats_key,
+        )
+    )
+
+
 class _Server:
     """Everything of one process that lives as long as it does."""
 
@@ -143,10 +166,11 @@ class _Server:
             encode=encode.encode_event,
             ring_bytes=settings.ring_bytes,
             subscriber_bytes=settings.subscriber_bytes,
-            max_subscribers=settings.max_watchers,
+            # The relay is one of them while it publishes.
+            max_subscribers=settings.max_watchers + (settings.nats_url is not None),
             spread=Spread(call_later=loop.call_later, clock=loop.time),
         )
-        self._reader = Reader(log, self._hub)
+        self._reader = self._feeder(log)
         self._registry = prometheus_client.CollectorRegistry()
         self._registry.register(metric.WatchCollector(self._hub, self._reader))
         streams = Streams(
@@ -164,6 +188,19 @@ class _Server:
         self._logs = LogService(database)
         self._retention = _retention(settings)
         self._health = Health()
+
+    def _feeder(self, log: PostgresLog) -> Reader | Relay:
+        """Return what feeds the hub: the database's reader, or the relay where there is a broker."""
+        broker = _broker(self._settings)
+        if broker is None:
+            return Reader(log, self._hub)
+        return Relay(
+            self._hub,
+            log,
+            broker,
+            PostgresElection(self._settings.database_url.get_secret_value()),
+            make_reader=lambda: Reader(log, self._hub),
+        )
 
     async def run(self, ready: Callable[[Addresses], None] | None, side: Side | None) -> None:
         probe = Probe(liveness=self._liveness, readiness=self._readiness, metrics=self._metrics)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from tinkwell.server.relay.relay import Relay
 from tinkwell.server.watch.hub import Hub
 from tinkwell.server.watch.reader import Reader
 
@@ -12,7 +13,7 @@ from tinkwell.server.watch.reader import Reader
 class WatchCollector(Collector):
     """Reads the hub's and the reader's own counts, so that the hot paths count nothing twice."""
 
-    def __init__(self, hub: Hub, reader: Reader) -> None:
+    def __init__(self, hub: Hub, reader: Reader | Relay) -> None:
         self._hub = hub
         self._reader = reader
 
