@@ -45,6 +45,7 @@ from tinkwell.server.relay.option import Options
 from tinkwell.server.relay.relay import Relay
 from tinkwell.server.service.event import EventService
 from tinkwell.server.service.hardware import HardwareService
+from tinkwell.server.service.lag import Lag
 from tinkwell.server.service.log import LogService
 from tinkwell.server.service.retention import Result, Retention
 from tinkwell.server.service.template import TemplateService
@@ -52,11 +53,11 @@ from tinkwell.server.service.watch import WatchService
 from tinkwell.server.service.workflow import WorkflowService
 from tinkwell.server.service.workflow_data import WorkflowDataService
 from tinkwell.server.settings import Settings, nats_urls
-from tinkwell.server.store import engine, partition, readiness
+from tinkwell.server.store import engine, partition, position, readiness
 from tinkwell.server.store.database import Database
 from tinkwell.server.store.election import PostgresElection
 from tinkwell.server.store.log import PostgresLog
-from tinkwell.server.watch.hub import Hub, Spread
+from tinkwell.server.watch.hub import Spread
 from tinkwell.server.watch.reader import Reader
 from tinkwell.server.watch.stream import Streams
 from tinkwell.server.watch.sweep import Patience, Sweep
@@ -162,7 +163,7 @@ class _Server:
         self._shares_port = shares_port
         self._database = database
         loop = asyncio.get_running_loop()
-        self._hub = Hub(
+        self._hub = metric.MeteredHub(
             encode=encode.encode_event,
             ring_bytes=settings.ring_bytes,
             subscriber_bytes=settings.subscriber_bytes,
@@ -171,8 +172,7 @@ class _Server:
             spread=Spread(call_later=loop.call_later, clock=loop.time),
         )
         self._reader = self._feeder(log)
-        self._registry = prometheus_client.CollectorRegistry()
-        self._registry.register(metric.WatchCollector(self._hub, self._reader))
+        self._lag = Lag(functools.partial(position.read, database), self._hub)
         streams = Streams(
             self._hub,
             log,
@@ -187,6 +187,7 @@ class _Server:
         self._watches = Watches(WatchService(self._hub, log, streams))
         self._logs = LogService(database)
         self._retention = _retention(settings)
+        self._registry = self._register(log)
         self._health = Health()
 
     def _feeder(self, log: PostgresLog) -> Reader | Relay:
@@ -202,14 +203,30 @@ class _Server:
             make_reader=lambda: Reader(log, self._hub),
         )
 
+    def _register(self, log: PostgresLog) -> prometheus_client.CollectorRegistry:
+        registry = metric.create_registry()
+        self._hub.meter = metric.DelayMeter(registry, self._lag)
+        for collect in (
+            functools.partial(metric.watching, self._hub),
+            functools.partial(metric.delivery, self._hub, self._lag),
+            functools.partial(metric.reading, self._reader, log),
+            functools.partial(metric.storage, self._database),
+            functools.partial(metric.retention, self._retention.status),
+        ):
+            metric.register(registry, collect)
+        if isinstance(self._reader, Relay):
+            metric.register(registry, functools.partial(metric.relaying, self._reader.relay_counts))
+        return registry
+
     async def run(self, ready: Callable[[Addresses], None] | None, side: Side | None) -> None:
         probe = Probe(liveness=self._liveness, readiness=self._readiness, metrics=self._metrics)
         aside = side(probe) if side else self._http(probe).listen()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._reader.run(), name="reader")
-            tasks.create_task(self._sweep.run(), name="sweep")
+            tasks.create_task(self._lag.run(), name="lag")
             if self._settings.retention_interval_seconds > 0:
                 tasks.create_task(self._retention.run(), name="retention")
+            tasks.create_task(self._sweep.run(), name="sweep")
             async with aside as http_address, self._listen() as grpc_address:
                 await self._hub.opened.wait()
                 await self._set_health(health_pb2.HealthCheckResponse.SERVING)

@@ -57,8 +57,17 @@ class Database:
 
     def __init__(self, pool: AsyncEngine) -> None:
         self._engine = pool
-        size = pool.pool.size() if isinstance(pool.pool, QueuePool) else 2
-        self._long_reads = asyncio.Semaphore(max(1, size // 2))
+        self._long_reads = asyncio.Semaphore(max(1, self.connections // 2))
+
+    @property
+    def connections(self) -> int:
+        """How many connections there may be."""
+        return self._engine.pool.size() if isinstance(self._engine.pool, QueuePool) else 2
+
+    @property
+    def connections_in_use(self) -> int:
+        """How many of them are in use at the moment."""
+        return self._engine.pool.checkedout() if isinstance(self._engine.pool, QueuePool) else 0
 
     async def read(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         """Run reading work in one transaction with one snapshot for all its statements."""
