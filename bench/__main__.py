@@ -23,54 +23,67 @@ def main() -> int:
     names = [case.name for case in catalog.CASES]
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--only", action="append", choices=names, help="run this one; may be repeated")
-    parser.add_argument("--pairs", type=int, help=f"how often each variant runs (default: {_PAIRS})")
+    parser.add_argument("--pairs", type=int, help="how often each variant runs (default: 10; quick: 1)")
     parser.add_argument("--scale", choices=["quick", "full"], default="full", help="quick shows that everything works")
     options = parser.parse_args()
     scale = Scale(options.scale, options.pairs or _PAIRS[options.scale])
     cases = [case for case in catalog.CASES if not options.only or case.name in options.only]
     outcomes, failures = asyncio.run(_run(cases, scale))
     print(f"\n{report.plain(report.verdicts(outcomes))}\n")
-    for failure in failures:
-        print(f"FAILED {failure}", file=sys.stderr)
-    is_whole = len(outcomes) == len(catalog.CASES)
-    if scale.name == "full" and is_whole:
+    for name, failure in failures.items():
+        print(f"{name} could not be run: {failure}", file=sys.stderr)
+    page = _PAGE.relative_to(process.ROOT)
+    if scale.name == "full" and len(cases) == len(catalog.CASES):
         render()
-        print(f"{_PAGE.relative_to(process.ROOT)} is written.")
+        print(f"{page} is written.")
     else:
-        print(
-            f"{_PAGE.relative_to(process.ROOT)} is left as it is: it takes its figures from a full run of everything."
-        )
+        print(f"{page} is left as it is: it takes its figures from a full run of everything.")
     return 1 if failures else 0
 
 
 def render() -> None:
     """Write the page from the results of the last run."""
     run = json.loads((_RESULTS / "run.json").read_text())
-    outcomes = [Outcome.load(_RESULTS / f"{case.name}.json") for case in catalog.CASES]
-    report.write(_PAGE, outcomes, machine=run["machine"], command="make bench", pairs=run["pairs"])
+    outcomes = [
+        Outcome.load(_RESULTS / f"{case.name}.json") for case in catalog.CASES if case.name not in run["failures"]
+    ]
+    report.write(_PAGE, outcomes, run["failures"], machine=run["machine"], command=run["command"], pairs=run["pairs"])
 
 
-async def _run(cases: Sequence[Case], scale: Scale) -> tuple[list[Outcome], list[str]]:
+async def _run(cases: Sequence[Case], scale: Scale) -> tuple[list[Outcome], dict[str, str]]:
+    """Run the cases, save what they find, and return it, with the reasons of those that failed."""
     shutil.rmtree(_RESULTS, ignore_errors=True)
     _RESULTS.mkdir(parents=True)
     outcomes: list[Outcome] = []
-    failures: list[str] = []
+    failures: dict[str, str] = {}
     with place.temporary() as directory:
         async with cluster.running() as own:
             facts = machine.describe(own, commit=machine.revision(process.ROOT))
-            run = {"machine": facts, "pairs": scale.pairs, "scale": scale.name}
-            (_RESULTS / "run.json").write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n")
             for case in cases:
                 began = time.monotonic()
                 try:
                     outcome = await case.run(Context(scale, own, directory, _say))
                 except Exception as error:
-                    failures.append(f"{case.name}: {type(error).__name__}: {error}")
+                    # The others shall run; the reason is shown in the end.
+                    failures[case.name] = _reason(error)
+                    _say(f"{case.name} failed")
                     continue
                 outcome.save(_RESULTS / f"{case.name}.json")
                 outcomes.append(outcome)
                 _say(f"{case.name} took {time.monotonic() - began:.0f} s")
+            run = {"machine": facts, "pairs": scale.pairs, "command": _command(scale), "failures": failures}
+            (_RESULTS / "run.json").write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n")
     return outcomes, failures
+
+
+def _command(scale: Scale) -> str:
+    return "make bench" if scale.pairs == _PAIRS["full"] else f'make bench ARGS="--pairs {scale.pairs}"'
+
+
+def _reason(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"
 
 
 def _say(text: str) -> None:

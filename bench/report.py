@@ -16,12 +16,21 @@ the median of the ratios pair by pair.
 """
 
 
-def write(path: Path, outcomes: Sequence[Outcome], *, machine: Mapping[str, str], command: str, pairs: int) -> None:
-    """Write the page."""
+def write(
+    path: Path,
+    outcomes: Sequence[Outcome],
+    failures: Mapping[str, str],
+    *,
+    machine: Mapping[str, str],
+    command: str,
+    pairs: int,
+) -> None:
+    """Write the page; `failures` are the reasons of benchmarks that could not be run, by name."""
     parts = [
         _INTRODUCTION.format(command=command, pairs=pairs),
         "## What was asked, and what was measured\n",
         _table(verdicts(outcomes)),
+        *(f"**{name} could not be run.**\n\n```\n{reason}\n```\n" for name, reason in failures.items()),
         "## On what\n",
         _table(Table("", ("", ""), tuple(machine.items()))),
     ]
@@ -45,7 +54,7 @@ def verdicts(outcomes: Iterable[Outcome]) -> Table:
 
 def plain(table: Table) -> str:
     """Lay a table out for a terminal."""
-    lines = [table.header, *table.rows]
+    lines = [[cell.replace("**", "") for cell in line] for line in (table.header, *table.rows)]
     widths = [max(len(line[place]) for line in lines) for place in range(len(table.header))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
