@@ -10,13 +10,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tinkwell.cli import failure, json_text, position
 from tinkwell.core import document, errors
-
-if TYPE_CHECKING:
-    from tinkwell.cli import yaml_plain
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 
@@ -102,7 +98,8 @@ def read(path: str, *, max_bytes: int = MAX_FILE_BYTES) -> Source:
 def parts(source: Source) -> Iterator[Part]:
     """Iterate over the values of a source; the items of a list count one by one. Raises `Failure` with the place."""
     try:
-        yield from _json_parts(source) if _is_json(source) else _yaml_parts(source)
+        for part in _json_parts(source) if _is_json(source) else _yaml_parts(source):
+            yield from _items(part)
     except position.Malformed as error:
         raise failure.Failure(f"{source.name}:{error.position}: {error.description}") from error
 
@@ -130,57 +127,14 @@ def _json_parts(source: Source) -> Iterator[Part]:
             value = document.parse_json("", source.text[begin:end], max_bytes=MAX_FILE_BYTES)
         except errors.InvalidField as error:
             raise part.explain(error.violations) from error
-        yield from _items(Part(source, value, part.locate))
+        yield Part(source, value, part.locate)
 
 
 def _yaml_parts(source: Source) -> Iterator[Part]:
-    from tinkwell.cli import yaml_plain  # it costs start-up time, see main
-
-    try:
-        # All of them before the first is used, since the whole text may have to be read in another way.
-        found = yaml_plain.split(source.text)
-        pieces = [(piece, _yaml_value(piece, is_all=len(found) == 1)) for piece in found]
-    except yaml_plain.NotPlain:
-        yield from _yaml_documents(source)
-        return
-    for piece, value in pieces:
-        part = Part(source, value, functools.partial(_locate_in_piece, piece))
-        yield from [part] if piece.is_item else _items(part)
-
-
-def _yaml_value(piece: "yaml_plain.Piece", *, is_all: bool) -> document.JsonValue:
-    """Read a piece as plain YAML, or else as any YAML if it stands alone; raises `NotPlain`."""
-    from tinkwell.cli import yaml_node, yaml_plain  # ruamel.yaml costs start-up time, see main
-
-    try:
-        value = yaml_plain.read(piece)
-    except yaml_plain.NotPlain:
-        if is_all or piece.may_refer:
-            raise
-        try:
-            [value] = [yaml_node.value_of(node) for node in yaml_node.documents(piece.text)]
-        except (position.Malformed, ValueError):
-            raise yaml_plain.NotPlain from None
-    if not piece.is_item:
-        return value
-    if not isinstance(value, list) or len(value) != 1:
-        raise yaml_plain.NotPlain
-    return value[0]
-
-
-def _locate_in_piece(piece: "yaml_plain.Piece", path: position.Path) -> position.Position:
-    from tinkwell.cli import yaml_node  # ruamel.yaml costs start-up time, see main
-
-    [node] = yaml_node.documents(piece.text)
-    found = yaml_node.locate(node, (0, *path) if piece.is_item else path)
-    return position.Position(found.line + piece.line, found.column)
-
-
-def _yaml_documents(source: Source) -> Iterator[Part]:
     from tinkwell.cli import yaml_node  # ruamel.yaml costs start-up time, see main
 
     for node in yaml_node.documents(source.text):
-        yield from _items(Part(source, yaml_node.value_of(node), functools.partial(yaml_node.locate, node)))
+        yield Part(source, yaml_node.value_of(node), functools.partial(yaml_node.locate, node))
 
 
 def _items(part: Part) -> Iterator[Part]:

@@ -60,8 +60,8 @@ async def push(
     first machine is pushed. The first one that is refused ends it; those before it are stored.
 
     More than 100 machines are pushed by one call, and one line (with -o json or yaml one object) says how many there
-    are, how many changed, and the last revision. Thousands of machines in YAML are read as fast as in JSON where the
-    YAML is plain; anchors, texts over several lines and comments behind values take longer.
+    are, how many changed, and the last revision. For thousands of machines take JSON, which is read far faster than
+    YAML.
     """
     inputs = [file for name in _inputs(files + more_files) for file in document_file.expand(name)]
     parts = [part for file in inputs for part in document_file.parts(document_file.read(file))]
