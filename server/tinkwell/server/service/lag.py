@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 _INTERVAL_SECONDS = 2.0
 # While a server is behind for very long, every second look is forgotten: the times get coarser, not wrong.
 _MOST_LOOKS = 1_000
+# The clocks are compared by the quickest of so many looks, since they may differ by half of the time that it took.
+_COMPARED_LOOKS = 10
 
 
 class Lag:
@@ -38,7 +40,8 @@ class Lag:
         self._wall = wall
         # Looks that showed revisions not released by then: when, and the highest revision. Oldest first.
         self._looks: deque[tuple[float, int]] = deque()
-        # The database's clock minus this machine's, to within half of the time that the question took.
+        # How long the last looks took, and the database's clock minus this machine's halfway through them.
+        self._offsets: deque[tuple[float, float]] = deque(maxlen=_COMPARED_LOOKS)
         self.clock_offset_seconds = 0.0
 
     async def run(self) -> None:
@@ -55,7 +58,9 @@ class Lag:
         """Look once. Raises `errors.Unavailable`."""
         began, asked_at = self._clock(), self._wall()
         position = await self._look()
-        self.clock_offset_seconds = position.now.timestamp() - (asked_at + self._wall()) / 2
+        answered_at = self._wall()
+        self._offsets.append((self._clock() - began, position.now.timestamp() - (asked_at + answered_at) / 2))
+        self.clock_offset_seconds = min(self._offsets)[1]
         self._forget_delivered()
         if position.revision > self._hub.released and (not self._looks or position.revision > self._looks[-1][1]):
             self._looks.append((began, position.revision))

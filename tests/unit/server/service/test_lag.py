@@ -19,11 +19,13 @@ class Site:
         self.revision = 0
         self.now = 0.0
         self.database_now = 0.0
+        self.look_seconds = 0.0
         self.hub = Hub(encode=lambda event: b"", ring_bytes=1 << 20, subscriber_bytes=1 << 20, max_subscribers=1)
         self.hub.open(history_id="h", last=0)
         self.lag = Lag(self.look, self.hub, clock=lambda: self.now, wall=lambda: self.now)
 
     async def look(self) -> Position:
+        self.now += self.look_seconds
         return Position(self.revision, EPOCH + datetime.timedelta(seconds=self.database_now))
 
     async def see(self, revision: int, *, at: float) -> None:
@@ -78,7 +80,13 @@ async def test_long_lags_are_kept_in_little_memory(site: Site, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("offset", [-90.0, 0.0, 0.25])
-async def test_the_clocks_are_compared(site: Site, offset: float) -> None:
+async def test_the_clocks_are_compared_by_the_quickest_look(site: Site, offset: float) -> None:
     site.database_now = 1_000 + offset
+    site.look_seconds = 0.5
     await site.see(0, at=1_000)
-    assert site.lag.clock_offset_seconds == pytest.approx(offset)
+    assert site.lag.clock_offset_seconds == pytest.approx(offset - 0.25)
+    site.look_seconds = 0.001
+    await site.see(0, at=1_000)
+    site.look_seconds = 0.3
+    await site.see(0, at=1_000)
+    assert site.lag.clock_offset_seconds == pytest.approx(offset - 0.0005)
