@@ -240,6 +240,7 @@ async def test_it_does_not_sleep_while_a_writer_is_silent() -> None:
     async with running(log, hub) as reader:
         await eventually(lambda: reader.counts.polls > 50)
         assert reader.counts.sleeps == 0
+        assert reader.counts.refusals > 0
 
 
 async def test_it_does_not_sleep_over_a_gap() -> None:
@@ -250,10 +251,15 @@ async def test_it_does_not_sleep_over_a_gap() -> None:
         log.commit(2)
         await eventually(lambda: reader.counts.gap_waits > 20)
         assert hub.released == 0
+        wait = reader.counts.wait
+        assert wait is not None
+        assert (wait.revision, wait.holders, reader.counts.gap_seconds) == (1, 1, 0)
         sleeps = reader.counts.sleeps
         log.holders = frozenset()
         await eventually(lambda: hub.released == 2)
         assert reader.counts.sleeps >= sleeps
+        assert reader.counts.wait is None
+        assert reader.counts.gap_seconds > 0
 
 
 async def test_a_lost_ring_is_made_up_for_by_comparing_positions() -> None:
@@ -263,7 +269,15 @@ async def test_a_lost_ring_is_made_up_for_by_comparing_positions() -> None:
         log.sleeper = None
         log.commit(1)
         await eventually(lambda: hub.released == 1)
-        assert reader.counts.rings == 0
+        assert (reader.counts.rings, reader.counts.checks) == (0, 1)
+
+
+async def test_a_sleep_ends_when_it_has_lasted_long_enough() -> None:
+    log, hub = Log(), make_hub()
+    async with running(log, hub, pace=dataclasses.replace(FAST, longest_sleep_seconds=0.02)) as reader:
+        await eventually(lambda: reader.counts.timeouts > 1)
+        assert (reader.counts.rings, reader.counts.checks) == (0, 0)
+        assert reader.counts.sleeps > 1
 
 
 async def test_a_lost_session_is_replaced_and_watchers_stay() -> None:
