@@ -40,8 +40,8 @@ class Watches:
         reason = "closed by the client"
         logger.info("a watch begins", extra={"peer": context.peer(), "revision": watch.position})
         try:
-            await context.write(encode.encode_created(revision=watch.position - 1, history_id=watch.history_id))
-            await watch.deliver(context.write)
+            created = encode.encode_created(revision=watch.position - 1, history_id=watch.history_id)
+            await watch.deliver(context.write, greeting=created)
         except errors.TinkwellError as error:
             reason = str(error)
             raise

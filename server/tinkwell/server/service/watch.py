@@ -56,9 +56,9 @@ class Watch:
         self._subscriber = subscriber
         self._streams = streams
 
-    async def deliver(self, write: Write) -> None:
-        """Write encoded responses until the watch ends; raises the reason, see `Streams.deliver`."""
-        await self._streams.deliver(self._subscriber, write)
+    async def deliver(self, write: Write, *, greeting: bytes) -> None:
+        """Write the greeting and encoded responses until the watch ends; raises the reason, see `Streams.deliver`."""
+        await self._streams.deliver(self._subscriber, write, greeting=greeting)
 
     def close(self) -> None:
         """Free everything; may be called twice."""

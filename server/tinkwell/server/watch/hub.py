@@ -45,8 +45,8 @@ class Counts:
 class Spread:
     """Lets a busy log reach many watchers in larger batches: the next waits in proportion to what the last one cost.
 
-    What comes after a pause goes out at once, so an idle log has no delay. `watcher_seconds`, the pause for each watcher
-    that was woken, is some times what one response costs; `call_later` and `clock` are the event loop's.
+    What comes after a pause goes out at once, so an idle log has no delay. `watcher_seconds`, the pause for each
+    watcher that was woken, is some times what one response costs; `call_later` and `clock` are the event loop's.
     """
 
     call_later: Callable[[float, Callable[[], None]], asyncio.TimerHandle]

@@ -42,14 +42,15 @@ class Streams:
         self._respond = respond
         self._turn = asyncio.Semaphore(table_readers)
 
-    async def deliver(self, subscriber: Subscriber, write: Write) -> None:
-        """Write what the subscriber is due, response by response, until it ends.
+    async def deliver(self, subscriber: Subscriber, write: Write, *, greeting: bytes) -> None:
+        """Write the greeting, and then what the subscriber is due, response by response, until it ends.
 
         Raises the reason that it was ended with, `errors.Compacted` when it is so far behind that its position is no
         longer kept, and whatever `write` raises.
         """
         try:
             async with asyncio.timeout(None) as subscriber.limit:
+                await self._send(subscriber, write, greeting, 0, subscriber.position - 1)
                 while True:
                     await self._step(subscriber, write)
         except TimeoutError:

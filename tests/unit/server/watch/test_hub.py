@@ -20,6 +20,7 @@ from tinkwell.server.watch.subscriber import Subscriber
 from tinkwell.server.watch.sweep import Patience, Sweep
 
 ALL = 1 << 20
+GREETING = b"created"
 
 
 def make_hub(*, ring_bytes: int = 1 << 20, subscriber_bytes: int = 1 << 20, max_subscribers: int = 100) -> Hub:
@@ -52,9 +53,13 @@ class Transport:
         self.responses: list[tuple[list[int], int]] = []
         self.is_open = asyncio.Event()
         self.is_open.set()
+        self.holds_greeting = False
 
     async def write(self, response: bytes) -> None:
-        self.responses.append(parse(response))
+        if response != GREETING:
+            self.responses.append(parse(response))
+        elif not self.holds_greeting:
+            return
         await self.is_open.wait()
 
     @property
@@ -67,7 +72,7 @@ async def delivering(
     hub: Hub, table: Table, *, position: int = 1
 ) -> AsyncIterator[tuple[Transport, Subscriber, "asyncio.Task[None]"]]:
     subscriber, transport = hub.subscribe(Selection(), position=position), Transport()
-    task = asyncio.create_task(make_streams(hub, table).deliver(subscriber, transport.write))
+    task = asyncio.create_task(make_streams(hub, table).deliver(subscriber, transport.write, greeting=GREETING))
     try:
         yield transport, subscriber, task
     finally:
@@ -79,7 +84,7 @@ async def delivering(
 async def outcome(hub: Hub, table: Table, *, position: int = 1) -> None:
     subscriber = hub.subscribe(Selection(), position=position)
     async with asyncio.timeout(10):
-        await make_streams(hub, table).deliver(subscriber, Transport().write)
+        await make_streams(hub, table).deliver(subscriber, Transport().write, greeting=GREETING)
 
 
 def test_watchers_of_one_selection_share_what_is_sent_to_them() -> None:
@@ -344,7 +349,7 @@ async def test_an_error_of_the_transport_ends_a_stream_that_reads_ahead() -> Non
 
     subscriber = hub.subscribe(Selection(), position=1)
     with pytest.raises(ConnectionResetError):
-        await make_streams(hub, table).deliver(subscriber, fail)
+        await make_streams(hub, table).deliver(subscriber, fail, greeting=GREETING)
 
 
 async def test_idle_watchers_are_reminded_soon_of_what_is_new_and_seldom_of_nothing() -> None:
@@ -383,6 +388,18 @@ async def test_a_watcher_that_takes_nothing_for_too_long_is_ended_at_once() -> N
         with pytest.raises(errors.TooSlow, match="60 seconds"):
             await task
         assert hub.counts.too_slow == 1
+
+
+async def test_a_watcher_that_does_not_even_take_the_greeting_is_ended() -> None:
+    hub, table = make_hub(), Table()
+    async with delivering(hub, table) as (transport, subscriber, task):
+        transport.is_open.clear()
+        transport.holds_greeting = True
+        await eventually(lambda: subscriber.sending_since is not None)
+        assert subscriber.sending_since is not None
+        Sweep(hub, Patience(stall_seconds=60)).look_at(subscriber, now=subscriber.sending_since + 61)
+        with pytest.raises(errors.TooSlow):
+            await task
 
 
 async def test_only_who_has_been_live_can_be_too_far_behind() -> None:

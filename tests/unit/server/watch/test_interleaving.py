@@ -102,7 +102,8 @@ class Watcher:
 
     async def _watch(self, subscriber: Subscriber) -> None:
         try:
-            await self._machine.streams.deliver(subscriber, self._take)
+            greeting = respond((), self.position - 1, "h")
+            await self._machine.streams.deliver(subscriber, self._take, greeting=greeting)
         except errors.TinkwellError as error:
             self.ends.append(error)
         finally:
@@ -213,7 +214,7 @@ class Machine:
         )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     moves,
     st.lists(selections, min_size=1, max_size=3),

@@ -1,0 +1,66 @@
+"""What is put together from bytes reads as the messages that protobuf would have made of it."""
+
+import datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.log_event import IDS, KINDS
+from support.log_table import row_of
+from tinkwell.api.v1 import event_service_pb2 as pb
+from tinkwell.core.event import Event
+from tinkwell.core.log import Replay
+from tinkwell.server.api import encode
+
+texts = st.text(max_size=300)
+events = st.builds(
+    lambda kind, **fields: Event(resource_type=kind[0], event_type=kind[1], name=kind[2], **fields),
+    st.sampled_from(KINDS),
+    revision=st.integers(1, 2**63 - 1),
+    id=st.sampled_from(IDS),
+    resource_id=st.sampled_from(IDS),
+    parent_id=st.sampled_from(IDS),
+    version=st.integers(0, 2**63 - 1),
+    created_at=st.datetimes(min_value=datetime.datetime(1900, 1, 1), timezones=st.just(datetime.UTC)),
+    actor=texts,
+    data=texts,
+)
+
+
+def message(event: Event) -> pb.Event:
+    made = pb.Event(
+        id=event.id,
+        revision=event.revision,
+        resource_id=event.resource_id,
+        parent_id=event.parent_id,
+        resource_type=pb.ResourceType.Value(f"RESOURCE_TYPE_{event.resource_type}"),
+        event_type=pb.EventType.Value(f"EVENT_TYPE_{event.event_type}"),
+        name=event.name,
+        version=event.version,
+        actor=event.actor,
+        data=event.data,
+    )
+    made.created_at.FromDatetime(event.created_at)
+    return made
+
+
+@given(st.lists(events, max_size=4), st.integers(0, 2**63 - 1))
+def test_a_response_holds_its_events_and_its_bookmark(kept: list[Event], revision: int) -> None:
+    encoded = encode.encode_response([encode.encode_event(event) for event in kept], revision, "h")
+    expected = pb.WatchResponse(events=[message(event) for event in kept], revision=revision, history_id="h")
+    assert pb.WatchResponse.FromString(encoded) == expected
+
+
+@given(events)
+def test_a_row_of_the_table_reads_like_the_event_that_it_holds(event: Event) -> None:
+    assert encode.encode_row(row_of(event)) == encode.encode_event(event)
+    assert Replay([row_of(event)], event.revision).events == [event]
+
+
+@given(st.lists(events, min_size=1, max_size=2), st.lists(events, max_size=2))
+def test_responses_one_after_the_other_are_one_with_the_last_bookmark(one: list[Event], two: list[Event]) -> None:
+    first = encode.encode_response([encode.encode_event(event) for event in one], 5, "h")
+    second = encode.encode_response([encode.encode_event(event) for event in two], 9, "h")
+    joined = pb.WatchResponse.FromString(first + second)
+    assert list(joined.events) == [message(event) for event in (*one, *two)]
+    assert (joined.revision, joined.history_id) == (9, "h")
