@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 class Pace:
     """How eagerly the reader works; all in seconds."""
 
-    # The shortest pause between polls. It grows with the load: at most half of the time goes into polling.
+    # The shortest pause between polls. It grows with this process's load: at most half of a processor goes into polls.
     poll_seconds: float = 0.001
     awake_seconds: float = 0.010
     ask_again_seconds: float = 0.010
@@ -171,8 +171,11 @@ class _Drive:
         self._counts = counts
         self._clock = clock
         self._warn_at = clock() + pace.warn_after_seconds
-        # When the last pause or doze ended, when something was last new, and when the bell may be asked for again.
-        self._resumed_at = self._quiet_since = self._ask_at = clock()
+        # When something was last new, and when the bell may be asked for again.
+        self._quiet_since = self._ask_at = clock()
+        # What the thread had used of a processor when the last pause or doze ended. Time spent waiting, for PostgreSQL
+        # or for a processor that others use, is no reason to wait longer.
+        self._used_before = time.thread_time()
         self._leave_at = 0.0
         self._is_asleep = False
         self.is_reading = False
@@ -249,11 +252,10 @@ class _Drive:
         self._counts.wait = Wait(gap.first, since, len(gap.holders or ())) if gap is not None else None
 
     async def _rest(self) -> None:
-        now = self._clock()
         if self._cycle.is_busy:
-            self._quiet_since = now
-        await asyncio.sleep(max(self._pace.poll_seconds, now - self._resumed_at))
-        self._resumed_at = now = self._clock()
+            self._quiet_since = self._clock()
+        await asyncio.sleep(max(self._pace.poll_seconds, time.thread_time() - self._used_before))
+        self._used_before, now = time.thread_time(), self._clock()
         self._cycle.rested(is_quiet=now >= self._ask_at and now - self._quiet_since >= self._pace.awake_seconds)
 
     async def _clear(self) -> None:
@@ -273,7 +275,8 @@ class _Drive:
         began = self._clock()
         is_rung = await self._bell.wait(min(self._pace.check_seconds, max(self._leave_at - began, 0)))
         self._counts.rings += is_rung
-        self._resumed_at = self._quiet_since = now = self._clock()
+        self._quiet_since = now = self._clock()
+        self._used_before = time.thread_time()
         is_loaded = is_rung and now - began < self._pace.calm_seconds
         is_over = now >= self._leave_at
         self._counts.timeouts += is_over and not is_rung
