@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import random
+import time
 import uuid
 from collections.abc import Coroutine, Sequence
 from typing import Any
@@ -67,31 +68,37 @@ class ApiWriter:
 
     async def _touch(self, client: tinkwell.client.Client) -> bool:
         machine, token = str(self._chance.choice(self._hot)), self._marks.next()
+        began_at = time.monotonic()
         try:
             version = (await client.hardware.by_id(machine)).version
         except errors.NotFound:
             return True  # somebody has deleted it; somebody will bring it back
         except errors.Error as error:
-            return self._note(error) is not Outcome.UNKNOWN
+            return self._note(error, began_at) is not Outcome.UNKNOWN
         # Only a call that names the version is never repeated, and so never an event twice.
         call = client.hardware.push({"id": machine, "metadata": {"token": token}}, expected_version=version)
         return await self._call(call, Change(token, "UPDATED", machine, version + 1))
 
     async def _call(self, call: Coroutine[Any, Any, model.Change | model.Published], change: Change) -> bool:
         outcome = Outcome.UNKNOWN
+        began_at = time.monotonic()
         try:
             change = dataclasses.replace(change, revision=(await call).revision)
             outcome = Outcome.COMMITTED
         except errors.Error as error:
-            outcome = self._note(error)
+            outcome = self._note(error, began_at)
         finally:
             self._ledger.add(self._name, outcome, [change])
         return outcome is not Outcome.UNKNOWN
 
-    def _note(self, error: errors.Error) -> Outcome:
-        if isinstance(error, _UNKNOWN):
+    def _note(self, error: errors.Error, began_at: float) -> Outcome:
+        seconds = time.monotonic() - began_at
+        # The server's own look at the deadline may reach the client before its clock does, as a cancelled call.
+        is_overdue = error.code == "CANCELLED" and seconds > 0.95 * _TIMEOUT_SECONDS
+        if isinstance(error, _UNKNOWN) or is_overdue:
             return Outcome.UNKNOWN
         if isinstance(error, errors.LostRace | errors.ResourceExhausted):
             return Outcome.ROLLED_BACK
-        self._ledger.complaints.append(f"{self._name} was told {error.code} {error.reason}: {error.message}")
+        told = f"{error.code} {error.reason}: {error.message}"
+        self._ledger.complaints.append(f"{self._name} was told, after {seconds:.1f} s at {time.ctime()}, {told}")
         return Outcome.UNKNOWN
