@@ -62,9 +62,11 @@ def _load(history: History, ledger: Ledger) -> Iterator[str]:
 def _server(server: Server) -> Iterator[str]:
     options = " ".join(server.options) or "one process"
     yield (
-        f"server     {server.name} ({options}): started {server.starts} times, {server.failed_starts} in vain,"
+        f"server     {server.name} ({options}): started {server.starts} times, {len(server.failed_starts)} in vain,"
         f" at most {server.peak_kilobytes // 1024} MiB"
     )
+    for failure in server.failed_starts:
+        yield f"             did not start: {failure.strip().splitlines()[-1][:200]}"
     for line, count in Counter(map(_without_time, server.alarms())).most_common(_SHOWN_ALARMS):
         yield f"             its log, {count} times: {line[:200]}"
 

@@ -162,6 +162,8 @@ class _Run:
 
     def _complaints(self, servers: list[Server]) -> list[Violation]:
         """What nobody's records show: processes that ended badly, and calls that were answered with a fault."""
+        for server in servers:
+            server.look()
         found = [Violation("W9", server.name, text) for server in servers for text in server.complaints]
         return found + [Violation("W9", "writer", text) for text in self._ledger.complaints]
 

@@ -15,6 +15,7 @@ from support.waiting import eventually
 _START_SECONDS = 90
 _PAUSE_SECONDS = 0.2
 _STOP_SECONDS = 40
+_SHOWN_CHARACTERS = 1_000
 _EVER_SECONDS = 10 * 365 * 86_400.0
 _ADDRESS = r"^gRPC +(\S+:(\d+))$"
 # Small buffers, so that whoever is slow for a moment is read for from the ring and then from the table.
@@ -52,7 +53,7 @@ class Server:
         self.ready = asyncio.Event()
         self.complaints: list[str] = []
         self.starts = 0
-        self.failed_starts = 0
+        self.failed_starts: list[str] = []
         self.peak_kilobytes = 0
         self._port = "0"
         self._directory = directory
@@ -72,7 +73,7 @@ class Server:
             await asyncio.sleep(self._pause_seconds)
 
     async def _live(self) -> None:
-        log = self._directory / f"{self.name}-{self.starts + self.failed_starts:03}.log"
+        log = self._directory / f"{self.name}-{self.starts + len(self.failed_starts):03}.log"
         arguments = ("server", "--host", "127.0.0.1", "--port", self._port, "--http-port", "0", *self.options)
         environment = {**_ENVIRONMENT, "TINKWELL_DATABASE_URL": self._url}
         async with process.running(*arguments, log=log, environment=environment) as running:
@@ -82,9 +83,9 @@ class Server:
             try:
                 try:
                     found = await running.line(_ADDRESS, deadline_seconds=_START_SECONDS)
-                except AssertionError:
+                except AssertionError as error:
                     # PostgreSQL may have gone away for longer than a server waits for it.
-                    self.failed_starts += 1
+                    self.failed_starts.append(str(error))
                     return
                 self.starts += 1
                 self.address, self._port = found.group(1), found.group(2)
@@ -148,6 +149,12 @@ class Server:
             with contextlib.suppress(OSError):
                 found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
                 self.peak_kilobytes = max(self.peak_kilobytes, int(found.group(1)) if found else 0)
+
+    def look(self) -> None:
+        """Complain if it is not running, long after the last fault."""
+        if not self.ready.is_set():
+            last = self.failed_starts[-1] if self.failed_starts else "it has never failed to start"
+            self.complaints.append(f"{self.name} is not running: {last[-_SHOWN_CHARACTERS:]}")
 
     def alarms(self) -> list[str]:
         """Return the alarming lines of all of its logs."""
