@@ -160,6 +160,16 @@ async def test_a_worker_that_does_not_end_is_killed(tmp_path: Path) -> None:
         pass
 
 
+async def test_told_to_stop_it_ends_workers_that_have_not_begun_yet(tmp_path: Path) -> None:
+    command = [sys.executable, "-I", "-S", "-c", BEGIN + "time.sleep(60)", str(tmp_path)]
+    supervising = asyncio.ensure_future(supervisor.run(settings(), ready=lambda _: None, command=command))
+    await eventually((tmp_path / "lives-0").exists, deadline_seconds=30)
+    supervising.cancel()
+    async with asyncio.timeout(30):
+        await asyncio.wait({supervising})
+    assert supervising.cancelled()
+
+
 async def test_a_worker_gets_the_settings_as_they_are_with_their_secrets(tmp_path: Path) -> None:
     certificate = tmp_path / "server.pem"
     certificate.touch()

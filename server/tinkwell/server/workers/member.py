@@ -80,7 +80,11 @@ async def started(command: Sequence[str], order: dict[str, Any], *, patience_sec
     ours, theirs = socket.socketpair()
     with theirs:
         channel = await Channel.over(ours)
-        running = await _start(command, control=theirs)
+        try:
+            running = await _start(command, control=theirs)
+        except BaseException:
+            await channel.close()
+            raise
     try:
         channel.post(order)
         yield Member(running, channel)
