@@ -14,7 +14,7 @@ from tinkwell.server.relay import envelope
 from tinkwell.server.relay.broker import BrokerLost, Delivery, Letter, Refused
 from tinkwell.server.relay.count import Role
 from tinkwell.server.relay.relay import Relay
-from tinkwell.server.watch.hub import Hub
+from tinkwell.server.watch.hub import Hub, Spread
 from tinkwell.server.watch.reader import Reader
 
 PAYLOAD_BYTES = 2_000
@@ -293,7 +293,15 @@ class CheckedHub(Hub):
     """Writes down what it is given, and insists that it is in order and never given twice."""
 
     def __init__(self) -> None:
-        super().__init__(encode=lambda event: b"", ring_bytes=20_000, subscriber_bytes=1 << 20, max_subscribers=10)
+        loop = asyncio.get_running_loop()
+        super().__init__(
+            encode=lambda event: b"",
+            ring_bytes=20_000,
+            subscriber_bytes=1 << 20,
+            max_subscribers=10,
+            # What is released is not in the batches yet, most of the time.
+            spread=Spread(loop.call_later, loop.time, watcher_seconds=0.01),
+        )
         self.begins: dict[str, int] = {}
         self.given: dict[str, list[Event]] = {}
 
