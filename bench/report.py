@@ -10,7 +10,7 @@ _INTRODUCTION = """\
 
 Written by `{command}`, which runs all of it and takes every figure on this page from that one run. Everything,
 PostgreSQL, servers, load generators and peers, runs on the same machine over loopback or Unix sockets, so the parts
-compete for the same cores: read ratios, not absolute figures. Variants are run in turn (A B B A …), {pairs} times each,
+compete for the same cores: read ratios, not absolute figures. Variants are run in turn (A B B A …), {pairs} of each,
 over fresh databases; a figure is the median of those runs with the smallest and the largest in brackets, and a ratio is
 the median of the ratios pair by pair.
 """

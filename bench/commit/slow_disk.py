@@ -34,14 +34,13 @@ int fdatasync(int descriptor)
 _SCRIPT = '#!/bin/sh\nexec env LD_PRELOAD={library} {program} "$@"\n'
 
 
-def is_possible() -> bool:
-    """Whether there is a compiler."""
-    return shutil.which("gcc") is not None
+class NotPossible(Exception):
+    """The delay could not be compiled; the text says why."""
 
 
 @asynccontextmanager
 async def running() -> AsyncIterator[Cluster]:
-    """Run a cluster of its own with the delay."""
+    """Run a cluster of its own with the delay. Raises `NotPossible`."""
     with place.temporary() as directory:
         library = _compile(directory)
         programs = _readable(directory)
@@ -49,8 +48,7 @@ async def running() -> AsyncIterator[Cluster]:
         wrapped.mkdir()
         for name in ("postgres", "initdb"):
             _wrap(wrapped / name, programs / name, library)
-        for name in ("pgbench",):
-            (wrapped / name).symlink_to(programs / name)
+        (wrapped / "pgbench").symlink_to(programs / "pgbench")
         wrapped.chmod(0o755)
         async with cluster.running(bin_dir=wrapped) as slow:
             yield slow
@@ -59,11 +57,12 @@ async def running() -> AsyncIterator[Cluster]:
 def _compile(directory: Path) -> Path:
     source, library = directory / "delay.c", directory / "delay.so"
     source.write_text(_SOURCE % DELAY_MILLISECONDS)
-    subprocess.run(
-        ["gcc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"],
-        check=True,
-        timeout=_COMPILE_SECONDS,
-    )
+    if shutil.which("gcc") is None:
+        raise NotPossible("there is no gcc to compile the delay with")
+    command = ["gcc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_COMPILE_SECONDS)
+    if done.returncode != 0:
+        raise NotPossible(f"gcc could not compile the delay: {done.stderr.strip().splitlines()[-1:]}")
     library.chmod(0o755)
     return library
 

@@ -28,9 +28,9 @@ _NOTES = (
         " also received the last one. At saturation some were still under way when the clients left."
     ),
     (
-        "Everything shares the same cores, and Python's clients take most of them: the tables tell how busy each was."
-        " etcd sends a message for each event while a watcher keeps up; Tinkwell sends what has come meanwhile in"
-        " one, which is cheaper for the server and for the client, and is why it delivers more to such clients."
+        "Everything shares the same cores, the clients in Python, too: the tables tell how busy each process was. etcd"
+        " sends a message for each event while a watcher keeps up; Tinkwell sends what has come meanwhile in one, which"
+        " is cheaper for the server and for the client."
     ),
     "p99 at saturation is information: closed loops fill every queue, and a peer that commits more queues more.",
 )
