@@ -39,6 +39,7 @@ class Subscriber:
         "cursor",
         "group",
         "history_id",
+        "is_let_go",
         "limit",
         "position",
         "selection",
@@ -64,6 +65,8 @@ class Subscriber:
         self.told_revision = -1
         # Interrupts whoever serves the watcher, even where it waits for the transport.
         self.limit: asyncio.Timeout | None = None
+        # Nothing more is to be done about it: it was closed, or its server was interrupted, which may take a while.
+        self.is_let_go = False
         self._hub = hub
         # Of a watcher that ended: what it had been due before.
         self._rest: deque[Batch] = deque()
@@ -75,6 +78,11 @@ class Subscriber:
     def is_live(self) -> bool:
         """Whether its group puts aside what it selected."""
         return self.group is not None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it takes the rest of what it is due, and then no more."""
+        return self._end is not None
 
     @property
     def is_waiting(self) -> bool:
@@ -127,7 +135,8 @@ class Subscriber:
         self.wake()
 
     def cut_off(self) -> None:
-        """Interrupt whoever serves the ended watcher, even where it waits for the transport."""
+        """Interrupt whoever serves the ended watcher, even where it waits for the transport. Once is enough."""
+        self.is_let_go = True
         if self.limit is not None:
             self.limit.reschedule(asyncio.get_running_loop().time())
 
@@ -139,5 +148,6 @@ class Subscriber:
 
     def close(self) -> None:
         """Leave the hub."""
+        self.is_let_go = True
         self._hub.unsubscribe(self)
         self._rest.clear()

@@ -52,12 +52,12 @@ class Sweep:
     def look_at(self, watcher: Subscriber, *, now: float) -> None:
         """Do what is due about one watcher; `now` is by the loop's clock."""
         patience = self._patience
+        if watcher.is_let_go:
+            return
         if watcher.sending_since is not None and now - watcher.sending_since > patience.stall_seconds:
             reason = f"the watch took no response for {patience.stall_seconds:g} seconds"
             self._hub.end_slow(watcher, errors.TooSlow(f"{reason}; resume after the last revision received"))
-        elif (
-            watcher.was_live and not watcher.is_live and self._hub.released - watcher.position > patience.lag_revisions
-        ):
+        elif _is_overtaken(watcher) and self._hub.released - watcher.position > patience.lag_revisions:
             reason = f"the watch is more than {patience.lag_revisions} revisions behind"
             self._hub.end_slow(watcher, errors.TooSlow(f"{reason}; resume after the last revision received"))
         elif watcher.is_waiting:
@@ -65,3 +65,8 @@ class Sweep:
             silence = patience.bookmark_seconds if has_news else patience.quiet_seconds
             if now - watcher.told_at >= silence - self._round_seconds:
                 watcher.remind()
+
+
+def _is_overtaken(watcher: Subscriber) -> bool:
+    # One that has ended is not live either, but takes the rest of what it is due, and has no position.
+    return watcher.was_live and not watcher.is_live and not watcher.has_ended

@@ -12,7 +12,7 @@ from support.log_table import Table, encode_event, encode_row, parse, respond
 from support.waiting import eventually
 from tinkwell.core import errors
 from tinkwell.core.event import Event
-from tinkwell.core.log import Selection
+from tinkwell.core.log import Replay, Selection
 from tinkwell.server.watch.history import Entry, Ring
 from tinkwell.server.watch.hub import Hub, Spread
 from tinkwell.server.watch.stream import Streams
@@ -65,6 +65,32 @@ class Transport:
     @property
     def revisions(self) -> list[int]:
         return [revision for revisions, _ in self.responses for revision in revisions]
+
+
+class HangingTable(Table):
+    """Its second read lasts until it is interrupted, and then until it may end, like one of a database that is gone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_end = asyncio.Event()
+
+    async def replay(
+        self, *, history_id: str, first: int, last: int, selection: Selection, max_count: int, max_bytes: int
+    ) -> Replay:
+        page = await super().replay(
+            history_id=history_id,
+            first=first,
+            last=last,
+            selection=selection,
+            max_count=max_count,
+            max_bytes=max_bytes,
+        )
+        if self.reads == 2:
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                await self.may_end.wait()
+        return page
 
 
 @asynccontextmanager
@@ -418,6 +444,38 @@ async def test_only_who_has_been_live_can_be_too_far_behind() -> None:
         with pytest.raises(errors.TooSlow, match="10 revisions"):
             await task
     replaying.check()
+
+
+async def test_a_watcher_that_takes_a_while_to_be_interrupted_is_interrupted_once() -> None:
+    hub, table = make_hub(ring_bytes=1), HangingTable()
+    table.events = [make_event(revision) for revision in range(1, 5_001)]
+    hub.publish(table.events, released=5_000)
+    sweep = Sweep(hub, Patience(stall_seconds=60))
+    async with delivering(hub, table) as (transport, subscriber, task):
+        transport.is_open.clear()
+        await eventually(lambda: table.reads == 2)
+        assert subscriber.sending_since is not None
+        for seconds in (61, 63.5):
+            sweep.look_at(subscriber, now=subscriber.sending_since + seconds)
+            for _ in range(5):
+                await asyncio.sleep(0)
+        table.may_end.set()
+        with pytest.raises(errors.TooSlow):
+            await task
+    assert hub.counts.too_slow == 1
+
+
+def test_a_watcher_that_has_gone_or_takes_the_rest_of_what_it_is_due_is_not_too_slow() -> None:
+    hub = make_hub()
+    sweep = Sweep(hub, Patience(lag_revisions=10))
+    gone, ended = live(hub), live(hub)
+    hub.publish([make_event(100)], released=100)
+    gone.close()
+    hub.close(errors.Unavailable("stopping"))
+    for watcher in (gone, ended):
+        sweep.look_at(watcher, now=0)
+    assert taken(ended) == [100]
+    assert hub.counts.too_slow == 0
 
 
 async def test_a_round_of_the_sweep_looks_at_every_watcher() -> None:
