@@ -62,7 +62,8 @@ def _compile(directory: Path) -> Path:
     command = ["gcc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_COMPILE_SECONDS)
     if done.returncode != 0:
-        raise NotPossible(f"gcc could not compile the delay: {done.stderr.strip().splitlines()[-1:]}")
+        last = (done.stderr.strip().splitlines() or ["it does not say why"])[-1]
+        raise NotPossible(f"gcc could not compile the delay: {last}")
     library.chmod(0o755)
     return library
 
