@@ -70,7 +70,7 @@ class Counts:
     rings: int = 0
     """Sleeps, or parts of one, that a writer's ring ended."""
     checks: int = 0
-    """The same for a comparison of positions: a ring that never came."""
+    """The same for a comparison of positions that found an event: a ring that never came."""
     timeouts: int = 0
     """Sleeps that ended because they had lasted long enough."""
     refusals: int = 0
@@ -178,6 +178,8 @@ class _Drive:
         self._used_before = time.thread_time()
         self._leave_at = 0.0
         self._is_asleep = False
+        # Whether the next page is read because of a comparison of positions, not because of a ring.
+        self._is_checking = False
         self.is_reading = False
         self._takes: dict[Step, Callable[[], Awaitable[None]]] = {
             Step.HISTORY: self._identify,
@@ -225,6 +227,9 @@ class _Drive:
         tail = self._cycle.tail
         page = await self._session.page(gaps=tail.gaps, tail=tail.tail if tail.may_advance else None)
         self._publish(self._cycle.observe(page))
+        # Numbers that were rolled back, or thrown away with a partition, are drawn as well, and rang nobody.
+        self._counts.checks += self._is_checking and self._cycle.is_busy
+        self._is_checking = False
 
     async def _check_kept(self) -> None:
         self._publish(self._cycle.observe_oldest(await self._session.oldest_revision()))
@@ -284,7 +289,7 @@ class _Drive:
 
     async def _compare(self) -> None:
         self._cycle.compared(await self._session.last_drawn())
-        self._counts.checks += self._cycle.step is Step.CLEAR
+        self._is_checking = self._cycle.step is Step.CLEAR
 
     async def _release(self) -> None:
         await self._bell.release()

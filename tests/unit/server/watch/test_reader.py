@@ -272,6 +272,15 @@ async def test_a_lost_ring_is_made_up_for_by_comparing_positions() -> None:
         assert (reader.counts.rings, reader.counts.checks) == (0, 1)
 
 
+async def test_numbers_that_were_drawn_for_nothing_are_not_taken_for_lost_rings() -> None:
+    log, hub = Log(), make_hub()
+    log.commit(1)
+    log.drawn = 10_000_000
+    async with running(log, hub) as reader:
+        await eventually(lambda: reader.counts.sleeps > 5)
+        assert reader.counts.checks == 0
+
+
 async def test_a_sleep_ends_when_it_has_lasted_long_enough() -> None:
     log, hub = Log(), make_hub()
     async with running(log, hub, pace=dataclasses.replace(FAST, longest_sleep_seconds=0.02)) as reader:
