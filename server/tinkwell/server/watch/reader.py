@@ -171,6 +171,8 @@ class _Drive:
         self._counts = counts
         self._clock = clock
         self._warn_at = clock() + pace.warn_after_seconds
+        # The missing revision that was warned about last.
+        self._warned_of = 0
         # When something was last new, and when the bell may be asked for again.
         self._quiet_since = self._ask_at = clock()
         # What the thread had used of a processor when the last pause or doze ended. Time spent waiting, for PostgreSQL
@@ -255,6 +257,10 @@ class _Drive:
             else:
                 self._counts.gap_seconds += now - before.since
         self._counts.wait = Wait(gap.first, since, len(gap.holders or ())) if gap is not None else None
+        if gap is not None and gap.first != self._warned_of and now - since >= self._pace.warn_after_seconds:
+            self._warned_of = gap.first
+            fields = {"revision": gap.first, "holders": sorted(gap.holders or ())}
+            logger.warning("open transactions hold the delivery of events", extra=fields)
 
     async def _rest(self) -> None:
         if self._cycle.is_busy:

@@ -262,6 +262,19 @@ async def test_it_does_not_sleep_over_a_gap() -> None:
         assert reader.counts.gap_seconds > 0
 
 
+async def test_it_names_whoever_holds_delivery_for_long_once(caplog: pytest.LogCaptureFixture) -> None:
+    log, hub = Log(), make_hub()
+    async with running(log, hub, pace=dataclasses.replace(FAST, warn_after_seconds=0.02)) as reader:
+        await eventually(lambda: hub.is_open)
+        log.holders = frozenset({"3/7", "2/1"})
+        log.commit(2)
+        await eventually(lambda: bool(caplog.records))
+        polls = reader.counts.polls
+        await eventually(lambda: reader.counts.polls > polls + 20)
+    (record,) = caplog.records
+    assert (vars(record)["revision"], vars(record)["holders"]) == (1, ["2/1", "3/7"])
+
+
 async def test_a_lost_ring_is_made_up_for_by_comparing_positions() -> None:
     log, hub = Log(), make_hub()
     async with running(log, hub) as reader:
