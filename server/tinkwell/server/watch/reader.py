@@ -140,7 +140,8 @@ class Reader:
             await asyncio.sleep(random.uniform(0, longest))  # noqa: S311
 
     async def _follow(self, session: source.Session) -> None:
-        if self._cycle is None:
+        # Another source may have fed the hub since this reader ran last.
+        if self._cycle is None or self._cycle.tail.released != self._hub.released:
             self._cycle = Cycle(waiting_bytes=self._waiting_bytes)
             if self._hub.is_open:
                 self._cycle.resume(history_id=self._hub.history_id, released=self._hub.released)

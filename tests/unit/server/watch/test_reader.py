@@ -207,7 +207,7 @@ async def test_while_rings_are_rare_it_keeps_the_bell_and_reads_one_page_for_eac
     log, hub = Log(), make_hub()
     released: list[int] = []
     log.before_release = lambda: released.append(hub.released)
-    async with running(log, hub, pace=dataclasses.replace(FAST, calm_seconds=0)) as reader:
+    async with running(log, hub, pace=dataclasses.replace(FAST, calm_seconds=0, check_seconds=60)) as reader:
         await eventually(lambda: reader.counts.sleeps == 1)
         polls = reader.counts.polls
         for revision in (1, 2, 3):
