@@ -249,6 +249,8 @@ _BY_CODE: Mapping[StatusCode, type[Error]] = {
     StatusCode.OUT_OF_RANGE: HistoryGone,
     StatusCode.RESOURCE_EXHAUSTED: ResourceExhausted,
     StatusCode.UNAVAILABLE: Unavailable,
+    # What this client cancels is `Closed`: a server that stops says this of calls that it had not begun to handle.
+    StatusCode.CANCELLED: Unavailable,
     StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
     StatusCode.UNIMPLEMENTED: Unimplemented,
     StatusCode.INTERNAL: Internal,

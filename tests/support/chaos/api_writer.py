@@ -93,9 +93,7 @@ class ApiWriter:
 
     def _note(self, error: errors.Error, began_at: float) -> Outcome:
         seconds = time.monotonic() - began_at
-        # The server's own look at the deadline may reach the client before its clock does, as a cancelled call.
-        is_overdue = error.code == "CANCELLED" and seconds > 0.95 * _TIMEOUT_SECONDS
-        if isinstance(error, _UNKNOWN) or is_overdue:
+        if isinstance(error, _UNKNOWN):
             return Outcome.UNKNOWN
         if isinstance(error, errors.LostRace | errors.ResourceExhausted):
             return Outcome.ROLLED_BACK

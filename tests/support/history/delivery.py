@@ -12,6 +12,8 @@ _AROUND = 4
 _CLOCK_SECONDS = 2.0
 # What the server may end a stream with at any time; a watcher then resumes.
 _UNAVAILABLE = "UNAVAILABLE"
+# What gRPC says of a call that came in while the server was stopping, and that nobody began to handle.
+_NEVER_BEGUN = "CANCELLED"
 _TOO_SLOW = "RESOURCE_EXHAUSTED", "TOO_SLOW"
 _COMPACTED = "OUT_OF_RANGE", "COMPACTED"
 
@@ -112,6 +114,8 @@ def _numbers(numbers: Iterable[int]) -> str:
 
 def _check_end(stream: Stream, who: str, oldest: int) -> Iterator[Violation]:
     if stream.end in (OPEN, LEFT, _UNAVAILABLE) or (stream.end, stream.reason) == _TOO_SLOW:
+        return
+    if stream.end == _NEVER_BEGUN and not stream.is_live:
         return
     if (stream.end, stream.reason) != _COMPACTED:
         yield Violation("W9", who, f"ended with {stream.end} ({stream.reason})")

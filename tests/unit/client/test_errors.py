@@ -95,11 +95,11 @@ def test_every_reason_of_the_api_has_its_error() -> None:
         (grpc.StatusCode.OUT_OF_RANGE, errors.HistoryGone),
         (grpc.StatusCode.RESOURCE_EXHAUSTED, errors.ResourceExhausted),
         (grpc.StatusCode.UNAVAILABLE, errors.Unavailable),
+        (grpc.StatusCode.CANCELLED, errors.Unavailable),
         (grpc.StatusCode.DEADLINE_EXCEEDED, errors.DeadlineExceeded),
         (grpc.StatusCode.UNIMPLEMENTED, errors.Unimplemented),
         (grpc.StatusCode.INTERNAL, errors.Internal),
         (grpc.StatusCode.UNKNOWN, errors.Error),
-        (grpc.StatusCode.CANCELLED, errors.Error),
         (grpc.StatusCode.DATA_LOSS, errors.Error),
     ],
 )

@@ -73,6 +73,12 @@ def everything(**more: object) -> Stream:
     return made
 
 
+def never_begun() -> Stream:
+    made = Stream(Now())
+    made.end = "CANCELLED"
+    return made
+
+
 def watcher(*streams: Stream, selection: Selection = ALL, **more: object) -> Watcher:
     made = Watcher("watcher", selection, list(streams))
     for name, value in more.items():
@@ -108,6 +114,7 @@ def rules(violations: Sequence[Violation]) -> set[str]:
         watcher(everything(end="UNAVAILABLE", reason="UNAVAILABLE"), must_arrive=False),
         watcher(everything(end="RESOURCE_EXHAUSTED", reason="TOO_SLOW"), must_arrive=False),
         watcher(Stream(Now()), must_arrive=False),
+        watcher(never_begun(), must_arrive=False),
         watcher(everything(), handed=array("q", REVISIONS), handed_up_to=8),
     ],
 )
@@ -161,6 +168,7 @@ def with_other_history(made: Stream) -> Stream:
         ("W6", "is at 7", lambda: stream(([1, 2, 4, 5, 7], 7))),
         ("W7", "`created`", lambda: with_second_created(everything())),
         ("W9", "INTERNAL", lambda: everything(end="INTERNAL")),
+        ("W9", "CANCELLED", lambda: everything(end="CANCELLED")),
         ("W9", "OTHER_HISTORY", lambda: everything(end="OUT_OF_RANGE", reason="OTHER_HISTORY")),
         ("W9", "LIMIT_REACHED", lambda: everything(end="RESOURCE_EXHAUSTED", reason="LIMIT_REACHED")),
     ],
