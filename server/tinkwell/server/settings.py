@@ -94,7 +94,10 @@ class Settings(pydantic_settings.BaseSettings):
     max_stall_seconds: float = pydantic.Field(default=60.0, ge=0.1, le=86_400)
     """How long a watcher may take no response before it is ended; clients resume by themselves."""
     max_lag_revisions: int = pydantic.Field(default=1_000_000, ge=1)
-    """How far a watcher that has been live may fall behind before it is ended; clients resume by themselves."""
+    """How far a watcher that has been live may fall behind before it is ended; clients resume by themselves.
+
+    One that finds what it needs in memory is never too far behind.
+    """
     max_watchers: int = pydantic.Field(default=10_000, ge=1)
     """Watches that may be open at once."""
     catchup_readers: int = pydantic.Field(default=4, ge=1, le=100)

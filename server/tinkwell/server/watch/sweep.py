@@ -26,7 +26,7 @@ class Patience:
     stall_seconds: float = 60.0
     """A watcher that takes no response for so long is ended."""
     lag_revisions: int = 1_000_000
-    """A watcher that has been live and falls behind by more is ended."""
+    """A watcher that has been live and falls behind by more, beyond what is in memory, is ended."""
 
 
 class Sweep:
@@ -57,7 +57,7 @@ class Sweep:
         if watcher.sending_since is not None and now - watcher.sending_since > patience.stall_seconds:
             reason = f"the watch took no response for {patience.stall_seconds:g} seconds"
             self._hub.end_slow(watcher, errors.TooSlow(f"{reason}; resume after the last revision received"))
-        elif _is_overtaken(watcher) and self._hub.released - watcher.position > patience.lag_revisions:
+        elif self._is_left_behind(watcher):
             reason = f"the watch is more than {patience.lag_revisions} revisions behind"
             self._hub.end_slow(watcher, errors.TooSlow(f"{reason}; resume after the last revision received"))
         elif watcher.is_waiting:
@@ -66,7 +66,10 @@ class Sweep:
             if now - watcher.told_at >= silence - self._round_seconds:
                 watcher.remind()
 
-
-def _is_overtaken(watcher: Subscriber) -> bool:
-    # One that has ended is not live either, but takes the rest of what it is due, and has no position.
-    return watcher.was_live and not watcher.is_live and not watcher.has_ended
+    def _is_left_behind(self, watcher: Subscriber) -> bool:
+        # One that has ended is not live either, but takes the rest of what it is due, and has no position.
+        if not watcher.was_live or watcher.is_live or watcher.has_ended:
+            return False
+        # Millions of revisions may be dead, as those of a partition that was closed early: what is in memory is near.
+        is_near = self._hub.holds(watcher.position)
+        return not is_near and self._hub.released - watcher.position > self._patience.lag_revisions

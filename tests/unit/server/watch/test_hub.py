@@ -446,6 +446,22 @@ async def test_only_who_has_been_live_can_be_too_far_behind() -> None:
     replaying.check()
 
 
+async def test_a_watcher_is_not_too_far_behind_for_what_is_in_memory() -> None:
+    hub, table = make_hub(subscriber_bytes=1), Table()
+    async with delivering(hub, table) as (transport, subscriber, _):
+        await eventually(lambda: subscriber.is_waiting)
+        transport.is_open.clear()
+        # As when the rest of a partition's numbers is thrown away.
+        for revision in (1, 2, 10_000_000, 10_000_001):
+            hub.publish([make_event(revision)], released=revision)
+            await asyncio.sleep(0)
+        assert not subscriber.is_live
+        Sweep(hub, Patience(lag_revisions=10)).look_at(subscriber, now=0)
+        transport.is_open.set()
+        await eventually(lambda: subscriber.is_live)
+    assert hub.counts.too_slow == 0
+
+
 async def test_a_watcher_that_takes_a_while_to_be_interrupted_is_interrupted_once() -> None:
     hub, table = make_hub(ring_bytes=1), HangingTable()
     table.events = [make_event(revision) for revision in range(1, 5_001)]
