@@ -52,7 +52,7 @@ def decode(letter: Letter) -> list[Event]:
         events = [event_of((*fields, 0)) for fields in json.loads(letter.payload)]
         revisions = [letter.after, *(event.revision for event in events), letter.through + 1]
         is_ordered = all(before < after for before, after in itertools.pairwise(revisions))
-    except (ValueError, TypeError, OverflowError) as error:
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise Malformed("a message holds something else than events") from error
     if not is_ordered:
         raise Malformed("a message holds other events than it says")

@@ -46,10 +46,10 @@ class Channel:
             await self._writer.drain()
 
     async def receive(self) -> dict[str, Any] | None:
-        """Wait for the next message; None once the other end has gone."""
+        """Wait for the next message; None once the other end has gone, or has sent a line that is too long."""
         try:
             line = await self._reader.readline()
-        except ConnectionError:
+        except (ConnectionError, ValueError):
             return None
         # A line without its end was cut off by the death of its writer.
         return dict(json.loads(line)) if line.endswith(b"\n") else None

@@ -75,6 +75,7 @@ def test_events_that_fit_a_message_together_are_one_letter() -> None:
         b"\xff",
         b"[1]",
         b"[[1]]",
+        pytest.param(b"[" * 100_000 + b"]" * 100_000, id="nested"),
         b'[["1","","HARDWARE","","","CREATED","",1,1,"",""]]',
         b'[[1,"","UNHEARD_OF","","","CREATED","",1,1,"",""]]',
         b'[[1,"","HARDWARE","","","CREATED","",1,1e300,"",""]]',
