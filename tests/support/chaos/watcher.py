@@ -110,13 +110,13 @@ class Consumer:
                 async with asyncio.timeout(None) as self._limit:
                     await self._visit(address)
             except TimeoutError:
-                pass
+                pass  # it was told to leave
             except errors.HistoryGone:
                 self.record.must_arrive = False
                 self._start = Now()
                 self.record = self._begin()
             except errors.Error:
-                pass
+                pass  # its stream tells how it ended, and the next one goes on
             finally:
                 self._limit = None
             await asyncio.sleep(self._chance.uniform(0, _LONGEST_PAUSE_SECONDS))
