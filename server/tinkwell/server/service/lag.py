@@ -52,10 +52,14 @@ class Lag:
             except errors.Unavailable as error:
                 # What is due is still due; that the database is away is told by who reads it.
                 logger.debug("the lag is not known", extra={"cause": str(error)})
+            except Exception as error:
+                # What the database refuses, such as one that is not ours any more; a server does not end for a figure.
+                cause = f"{type(error).__name__}: {error}".split("\n", 1)[0]
+                logger.warning("the lag cannot be read", extra={"cause": cause})
             await asyncio.sleep(_INTERVAL_SECONDS)
 
     async def look(self) -> None:
-        """Look once. Raises `errors.Unavailable`."""
+        """Look once. Raises `errors.Unavailable`, and whatever else the database answers."""
         began, asked_at = self._clock(), self._wall()
         position = await self._look()
         answered_at = self._wall()

@@ -1,9 +1,13 @@
 """How far a server is behind: known by when something was first due, whatever the age of events."""
 
+import asyncio
+import contextlib
 import datetime
 
 import pytest
 
+from support.waiting import eventually
+from tinkwell.core import errors
 from tinkwell.server.service import lag as module
 from tinkwell.server.service.lag import Lag
 from tinkwell.server.store.position import Position
@@ -90,3 +94,20 @@ async def test_the_clocks_are_compared_by_the_quickest_look(site: Site, offset: 
     site.look_seconds = 0.3
     await site.see(0, at=1_000)
     assert site.lag.clock_offset_seconds == pytest.approx(offset - 0.0005)
+
+
+async def test_nothing_that_the_database_answers_ends_it(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[Exception] = [errors.Unavailable("away"), RuntimeError("permission denied"), OSError("broken")]
+
+    async def look() -> Position:
+        if answers:
+            raise answers.pop(0)
+        return Position(3, EPOCH)
+
+    monkeypatch.setattr(module, "_INTERVAL_SECONDS", 0)
+    lag = Lag(look, site.hub)
+    task = asyncio.create_task(lag.run())
+    await eventually(lambda: lag.revisions == 3)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
