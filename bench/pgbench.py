@@ -47,10 +47,13 @@ async def write(
     seconds: int,
     directory: Path,
     rate: int | None = None,
+    warm_up_seconds: int = 0,
 ) -> Written:
     """Run a script as often as so many clients can, or at a rate a second in all. Raises `process.Failed`.
 
-    The processor time is right only while no other program of this process ends.
+    The commits a second are those of the `seconds` that follow the warm-up, in which sessions fill their caches and a
+    sleeping reader wakes; transactions and processor time are those of both. The processor time is right only while
+    no other program of this process ends.
     """
     file = directory / f"script-{next(_NUMBERS)}.sql"
     file.write_text(script)
@@ -59,22 +62,24 @@ async def write(
         cluster.programs.program("pgbench"),
         *("--no-vacuum", "--protocol=prepared", "--define=n=0", f"--client={clients}", f"--jobs={min(clients, 2)}"),
         *((f"--rate={rate}",) if rate else ()),
-        *(f"--time={seconds}", f"--file={file}", url),
+        *(f"--time={warm_up_seconds + seconds}", "--progress=1", f"--file={file}", url),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
     try:
-        async with asyncio.timeout(seconds + _SLACK_SECONDS):
+        async with asyncio.timeout(warm_up_seconds + seconds + _SLACK_SECONDS):
             output = (await running.communicate())[0].decode()
     finally:
         if running.returncode is None:
             running.kill()
             await running.wait()
-    speed = re.search(r"^tps = ([\d.]+)", output, re.MULTILINE)
     count = re.search(r"transactions actually processed: (\d+)", output)
-    if running.returncode or not (speed and count):
+    each_second = [float(speed) for speed in re.findall(r"^progress: .* s, ([\d.]+) tps", output, re.MULTILINE)]
+    if running.returncode or count is None or len(each_second) < warm_up_seconds:
         raise process.Failed(f"pgbench failed:\n{output[:_SHOWN_CHARACTERS]}")
-    return Written(float(speed.group(1)), int(count.group(1)), _children_seconds() - before)
+    transactions = int(count.group(1))
+    in_warm_up = sum(each_second[:warm_up_seconds])
+    return Written((transactions - in_warm_up) / seconds, transactions, _children_seconds() - before)
 
 
 def _children_seconds() -> float:

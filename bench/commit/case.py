@@ -13,7 +13,8 @@ One machine is inserted per transaction into `hardware`, through all of Tinkwell
 statements. A server with one watcher of all these events is attached in every variant: *bell* is Tinkwell as it is;
 *no notification* lacks the bell's trigger, and its server's reader only polls; *NOTIFY each* has a trigger that
 notifies, without payload, in every transaction. Then the same with a disk that needs longer to flush, and writers whose
-events must not wait for another writer's open transaction.
+events must not wait for another writer's open transaction. A first second, in which sessions fill their caches and the
+reader is woken, is left out of the commits/s.
 """
 _NOTES = (
     "Server, watcher and pgbench take their share of PostgreSQL's cores in every variant; the tables say how much.",

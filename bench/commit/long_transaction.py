@@ -24,7 +24,7 @@ _ALONE, _BESIDE = "alone", "beside the open transactions"
 
 async def measure(context: Context) -> tuple[Table, Verdict]:
     """Run the writers alone and beside the slow one, in turn; compare the 99th percentile of their events' latency."""
-    seconds = context.scale.choose(quick=2, full=6)
+    seconds = context.scale.choose(quick=2, full=5)
     taken: dict[str, list[statistic.Latencies]] = defaultdict(list)
     for name in statistic.interleave((_ALONE, _BESIDE), context.scale.pairs):
         latencies = await _sample(context, is_disturbed=name == _BESIDE, seconds=seconds)

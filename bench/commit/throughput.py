@@ -11,6 +11,8 @@ from bench.context import Context
 from bench.load import watch
 from bench.result import Table, number, span
 
+_WARM_UP_SECONDS = 1
+
 Rates = dict[str, list[float]]
 
 
@@ -44,9 +46,15 @@ async def _sample(context: Context, cluster: Cluster, name: str, *, clients: int
         await watch.begin(watcher, server.address)
         meter = usage.Meter({"PostgreSQL": cluster.pid, "server": server.pid, "watcher": watcher.pid})
         written = await pgbench.write(
-            cluster, url, script=pgbench.MACHINE, clients=clients, seconds=seconds, directory=context.directory
+            cluster,
+            url,
+            script=pgbench.MACHINE,
+            clients=clients,
+            seconds=seconds,
+            warm_up_seconds=_WARM_UP_SECONDS,
+            directory=context.directory,
         )
-        cores = meter.read() | {"pgbench": written.cpu_seconds / seconds}
+        cores = meter.read() | {"pgbench": written.cpu_seconds / (_WARM_UP_SECONDS + seconds)}
         arrived = await watch.catch_up(watcher, written.transactions)
     return Sample(written.commits_per_second, arrived.seconds, cores)
 
