@@ -15,7 +15,7 @@ from tinkwell.api.v1 import (
     template_service_pb2,
     workflow_service_pb2,
 )
-from tinkwell.client import errors, message, model
+from tinkwell.client import errors, message, model, shape
 from tinkwell.core.errors import Violation
 from tinkwell.core.kind import EventType, ResourceType, State
 
@@ -63,14 +63,6 @@ def to_json_text(value: Mapping[str, Any] | str | None, field: str) -> str:
     raise errors.InvalidField.of(field, f"must be an object, not {type(value).__name__}")
 
 
-def from_json_text(text: str) -> Any:
-    """Read JSON text from the server; None for empty text."""
-    try:
-        return json.loads(text) if text else None
-    except (ValueError, RecursionError) as error:
-        raise errors.Error(f"the server sent JSON that cannot be read: {error}") from error
-
-
 def _object_text(text: str, field: str) -> str:
     if not isinstance(json.loads(text), dict):
         raise errors.InvalidField.of(field, "must be a JSON object")
@@ -101,7 +93,7 @@ def hardware(source: hardware_service_pb2.Hardware) -> model.Hardware:
     return model.Hardware(
         id=source.id,
         version=source.version,
-        metadata=from_json_text(source.metadata) or {},
+        metadata=shape.parse(source.metadata) or {},
         network=message.to_json(source.network),
         created_at=_time(source, "created_at"),
         updated_at=_time(source, "updated_at"),
@@ -126,13 +118,13 @@ def workflow(source: workflow_service_pb2.Workflow) -> model.Workflow:
         id=source.id,
         template_id=source.template_id,
         template_name=source.template_name,
-        hardware=from_json_text(source.hardware) or {},
+        hardware=shape.parse(source.hardware) or {},
         state=_state(source.state),
         version=source.version,
         total_actions=source.total_actions,
         completed_actions=source.completed_actions,
         global_timeout_seconds=source.global_timeout_seconds,
-        cause=from_json_text(source.cause),
+        cause=shape.parse(source.cause),
         created_at=_time(source, "created_at"),
         updated_at=_time(source, "updated_at"),
         started_at=_time(source, "started_at"),
@@ -246,8 +238,9 @@ def to_log_line(source: model.LogLine) -> workflow_service_pb2.LogLine:
 
 
 def event(source: event_service_pb2.Event) -> model.Event:
-    """Read an event. A replay reads a million of them, so that each is built by position, in the fields' order."""
-    return model.Event(
+    """Read an event, but for its data."""
+    return model.Event.unread(
+        source.data,
         source.id,
         source.revision,
         _RESOURCE_TYPE_OF.get(source.resource_type, ResourceType.CUSTOM),
@@ -258,7 +251,6 @@ def event(source: event_service_pb2.Event) -> model.Event:
         source.version,
         _time(source, "created_at"),
         source.actor,
-        from_json_text(source.data) or {},
     )
 
 

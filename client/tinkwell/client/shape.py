@@ -8,6 +8,7 @@ server may send more; a wrong type is an `InvalidField` that names the key.
 import dataclasses
 import enum
 import functools
+import json
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -25,6 +26,14 @@ class _Dataclass(Protocol):
 
 
 T = TypeVar("T", bound=_Dataclass)
+
+
+def parse(text: str) -> Any:
+    """Read JSON text from the server; None for empty text."""
+    try:
+        return json.loads(text) if text else None
+    except (ValueError, RecursionError) as error:
+        raise errors.Error(f"the server sent JSON that cannot be read: {error}") from error
 
 
 def to_json(value: _Dataclass) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """The rules of a watch, with scripted connections: no network, no clock."""
 
 import asyncio
+import copy
+import dataclasses
 import logging
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -404,9 +406,22 @@ async def test_closing_with_events_still_pending_does_not_claim_them() -> None:
 
 async def test_an_event_that_cannot_be_read_ends_the_watch_instead_of_being_skipped() -> None:
     broken = batch(1)
-    broken.events[0].data = "{"
+    broken.events[0].created_at.seconds = 10**15
     events = open_watch(Wire([created(), broken, batch(2)]))
-    with pytest.raises(errors.Error, match="cannot be read"):
+    with pytest.raises(errors.Error, match="no calendar"):
         await anext(events)
     assert [event async for event in events] == []
     assert events.revision == 0
+
+
+async def test_data_is_read_once_it_is_used_and_may_be_refused_then() -> None:
+    sent = batch(1, 2)
+    sent.events[0].data, sent.events[1].data = '{"name": "one"}', "{"
+    events = open_watch(Wire([created(), sent]))
+    first, second = await anext(events), await anext(events)
+    assert first.data == {"name": "one"}
+    assert first.data is first.data
+    assert first == copy.copy(first) == dataclasses.replace(first)
+    with pytest.raises(errors.Error, match="cannot be read"):
+        second.data  # noqa: B018  reading it is the point
+    await events.aclose()

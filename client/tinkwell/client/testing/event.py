@@ -9,7 +9,7 @@ from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.api.v1 import event_service_pb2_grpc
-from tinkwell.client import convert
+from tinkwell.client import shape
 from tinkwell.client.model import Position
 from tinkwell.client.testing import encode
 from tinkwell.client.testing.world import World
@@ -39,7 +39,7 @@ class EventServicer(event_service_pb2_grpc.EventServiceServicer):
             EventType.CUSTOM,
             name=request.name,
             resource_id=request.resource_id,
-            data=convert.from_json_text(request.data) or {},
+            data=shape.parse(request.data) or {},
         )
         return pb.PublishResponse(id=event.id, revision=event.revision)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2, hardware_service_pb2_grpc
 from tinkwell.api.v1 import hardware_service_pb2 as pb
-from tinkwell.client import bulk, convert
+from tinkwell.client import bulk, convert, shape
 from tinkwell.client.model import Hardware
 from tinkwell.client.testing import encode
 from tinkwell.client.testing.world import World
@@ -95,7 +95,7 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
             ResourceType.HARDWARE,
             resource_id=machine.id,
             version=machine.version,
-            data={**machine.to_json(), "phone_home": convert.from_json_text(request.data) or {}},
+            data={**machine.to_json(), "phone_home": shape.parse(request.data) or {}},
         )
         return pb.PhoneHomeResponse(revision=event.revision)
 

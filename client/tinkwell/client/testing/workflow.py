@@ -13,7 +13,7 @@ from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2, workflow_service_pb2_grpc
 from tinkwell.api.v1 import workflow_service_pb2 as pb
-from tinkwell.client import convert
+from tinkwell.client import convert, shape
 from tinkwell.client.model import Action, LogLine, Template, Workflow, WorkflowContext
 from tinkwell.client.testing import encode, report
 from tinkwell.client.testing.world import World
@@ -151,7 +151,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
                 id=id_,
                 template_id=template.id,
                 template_name=template.name,
-                hardware=convert.from_json_text(hardware),
+                hardware=shape.parse(hardware),
                 total_actions=len(rendered.actions),
                 global_timeout_seconds=rendered.template.global_timeout_seconds,
                 data=rendered.text,
