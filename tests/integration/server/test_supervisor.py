@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -133,6 +134,24 @@ async def test_a_worker_that_ended_is_started_again_while_the_other_serves(
 
 async def is_ready(address: str) -> bool:
     return (await get(address, "/readyz"))[0] == 200
+
+
+async def test_a_worker_that_finds_no_room_for_its_process_is_started_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    start, refusals = asyncio.create_subprocess_exec, [BlockingIOError(11, "no room"), OSError(12, "full")]
+
+    async def start_or_refuse(*command: str, **more: Any) -> asyncio.subprocess.Process:
+        if (tmp_path / "lives-1").exists() and refusals:
+            raise refusals.pop(0)
+        return await start(*command, **more)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start_or_refuse)
+    body = "say(ready='127.0.0.1:1') or sys.exit(3) if worker == 1 and lives == 1 else serve()"
+    async with running(tmp_path, body):
+        await eventually(lambda: (tmp_path / "lives-1").read_text() == "xx")
+    causes = [vars(record)["cause"] for record in caplog.records if "cause" in vars(record)]
+    assert causes[1:] == ["worker 1 could not be started: no room", "worker 1 could not be started: full"]
 
 
 async def test_it_is_ready_while_every_worker_is_and_says_which_is_not(tmp_path: Path) -> None:

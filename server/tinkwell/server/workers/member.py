@@ -19,6 +19,10 @@ _ASK_SECONDS = 4
 _EXIT_SECONDS = 5
 
 
+class NotStarted(Exception):
+    """The system has no room for another process or its sockets, perhaps for a moment; the text is its own."""
+
+
 class Member:
     """A worker that has been started. `failure` is what kept it from serving, once it has said so."""
 
@@ -76,23 +80,22 @@ class Member:
 
 @asynccontextmanager
 async def started(command: Sequence[str], order: dict[str, Any], *, patience_seconds: float) -> AsyncIterator[Member]:
-    """Run a worker for the length of the block: told to end then, and killed when it takes longer than the patience."""
-    ours, theirs = socket.socketpair()
-    with theirs:
-        channel = await Channel.over(ours)
+    """Run a worker for the length of the block: told to end then, and killed when it takes longer than the patience.
+
+    Raises `NotStarted`.
+    """
+    async with contextlib.AsyncExitStack() as stack:
         try:
-            running = await _start(command, control=theirs)
-        except BaseException:
-            await channel.close()
-            raise
-    try:
+            ours, theirs = socket.socketpair()
+            with theirs:
+                channel = await Channel.over(ours)
+                stack.push_async_callback(channel.close)
+                running = await _start(command, control=theirs)
+        except OSError as error:
+            raise NotStarted(error.strerror or str(error)) from error
+        stack.push_async_callback(child.stop, running, (signal.SIGTERM,), patience_seconds=patience_seconds)
         channel.post(order)
         yield Member(running, channel)
-    finally:
-        try:
-            await child.stop(running, (signal.SIGTERM,), patience_seconds=patience_seconds)
-        finally:
-            await channel.close()
 
 
 async def _start(command: Sequence[str], *, control: socket.socket) -> asyncio.subprocess.Process:

@@ -89,7 +89,10 @@ class Keeper:
         early_ends = 0
         while True:
             began = time.monotonic()
-            reason = await self._live()
+            try:
+                reason = await self._live()
+            except member.NotStarted as error:
+                reason = f"worker {self.worker} could not be started: {error}"
             if not self.first_ready.done():
                 raise WorkersFailed(reason)
             is_early = time.monotonic() - began < _HEALTHY_SECONDS
