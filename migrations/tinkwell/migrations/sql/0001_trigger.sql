@@ -29,14 +29,18 @@ CREATE FUNCTION keep_addresses() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    DELETE FROM hardware_address WHERE hardware_id = NEW.id;
+    IF TG_OP = 'UPDATE' THEN
+        DELETE FROM hardware_address WHERE hardware_id = NEW.id;
+    END IF;
     IF NEW.deleted_at IS NULL THEN
-        INSERT INTO hardware_address (hardware_id, mac)
-        SELECT NEW.id, (i -> 'dhcp' ->> 'mac')::macaddr
-          FROM jsonb_array_elements(NEW.network -> 'interfaces') i WHERE i -> 'dhcp' ->> 'mac' <> '';
-        INSERT INTO hardware_address (hardware_id, ip)
-        SELECT NEW.id, host((i -> 'dhcp' -> 'ip' ->> 'address')::inet)::inet
-          FROM jsonb_array_elements(NEW.network -> 'interfaces') i WHERE i -> 'dhcp' -> 'ip' ->> 'address' <> '';
+        INSERT INTO hardware_address (hardware_id, mac, ip)
+        SELECT NEW.id, address.mac, address.ip
+          FROM jsonb_array_elements(NEW.network -> 'interfaces') i
+         CROSS JOIN LATERAL (VALUES
+                (nullif(i -> 'dhcp' ->> 'mac', '')::macaddr, NULL::inet),
+                (NULL, host(nullif(i -> 'dhcp' -> 'ip' ->> 'address', '')::inet)::inet)
+               ) AS address (mac, ip)
+         WHERE num_nonnulls(address.mac, address.ip) > 0;
     END IF;
     RETURN NULL;
 END $$;
@@ -166,7 +170,11 @@ CREATE TRIGGER action_version BEFORE UPDATE ON action FOR EACH ROW EXECUTE FUNCT
 CREATE TRIGGER workflow_transition BEFORE UPDATE OF state ON workflow FOR EACH ROW EXECUTE FUNCTION check_transition();
 CREATE TRIGGER action_transition BEFORE UPDATE OF state ON action FOR EACH ROW EXECUTE FUNCTION check_transition();
 
-CREATE TRIGGER hardware_addresses AFTER INSERT OR UPDATE ON hardware FOR EACH ROW EXECUTE FUNCTION keep_addresses();
+-- Only where there is something to keep: most changes are to other columns.
+CREATE TRIGGER hardware_addresses AFTER INSERT ON hardware FOR EACH ROW
+    WHEN (NEW.network <> '{}') EXECUTE FUNCTION keep_addresses();
+CREATE TRIGGER hardware_addresses_change AFTER UPDATE ON hardware FOR EACH ROW
+    WHEN (NEW.network <> OLD.network OR NEW.deleted_at IS DISTINCT FROM OLD.deleted_at) EXECUTE FUNCTION keep_addresses();
 
 CREATE TRIGGER hardware_truncate BEFORE TRUNCATE ON hardware EXECUTE FUNCTION refuse_truncate();
 CREATE TRIGGER template_truncate BEFORE TRUNCATE ON template EXECUTE FUNCTION refuse_truncate();
