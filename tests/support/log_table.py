@@ -1,15 +1,12 @@
 """A log source that only replays, from a list, and an encoding that tests can read."""
 
 import contextlib
-import datetime
 from collections.abc import Callable, Sequence
 
-from tinkwell.core import errors
+from tinkwell.core import errors, log
 from tinkwell.core.event import Event
 from tinkwell.core.log import History, Replay, Row, Selection, SourceLost
 from tinkwell.server.watch.source import Session
-
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def encode_event(event: Event) -> bytes:
@@ -38,24 +35,6 @@ def parse(response: bytes) -> tuple[list[int], int]:
     return revisions, bookmark
 
 
-def row_of(event: Event) -> Row:
-    """Return an event as the table gives it."""
-    return (
-        event.revision,
-        event.id,
-        event.resource_type,
-        event.resource_id,
-        event.parent_id,
-        event.event_type,
-        event.name,
-        event.version,
-        (event.created_at - _EPOCH) // datetime.timedelta(microseconds=1),
-        event.actor,
-        event.data,
-        len(event.data),
-    )
-
-
 class Table:
     """The log as streams need it; it can be told to forget, to be away, and to do something while it is read."""
 
@@ -77,7 +56,7 @@ class Table:
         if first < self.oldest:
             raise errors.Compacted(first, self.oldest)
         found = [event for event in self.events if first <= event.revision <= last and selection.matches(event)]
-        rows = [row_of(event) for event in found[:max_count]]
+        rows = [log.row_of(event) for event in found[:max_count]]
         return Replay(rows, rows[-1][0] if len(rows) >= max_count else last)
 
     def session(self) -> contextlib.AbstractAsyncContextManager[Session]:

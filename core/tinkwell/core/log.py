@@ -9,6 +9,7 @@ from tinkwell.core.event import Event
 from tinkwell.core.kind import EventType, ResourceType
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 class SourceLost(Exception):
@@ -40,11 +41,6 @@ class Replay:
     rows: Sequence[Row]
     revision: int
 
-    @property
-    def events(self) -> list[Event]:
-        """The rows as objects."""
-        return [_event(row) for row in self.rows]
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class History:
@@ -73,7 +69,26 @@ class Selection:
         )
 
 
-def _event(row: Row) -> Event:
+def row_of(event: Event) -> Row:
+    """Return the event as the table gives it; its data may have more bytes than the row says."""
+    return (
+        event.revision,
+        event.id,
+        event.resource_type,
+        event.resource_id,
+        event.parent_id,
+        event.event_type,
+        event.name,
+        event.version,
+        (event.created_at - _EPOCH) // _MICROSECOND,
+        event.actor,
+        event.data,
+        len(event.data),
+    )
+
+
+def event_of(row: Row) -> Event:
+    """Return the event that a row holds. Raises `ValueError` for kinds that are unknown here."""
     revision, event_id, resource_type, resource_id, parent_id, event_type, name, version, created_at, actor, data, _ = (
         row
     )
@@ -86,7 +101,7 @@ def _event(row: Row) -> Event:
         event_type=EventType(event_type),
         name=name,
         version=version,
-        created_at=_EPOCH + datetime.timedelta(microseconds=created_at),
+        created_at=_EPOCH + created_at * _MICROSECOND,
         actor=actor,
         data=data,
     )

@@ -48,7 +48,7 @@ async def replay(
 
 
 def revisions(found: Replay) -> list[int]:
-    return [event.revision for event in found.events]
+    return [row[0] for row in found.rows]
 
 
 async def test_a_rare_event_is_looked_for_in_pieces(

@@ -3,40 +3,23 @@
 Concatenating encoded fields is what protobuf defines for messages, so clients see ordinary `WatchResponse` messages.
 """
 
-import datetime
 from collections.abc import Sequence
 
 from tinkwell.api.v1 import event_service_pb2 as pb
+from tinkwell.core import log
 from tinkwell.core.event import Event
 from tinkwell.core.kind import EventType, ResourceType
 from tinkwell.core.log import Row
 
 # Field 1, length-delimited: `repeated Event events = 1`.
 _EVENTS_TAG = b"\x0a"
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_MICROSECOND = datetime.timedelta(microseconds=1)
 _RESOURCE_TYPES = {str(kind): pb.ResourceType.Value(f"RESOURCE_TYPE_{kind}") for kind in ResourceType}
 _EVENT_TYPES = {str(kind): pb.EventType.Value(f"EVENT_TYPE_{kind}") for kind in EventType}
 
 
 def encode_event(event: Event) -> bytes:
     """Encode the event as one `events` field of a `WatchResponse`."""
-    return encode_row(
-        (
-            event.revision,
-            event.id,
-            event.resource_type,
-            event.resource_id,
-            event.parent_id,
-            event.event_type,
-            event.name,
-            event.version,
-            (event.created_at - _EPOCH) // _MICROSECOND,
-            event.actor,
-            event.data,
-            0,
-        )
-    )
+    return encode_row(log.row_of(event))
 
 
 def encode_row(row: Row) -> bytes:

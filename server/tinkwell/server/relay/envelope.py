@@ -1,17 +1,14 @@
 """Events as the payload of a message and back, and batches cut to the size of messages."""
 
-import datetime
 import itertools
 import json
 from collections.abc import Iterator, Sequence
 
+from tinkwell.core import log
 from tinkwell.core.event import Event
-from tinkwell.core.kind import EventType, ResourceType
 from tinkwell.core.log import Row
 from tinkwell.server.relay.broker import Letter
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_MICROSECOND = datetime.timedelta(microseconds=1)
 # A row without its last field, the size of the data.
 _FIELDS = 11
 
@@ -49,7 +46,7 @@ def decode(letter: Letter) -> list[Event]:
     """Return the events that the letter encloses; raises `Malformed`, also where they are not what the letter says."""
     assert letter.payload is not None
     try:
-        events = [event_of((*fields, 0)) for fields in json.loads(letter.payload)]
+        events = [log.event_of((*fields, 0)) for fields in json.loads(letter.payload)]
         revisions = [letter.after, *(event.revision for event in events), letter.through + 1]
         is_ordered = all(before < after for before, after in itertools.pairwise(revisions))
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -57,44 +54,6 @@ def decode(letter: Letter) -> list[Event]:
     if not is_ordered:
         raise Malformed("a message holds other events than it says")
     return events
-
-
-def row_of(event: Event) -> Row:
-    """Return the event as the table gives it."""
-    return (
-        event.revision,
-        event.id,
-        event.resource_type,
-        event.resource_id,
-        event.parent_id,
-        event.event_type,
-        event.name,
-        event.version,
-        (event.created_at - _EPOCH) // _MICROSECOND,
-        event.actor,
-        event.data,
-        len(event.data),
-    )
-
-
-def event_of(row: Row) -> Event:
-    """Return the event that the table, or another server, gave. Raises `ValueError` for kinds that are unknown here."""
-    revision, event_id, resource_type, resource_id, parent_id, event_type, name, version, created_at, actor, data, _ = (
-        row
-    )
-    return Event(
-        revision=revision,
-        id=event_id,
-        resource_type=ResourceType(resource_type),
-        resource_id=resource_id,
-        parent_id=parent_id,
-        event_type=EventType(event_type),
-        name=name,
-        version=version,
-        created_at=_EPOCH + created_at * _MICROSECOND,
-        actor=actor,
-        data=data,
-    )
 
 
 def _join(encoded: Sequence[bytes]) -> bytes:

@@ -11,7 +11,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 
-from tinkwell.core import errors
+from tinkwell.core import errors, log
 from tinkwell.core.log import Replay, Selection
 from tinkwell.server.relay import envelope
 from tinkwell.server.relay.broker import Delivery, Leadership, Session
@@ -121,7 +121,7 @@ class Publisher:
 
 
 def _piece(entries: Sequence[Entry], revision: int) -> Replay:
-    return Replay([envelope.row_of(entry.event) for entry in entries], revision)
+    return Replay([log.row_of(entry.event) for entry in entries], revision)
 
 
 class _Term:

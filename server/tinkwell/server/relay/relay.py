@@ -28,7 +28,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 
-from tinkwell.core import errors
+from tinkwell.core import errors, log
 from tinkwell.core.event import Event
 from tinkwell.core.log import Selection, SourceLost
 from tinkwell.server.relay import envelope
@@ -206,7 +206,7 @@ class Relay:
             except (SourceLost, errors.TinkwellError) as error:
                 logger.warning("a large event cannot be read", extra={"cause": str(error)})
                 return False
-            self._publish([envelope.event_of(row) for row in replay.rows], through=replay.revision)
+            self._publish([log.event_of(row) for row in replay.rows], through=replay.revision)
         return True
 
     def _publish(self, events: Sequence[Event], *, through: int) -> None:

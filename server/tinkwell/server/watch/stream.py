@@ -2,14 +2,13 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from tinkwell.core import errors
 from tinkwell.core.log import Replay, Row, SourceLost
 from tinkwell.server.watch import source
 from tinkwell.server.watch.batch import MAX_BYTES, Batch, Respond
-from tinkwell.server.watch.history import Excerpt
 from tinkwell.server.watch.hub import Hub
 from tinkwell.server.watch.subscriber import Subscriber
 
@@ -59,33 +58,6 @@ class Streams:
             raise
         finally:
             subscriber.limit = None
-
-    async def follow(self, subscriber: Subscriber) -> AsyncGenerator[Excerpt, None]:
-        """Yield the same as objects, for whoever reads on inside the process."""
-        clock = asyncio.get_running_loop().time
-        while True:
-            excerpt = await self._next(subscriber)
-            if excerpt is not None:
-                subscriber.told_at, subscriber.told_revision = clock(), excerpt.revision
-                yield excerpt
-
-    async def _next(self, subscriber: Subscriber) -> Excerpt | None:
-        batches = subscriber.take(max_bytes=MAX_BYTES)
-        if batches:
-            return Excerpt([entry for batch in batches for entry in batch.entries], batches[-1].revision)
-        if not subscriber.is_live:
-            excerpt = self._hub.catch_up(subscriber)
-            if excerpt is None:
-                piece = await self._read_table(subscriber)
-                subscriber.check()
-                subscriber.position = piece.revision + 1
-                return Excerpt(self._hub.entries(piece.events), piece.revision)
-            await asyncio.sleep(0)
-            return excerpt
-        if (bookmark := subscriber.take_bookmark()) is not None:
-            return Excerpt((), bookmark)
-        await subscriber.wait()
-        return None
 
     async def _step(self, subscriber: Subscriber, write: Write) -> None:
         batches = subscriber.take(max_bytes=MAX_BYTES)

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.log_event import IDS, KINDS
-from support.log_table import row_of
 from tinkwell.api.v1 import event_service_pb2 as pb
+from tinkwell.core import log
 from tinkwell.core.event import Event
-from tinkwell.core.log import Replay
 from tinkwell.server.api import encode
 
 texts = st.text(max_size=300)
@@ -53,8 +52,7 @@ def test_a_response_holds_its_events_and_its_bookmark(kept: list[Event], revisio
 
 @given(events)
 def test_a_row_of_the_table_reads_like_the_event_that_it_holds(event: Event) -> None:
-    assert encode.encode_row(row_of(event)) == encode.encode_event(event)
-    assert Replay([row_of(event)], event.revision).events == [event]
+    assert log.event_of(log.row_of(event)) == event
 
 
 @given(st.lists(events, min_size=1, max_size=2), st.lists(events, max_size=2))

@@ -7,10 +7,9 @@ import itertools
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from support.log_event import make_event
-from tinkwell.core import errors
+from tinkwell.core import errors, log
 from tinkwell.core.event import Event
 from tinkwell.core.log import History, Page, Replay, Selection, SourceLost
-from tinkwell.server.relay import envelope
 from tinkwell.server.relay.broker import BrokerLost, Delivery, Letter, Refused
 from tinkwell.server.relay.count import Role
 from tinkwell.server.relay.relay import Relay
@@ -176,7 +175,7 @@ class Database:
             raise errors.OtherHistory("another one", history_id=self.history_id)
         if first < self.oldest:
             raise errors.Compacted(first, self.oldest)
-        rows = [envelope.row_of(event) for event in self.events if first <= event.revision <= last]
+        rows = [log.row_of(event) for event in self.events if first <= event.revision <= last]
         # Small pages, so that several are needed.
         return Replay(rows[:3], last if len(rows) <= 3 else rows[2][0])
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from unit.server.relay import fake, virtual
 from unit.server.relay.fake import Broker, Database, Server, until
 
+from tinkwell.core import log
 from tinkwell.server.relay import envelope
 from tinkwell.server.relay.broker import Letter
 from tinkwell.server.relay.count import Role
@@ -96,7 +97,7 @@ def test_a_lost_connection_that_is_replaced_at_once_sends_nobody_to_the_database
         database.commit()
         broker.cut()
         [letter] = envelope.letters(
-            [envelope.row_of(database.events[-1])], history_id="h1", after=last, through=last + 1, payload_bytes=2_000
+            [log.row_of(database.events[-1])], history_id="h1", after=last, through=last + 1, payload_bytes=2_000
         )
         broker.append(letter)
         await until(lambda: all(server.has_all(database) for server in servers), within_seconds=1)

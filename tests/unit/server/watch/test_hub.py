@@ -503,21 +503,3 @@ async def test_a_round_of_the_sweep_looks_at_every_watcher() -> None:
         await eventually(lambda: all(len(transport.responses) >= 3 for transport in transports))
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-
-
-async def test_whoever_reads_on_inside_the_process_gets_the_same_as_objects() -> None:
-    hub, table = make_hub(ring_bytes=4_000), Table()
-    table.events = [make_event(revision) for revision in range(1, 11)]
-    hub.publish(table.events, released=10)
-    got: list[int] = []
-    subscriber = hub.subscribe(Selection(), position=1)
-    async with asyncio.timeout(10), contextlib.aclosing(make_streams(hub, table).follow(subscriber)) as excerpts:
-        async for excerpt in excerpts:
-            got += [entry.event.revision for entry in excerpt.entries]
-            if excerpt.revision == 11:
-                break
-            if excerpt.revision == 10 and hub.released == 10:
-                hub.publish([make_event(11)], released=11)
-    subscriber.close()
-    assert got == list(range(1, 12))
-    assert hub.counts.table_reads == 1
