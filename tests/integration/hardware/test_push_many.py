@@ -13,6 +13,7 @@ from support import edge, waiting
 from support.resource import Resources
 from tinkwell.api.v1 import hardware_service_pb2 as pb
 from tinkwell.client import Client
+from tinkwell.client import errors as client_errors
 from tinkwell.core import errors, network
 from tinkwell.server.api import hardware_stream
 from tinkwell.server.service import hardware_bulk
@@ -243,7 +244,7 @@ async def test_no_more_is_taken_while_the_database_is_busy(resources: Resources)
             taken += 50
             yield message
 
-    async def ignore(progress: hardware_bulk.Progress) -> None:
+    async def ignore(*_: hardware_bulk.Progress) -> None:
         pass
 
     writer = await asyncpg.connect(resources.database_url)
@@ -253,7 +254,7 @@ async def test_no_more_is_taken_while_the_database_is_busy(resources: Resources)
         await writer.execute("LOCK TABLE hardware IN EXCLUSIVE MODE")
         service = HardwareService(resources.database)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(service.push_many(messages(), report=ignore, actor="test"))
+            tasks.create_task(service.push_many(messages(), invite=ignore, report=ignore, actor="test"))
             await waiting.eventually(lambda: taken >= hardware_bulk.MAX_BATCH_MACHINES)
             for _ in range(2_000):
                 await asyncio.sleep(0)
@@ -263,6 +264,27 @@ async def test_no_more_is_taken_while_the_database_is_busy(resources: Resources)
     finally:
         await writer.close()
     assert len(await stored_ids(resources)) == 5_000
+
+
+async def test_more_streams_than_a_server_takes_are_refused_before_they_send(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hardware_bulk, "_MAX_STREAMS", 1)
+    is_open, may_end = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> AsyncIterator[dict[str, object]]:
+        is_open.set()
+        yield {"id": machine_id(1)}
+        await may_end.wait()
+
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(client.hardware.push_many(slow()))
+        await is_open.wait()
+        with pytest.raises(client_errors.LimitReached):
+            await client.hardware.push_many([{"id": machine_id(2)}])
+        may_end.set()
+    assert first.result().stored == 1
+    assert (await client.hardware.push_many([{"id": machine_id(2)}])).stored == 1
 
 
 async def test_a_client_that_sends_nothing_is_not_waited_for() -> None:

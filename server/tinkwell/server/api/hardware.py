@@ -29,9 +29,9 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
     async def PushMany(  # type: ignore[override]  # writes its responses itself, while it goes on receiving
         self, request_iterator: AsyncIterator[pb.PushManyRequest], context: Context
     ) -> None:
-        await hardware_stream.invite(context)
         await self._service.push_many(
             hardware_stream.receive(request_iterator),
+            invite=functools.partial(hardware_stream.invite, context),
             report=functools.partial(hardware_stream.report, context),
             actor=auth.actor(context),
         )

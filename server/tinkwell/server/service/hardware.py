@@ -57,11 +57,12 @@ class HardwareService:
         self,
         messages: AsyncIterator[Sequence[hardware_check.Sent]],
         *,
+        invite: hardware_bulk.Invite,
         report: hardware_bulk.Report,
         actor: str,
     ) -> None:
         """Push machines one after another, in few transactions; see `hardware_bulk`."""
-        await self._bulk.run(messages, report=report, actor=actor)
+        await self._bulk.run(messages, invite=invite, report=report, actor=actor)
 
     async def find(self, key: hardware.Key, address: str) -> record.Hardware:
         """Return the machine of an id, a MAC or an IP address. Raises `errors.NotFound`."""

@@ -33,6 +33,8 @@ MAX_BATCH_CHARACTERS = 4 * 1024 * 1024
 # Streams that store at the same time; the others wait, so that connections are left for other calls.
 _WRITERS = 2
 
+# Streams that may be open: each may hold a batch and the rest of a message while it waits, which is some megabytes.
+_MAX_STREAMS = 32
 # What a client has that was told to stop.
 _FAREWELL_SECONDS = 10.0
 
@@ -53,6 +55,7 @@ class Progress:
     is_stopped: bool = False
 
 
+Invite: TypeAlias = Callable[[], Awaitable[None]]
 Report: TypeAlias = Callable[[Progress], Awaitable[None]]
 
 
@@ -63,13 +66,24 @@ class BulkPush:
         self._database = database
         self._checker = checker
         self._turn = asyncio.Semaphore(_WRITERS)
+        self._streams = 0
 
-    async def run(self, messages: AsyncIterator[Sequence[Sent]], *, report: Report, actor: str) -> None:
-        """Store the machines of all messages in their order, and report after each transaction.
+    async def run(self, messages: AsyncIterator[Sequence[Sent]], *, invite: Invite, report: Report, actor: str) -> None:
+        """Invite the client, store the machines of all messages in their order, and report after each transaction.
 
-        Raises what a push of the first machine that is refused raises, with `machines[1234]` before what it says, and
-        whatever domain error `messages` and `report` raise.
+        Raises what a push of the first machine that is refused raises, with `machines[1234]` before what it says,
+        whatever domain error `messages` and `report` raise, and `errors.LimitReached` before the client is invited.
         """
+        if self._streams >= _MAX_STREAMS:
+            raise errors.LimitReached(f"this server takes {_MAX_STREAMS} streams of machines at once; try again")
+        self._streams += 1
+        try:
+            await invite()
+            await self._take(messages, report=report, actor=actor)
+        finally:
+            self._streams -= 1
+
+    async def _take(self, messages: AsyncIterator[Sequence[Sent]], *, report: Report, actor: str) -> None:
         pending = _Pending()
         storing = _Storing(self._database, self._turn, report, actor)
         failure: errors.TinkwellError | None = None
