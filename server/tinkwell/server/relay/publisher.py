@@ -36,6 +36,7 @@ class Publisher:
         log: Source,
         counts: Counts,
         *,
+        is_fed: Callable[[], bool],
         alive_seconds: float,
         confirm_seconds: float,
         clock: Callable[[], float],
@@ -43,6 +44,8 @@ class Publisher:
         self._hub = hub
         self._log = log
         self._counts = counts
+        # Whether the hub is fed from the database at this moment.
+        self._is_fed = is_fed
         self._alive_seconds = alive_seconds
         self._confirm_seconds = confirm_seconds
         self._clock = clock
@@ -50,7 +53,7 @@ class Publisher:
         self._leaves_break = False
 
     async def lead(self, session: Session, leadership: Leadership) -> None:
-        """Publish until the leadership is lost or the hub ends the watch.
+        """Publish until the leadership is lost, the hub is no longer fed, or it ends the watch.
 
         Raises `BrokerLost`, `Refused` and `SourceLost`.
         """
@@ -82,8 +85,15 @@ class Publisher:
 
     async def _publish(self, term: "_Term", after: int) -> None:
         subscriber = self._hub.subscribe(Selection(), position=after + 1)
+        fed_at = self._clock()
         try:
             while await term.is_confirmed():
+                if self._is_fed():
+                    fed_at = self._clock()
+                elif self._clock() - fed_at > self._confirm_seconds:
+                    # Signs of life from one who hears nothing would keep the others from what they could read.
+                    logger.warning("this server publishes no more: it cannot read the log")
+                    return
                 piece = await self._next(subscriber)
                 after = await term.send(piece, history_id=subscriber.history_id, after=after)
         finally:

@@ -92,6 +92,7 @@ class Relay:
             hub,
             log,
             self.relay_counts,
+            is_fed=lambda: self._reading.is_connected,
             alive_seconds=self._pace.alive_seconds,
             confirm_seconds=self._pace.confirm_seconds,
             clock=clock,
@@ -224,6 +225,8 @@ class Relay:
 
     async def _stand(self, session: Session) -> None:
         """Publish if nobody else does, until somebody else does or we cannot."""
+        if not self._reading.is_connected:
+            return
         published = self.relay_counts.published_batches
         try:
             async with self._election.stand() as leadership:

@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import itertools
 from collections.abc import AsyncIterator, Callable, Sequence
+from typing import cast
 
 from support.log_event import make_event
 from tinkwell.core import errors, log
@@ -15,6 +16,7 @@ from tinkwell.server.relay.count import Role
 from tinkwell.server.relay.relay import Relay
 from tinkwell.server.watch.hub import Hub, Spread
 from tinkwell.server.watch.reader import Reader
+from tinkwell.server.watch.source import Source
 
 PAYLOAD_BYTES = 2_000
 
@@ -225,6 +227,7 @@ class LogSession:
         self._database = database
         self._rung = rung
         self._history_id = database.history_id
+        self.line: Line | None = None
 
     @property
     def bell(self) -> "LogSession":
@@ -285,7 +288,25 @@ class LogSession:
         # A session does not outlive its database.
         if self._history_id != self._database.history_id:
             raise SourceLost("the database was replaced")
+        if self.line is not None and self.line.is_cut:
+            raise SourceLost("the line was cut")
         self._database.check()
+
+
+class Line:
+    """The way of one server's reader to the database, which can be cut while all else gets there."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.is_cut = False
+
+    @contextlib.asynccontextmanager
+    async def session(self) -> AsyncIterator[LogSession]:
+        if self.is_cut:
+            raise SourceLost("too many clients already")
+        async with self._database.session() as session:
+            session.line = self
+            yield session
 
 
 class CheckedHub(Hub):
@@ -323,6 +344,7 @@ class Server:
     hub: CheckedHub
     relay: Relay
     task: asyncio.Task[None]
+    line: Line
 
     async def stop(self) -> None:
         self.task.cancel()
@@ -345,9 +367,11 @@ class Server:
 def start(database: Database, broker: Broker) -> Server:
     """Start a server in the running loop."""
     clock = asyncio.get_running_loop().time
-    hub = CheckedHub()
-    relay = Relay(hub, database, broker, database, make_reader=lambda: Reader(database, hub, clock=clock), clock=clock)
-    return Server(hub, relay, asyncio.create_task(relay.run()))
+    hub, line = CheckedHub(), Line(database)
+    # A reader opens sessions, and nothing else.
+    source = cast("Source", line)
+    relay = Relay(hub, database, broker, database, make_reader=lambda: Reader(source, hub, clock=clock), clock=clock)
+    return Server(hub, relay, asyncio.create_task(relay.run()), line)
 
 
 @contextlib.asynccontextmanager

@@ -73,6 +73,19 @@ def test_when_the_publisher_dies_another_one_goes_on_where_the_stream_ends() -> 
     play(scene)
 
 
+def test_a_publisher_that_cannot_read_the_log_any_more_gives_way_to_one_that_can() -> None:
+    async def scene(database: Database, broker: Broker, servers: list[Server]) -> None:
+        deaf = publisher(servers)
+        deaf.line.is_cut = True
+        database.commit()
+        others = [server for server in servers if server is not deaf]
+        await until(lambda: all(server.has_all(database) for server in servers), within_seconds=20)
+        assert Role.PUBLISHING in {server.relay.relay_counts.role for server in others}
+        deaf.line.is_cut = False
+
+    play(scene)
+
+
 def test_while_the_broker_is_away_everybody_reads_the_database() -> None:
     async def scene(database: Database, broker: Broker, servers: list[Server]) -> None:
         broker.is_away = True
