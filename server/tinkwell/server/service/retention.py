@@ -1,7 +1,8 @@
 """Keeps the event log's partitions: adds them ahead of writers, and drops those whose events are past their time.
 
-Every server looks now and then; the one that gets the lock acts. A run ends at its first failure, and since each of its
-steps is complete in itself, the next run goes on from there.
+Every server looks now and then; the one that gets the lock acts. Each step of a run is complete in itself, so the next
+run goes on where one has failed. None waits for the others: only forgetting frees a disk that is too full for a new
+partition, and a transaction that keeps old events must not keep new partitions from being added.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol
 
 from tinkwell.core import retention
-from tinkwell.core.retention import Partition, Policy, Shelf, StepFailed
+from tinkwell.core.retention import Partition, Plan, Policy, Shelf, StepFailed
 
 logger = logging.getLogger(__name__)
 
@@ -120,30 +121,45 @@ class Retention:
         if not is_holder:
             return "watched"
         plan = retention.decide(shelf, self._policy)
+        failures: list[StepFailed] = []
+        for step in (self._extend, self._forget, self._discard):
+            try:
+                await step(session, plan)
+            except StepFailed as error:
+                failures.append(error)
+        if len(failures) > 1:
+            raise StepFailed("; ".join(dict.fromkeys(map(str, failures)))) from failures[0]
+        if failures:
+            raise failures[0]
+        await self._look(session)
+        return "done"
+
+    async def _extend(self, session: Session, plan: Plan) -> None:
         for partition in plan.add:
             await session.add(partition)
             self.status.partitions_added += 1
             logger.info("a partition of the event log was added", extra={"partition": partition.name})
+        # Closing throws numbers away, of which there are not enough while no partition can be added.
         if plan.close is not None:
             await session.close(plan.close)
             self.status.partitions_closed += 1
             logger.info("a partition of the event log was closed", extra={"partition": plan.close.name})
-        if plan.forget:
-            await self._forget(session)
-        for name in await session.discarded():
-            await session.discard(name)
-            self.status.partitions_dropped += 1
-            logger.info("a partition of the event log was dropped", extra={"partition": name})
-        await self._look(session)
-        return "done"
 
-    async def _forget(self, session: Session) -> None:
+    async def _forget(self, session: Session, plan: Plan) -> None:
+        if not plan.forget:
+            return
         last = await session.settle()
         # An event that was committed meanwhile may be younger than all that was seen.
         plan = retention.decide(await self._look(session), self._policy)
         for partition in plan.forget:
             if partition.end <= last + 1:
                 await session.forget(partition)
+
+    async def _discard(self, session: Session, _: Plan) -> None:
+        for name in await session.discarded():
+            await session.discard(name)
+            self.status.partitions_dropped += 1
+            logger.info("a partition of the event log was dropped", extra={"partition": name})
 
     async def _look(self, session: Session) -> Shelf:
         shelf = await session.look(self._policy)
