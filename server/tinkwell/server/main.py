@@ -167,8 +167,7 @@ class _Server:
             encode=encode.encode_event,
             ring_bytes=settings.ring_bytes,
             subscriber_bytes=settings.subscriber_bytes,
-            # The relay is one of them while it publishes.
-            max_subscribers=settings.max_watchers + (settings.nats_url is not None),
+            max_subscribers=settings.max_watchers,
             spread=Spread(call_later=loop.call_later, clock=loop.time),
         )
         self._reader = self._feeder(log)

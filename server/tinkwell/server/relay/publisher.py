@@ -84,7 +84,7 @@ class Publisher:
         return min(letter.through, self._hub.released)
 
     async def _publish(self, term: "_Term", after: int) -> None:
-        subscriber = self._hub.subscribe(Selection(), position=after + 1)
+        subscriber = self._hub.subscribe(Selection(), position=after + 1, is_counted=False)
         fed_at = self._clock()
         try:
             while await term.is_confirmed():

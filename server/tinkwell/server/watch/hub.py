@@ -81,6 +81,8 @@ class Hub:
         # Everything up to it is in the batches of the groups.
         self.flushed = 0
         self._subscribers: set[Subscriber] = set()
+        # Those of them that the limit does not hold for.
+        self._uncounted: set[Subscriber] = set()
         self._groups: dict[Selection, Group] = {}
         # Each group under the keys by which an event finds it.
         self._index: defaultdict[_Key, set[Group]] = defaultdict(set)
@@ -172,21 +174,27 @@ class Hub:
             pause = min(woken * self._spread.watcher_seconds, self._spread.longest_seconds)
             self._next_flush = self._spread.clock() + pause
 
-    def subscribe(self, selection: Selection, *, position: int) -> Subscriber:
-        """Add a watcher that wants the selected events from the revision on. It begins behind; see `catch_up`."""
+    def subscribe(self, selection: Selection, *, position: int, is_counted: bool = True) -> Subscriber:
+        """Add a watcher that wants the selected events from the revision on. It begins behind; see `catch_up`.
+
+        One that is not counted, since it is the server's own, finds a place whoever else watches, and takes nobody's.
+        """
         if self._refusal is not None:
             # Callers who try again and again raise the same object: its traceback must not grow with each.
             raise self._refusal.with_traceback(None)
-        if len(self._subscribers) >= self._max_subscribers:
+        if is_counted and len(self._subscribers) - len(self._uncounted) >= self._max_subscribers:
             raise errors.LimitReached(f"this server has its limit of {self._max_subscribers} watchers; try another one")
         subscriber = Subscriber(self, selection, history_id=self._history_id, position=position)
         self._subscribers.add(subscriber)
+        if not is_counted:
+            self._uncounted.add(subscriber)
         return subscriber
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
         """Forget a watcher; may be called twice."""
         self._leave(subscriber)
         self._subscribers.discard(subscriber)
+        self._uncounted.discard(subscriber)
 
     def end_slow(self, subscriber: Subscriber, reason: Exception) -> None:
         """End a watcher at once, whatever it is due, and interrupt whoever waits for it."""

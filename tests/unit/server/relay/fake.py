@@ -19,6 +19,7 @@ from tinkwell.server.watch.reader import Reader
 from tinkwell.server.watch.source import Source
 
 PAYLOAD_BYTES = 2_000
+MAX_SUBSCRIBERS = 10
 
 
 class Broker:
@@ -318,7 +319,7 @@ class CheckedHub(Hub):
             encode=lambda event: b"",
             ring_bytes=20_000,
             subscriber_bytes=1 << 20,
-            max_subscribers=10,
+            max_subscribers=MAX_SUBSCRIBERS,
             # What is released is not in the batches yet, most of the time.
             spread=Spread(loop.call_later, loop.time, watcher_seconds=0.01),
         )

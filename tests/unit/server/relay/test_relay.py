@@ -10,6 +10,7 @@ from unit.server.relay import fake, virtual
 from unit.server.relay.fake import Broker, Database, Server, until
 
 from tinkwell.core import log
+from tinkwell.core.log import Selection
 from tinkwell.server.relay import envelope
 from tinkwell.server.relay.broker import Letter
 from tinkwell.server.relay.count import Role
@@ -82,6 +83,19 @@ def test_a_publisher_that_cannot_read_the_log_any_more_gives_way_to_one_that_can
         await until(lambda: all(server.has_all(database) for server in servers), within_seconds=20)
         assert Role.PUBLISHING in {server.relay.relay_counts.role for server in others}
         deaf.line.is_cut = False
+
+    play(scene)
+
+
+def test_a_server_that_is_full_of_watchers_publishes_all_the_same() -> None:
+    async def scene(database: Database, broker: Broker, servers: list[Server]) -> None:
+        for server in servers:
+            for _ in range(fake.MAX_SUBSCRIBERS):
+                server.hub.subscribe(Selection(), position=1)
+        dead = publisher(servers)
+        await dead.stop()
+        servers.remove(dead)
+        await until(lambda: fake.are_settled(servers, database))
 
     play(scene)
 

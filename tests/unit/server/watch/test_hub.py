@@ -206,6 +206,16 @@ def test_the_hub_refuses_more_watchers_than_its_limit() -> None:
         hub.subscribe(Selection(), position=1)
 
 
+def test_a_watcher_of_the_servers_own_finds_a_place_and_takes_nobodys() -> None:
+    hub = make_hub(max_subscribers=1)
+    own = hub.subscribe(Selection(), position=1, is_counted=False)
+    hub.subscribe(Selection(), position=1)
+    own.close()
+    with pytest.raises(errors.LimitReached):
+        hub.subscribe(Selection(), position=1)
+    hub.subscribe(Selection(), position=1, is_counted=False)
+
+
 def test_closing_ends_watchers_with_the_reason_after_what_they_are_due() -> None:
     hub = make_hub()
     subscriber = live(hub)
