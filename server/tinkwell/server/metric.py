@@ -95,7 +95,8 @@ def watching(hub: Hub) -> Iterable[Metric]:
     """Tell about the watchers of a hub."""
     now = asyncio.get_running_loop().time()
     watchers, counts = hub.subscribers, hub.counts
-    behind = [watcher for watcher in watchers if not watcher.is_live]
+    # One that has ended takes the rest of what it is due, and has no position.
+    behind = [watcher for watcher in watchers if not (watcher.is_live or watcher.has_ended)]
     lag = max((hub.released + 1 - watcher.position for watcher in behind), default=0)
     stalled = sum(
         watcher.sending_since is not None and now - watcher.sending_since > _STALLED_SECONDS for watcher in watchers
