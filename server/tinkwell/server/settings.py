@@ -90,7 +90,11 @@ class Settings(pydantic_settings.BaseSettings):
     ring_bytes: int = pydantic.Field(default=64 * _MEBIBYTE, ge=_MEBIBYTE)
     """Newest events that are kept in memory for watchers that begin or fall behind."""
     subscriber_bytes: int = pydantic.Field(default=4 * _MEBIBYTE, ge=65_536)
-    """Live events that may wait for the slowest of the watchers that select the same, before it reads on alone."""
+    """Live events that may wait for the slowest of the watchers that select the same, before it reads on alone.
+
+    The responses made of them, shared by those watchers, are not counted: they take up to half as much again, and up to
+    as much where data is not ASCII.
+    """
     max_stall_seconds: float = pydantic.Field(default=60.0, ge=0.1, le=86_400)
     """How long a watcher may take no response before it is ended; clients resume by themselves."""
     max_lag_revisions: int = pydantic.Field(default=1_000_000, ge=1)
