@@ -297,7 +297,7 @@ async def test_a_client_that_sends_nothing_is_not_waited_for() -> None:
 
 
 async def test_a_watcher_receives_the_events_of_all_in_order(client: Client) -> None:
-    numbers = range(1_500)
+    numbers = range(10_000)
     seen: list[tuple[int, str]] = []
 
     async def watch() -> None:
