@@ -29,9 +29,11 @@ class Page:
         return self.events[-1].revision if self.is_cut else float("inf")
 
 
-# An event as the table gives it, to be sent on without becoming an object: revision, id, resource_type, resource_id,
-# parent_id, event_type, name, version, created_at in microseconds since 1970, actor, data, and the bytes of the data.
-Row: TypeAlias = tuple[int, str, str, str, str, str, str, int, int, str, str, int]
+# An event as the table gives it, to be sent on without becoming an object: revision, id, resource_id, parent_id, its
+# kind (see `kind_of`), version, created_at in microseconds since 1970, data, and the bytes of the data.
+Row: TypeAlias = tuple[int, str, str, str, str, int, int, str, int]
+# Stands in no type or name; what follows the third is the actor, whatever it consists of.
+_SEPARATOR = "\x1f"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -69,19 +71,22 @@ class Selection:
         )
 
 
+def kind_of(kind: str) -> tuple[str, str, str, str]:
+    """Return resource_type, event_type, name and actor, which come as one text: few events differ in all of them."""
+    resource_type, event_type, name, actor = kind.split(_SEPARATOR, 3)
+    return resource_type, event_type, name, actor
+
+
 def row_of(event: Event) -> Row:
     """Return the event as the table gives it; its data may have more bytes than the row says."""
     return (
         event.revision,
         event.id,
-        event.resource_type,
         event.resource_id,
         event.parent_id,
-        event.event_type,
-        event.name,
+        _SEPARATOR.join((event.resource_type, event.event_type, event.name, event.actor)),
         event.version,
         (event.created_at - _EPOCH) // _MICROSECOND,
-        event.actor,
         event.data,
         len(event.data),
     )
@@ -89,9 +94,8 @@ def row_of(event: Event) -> Row:
 
 def event_of(row: Row) -> Event:
     """Return the event that a row holds. Raises `ValueError` for kinds that are unknown here."""
-    revision, event_id, resource_type, resource_id, parent_id, event_type, name, version, created_at, actor, data, _ = (
-        row
-    )
+    revision, event_id, resource_id, parent_id, kind, version, created_at, data, _ = row
+    resource_type, event_type, name, actor = kind_of(kind)
     return Event(
         revision=revision,
         id=event_id,

@@ -45,8 +45,9 @@ def rows_read(nodes: list[dict[str, Any]]) -> float:
 
 
 async def test_a_poll_reads_what_is_above_the_tail_and_nothing_else(session: PostgresSession) -> None:
-    nodes = await plan(session, statement.TAIL, "bigint, bigint, bigint", "1990, 1000, 8388608")
-    assert {node["Node Type"] for node in nodes if "Relation Name" in node} == {"Index Scan"}
+    nodes = await plan(session, statement.TAIL, "bigint, bigint, bigint, bigint", "1990, 1000, 8388608, 100000")
+    # One partition alone is looked at.
+    assert [node["Node Type"] for node in nodes if "Relation Name" in node] == ["Index Scan"]
     # The partitions are in order, so nothing has to be sorted.
     assert not [node for node in nodes if node["Node Type"] == "Sort"]
     assert rows_read(nodes) == 10
@@ -68,3 +69,10 @@ async def test_a_poll_is_not_planned_anew_each_time(session: PostgresSession) ->
         [statement.TAIL, statement.PAGE],
     )
     assert [tuple(row) for row in plans] == [(20, 0)] * 2
+
+
+async def test_an_event_beyond_millions_of_dead_numbers_is_read(session: PostgresSession) -> None:
+    await session._connection.execute("SELECT max(nextval('events_revision')) FROM generate_series(1, 3000000)")
+    await session._connection.execute(_FILL)
+    page = await session.page(gaps=[], tail=2000)
+    assert [event.revision for event in page.events[:2]] == [3_002_001, 3_002_002]

@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 
 _PAGE_EVENTS = 1_000
 _PAGE_BYTES = 8 << 20
+# A poll looks through so many revisions first: a part of one partition, or of two.
+_NEAR = 1_000_000
+_HIGHEST = 2**63 - 1
 # How many revisions one replay looks through, so that a selection that matches little gets on, too: bookmarks go out
 # in between, and the next watcher has its turn.
 _MAX_SPAN = 50_000
@@ -75,6 +78,8 @@ class PostgresLog:
             timeout=_CONNECT_SECONDS,
             command_timeout=60,
             server_settings={**_KEEPALIVE, "application_name": "tinkwell replay"},
+            # Nothing here changes a session, so there is nothing to undo, which would be a statement more each time.
+            reset=_leave,
         )
         self._pool = pool
         try:
@@ -103,8 +108,7 @@ class PostgresLog:
         """See `Source.replay`."""
         with _lost():
             async with self._acquire() as connection:
-                begin = await connection.fetchval(_NEXT, first, last)
-                until = last if begin is None else min(last, begin + _MAX_SPAN - 1)
+                until = min(last, first + _MAX_SPAN - 1)
                 rows = await connection.fetch(
                     statement.REPLAY,
                     first,
@@ -116,6 +120,10 @@ class PostgresLog:
                     max_count,
                     max_bytes,
                 )
+                if not rows and until < last:
+                    # Millions of numbers may be dead: what follows them begins at the next event.
+                    following = await connection.fetchval(_NEXT, until + 1, last)
+                    until = last if following is None else following - 1
                 # Read after the page: what was forgotten in between is missing from it.
                 history = await _history(connection)
         if history.history_id != history_id:
@@ -193,11 +201,19 @@ class PostgresSession:
     async def page(self, *, gaps: Sequence[tuple[int, int]], tail: int | None) -> Page:
         with _lost():
             if not gaps and tail is not None:
-                rows = await self._connection.fetch(statement.TAIL, tail, _PAGE_EVENTS, _PAGE_BYTES)
+                rows = await self._tail(tail, through=tail + _NEAR)
+                # Seldom empty where it matters; and then, more numbers may be dead than were looked through.
+                rows = rows or await self._tail(tail, through=_HIGHEST)
             else:
                 firsts, lasts = [first for first, _ in gaps], [last for _, last in gaps]
                 rows = await self._connection.fetch(statement.PAGE, firsts, lasts, tail, _PAGE_EVENTS, _PAGE_BYTES)
         return _page(rows, max_count=_PAGE_EVENTS, max_bytes=_PAGE_BYTES)
+
+    async def _tail(self, tail: int, *, through: int) -> list[asyncpg.Record]:
+        rows: list[asyncpg.Record] = await self._connection.fetch(
+            statement.TAIL, tail, _PAGE_EVENTS, _PAGE_BYTES, through
+        )
+        return rows
 
     async def holders(self) -> frozenset[str]:
         with _lost():
@@ -221,7 +237,12 @@ def _page(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -> 
 
 
 def _is_cut(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -> bool:
-    return len(rows) >= max_count or sum(row[11] for row in rows) >= max_bytes
+    # The last column is the size.
+    return len(rows) >= max_count or sum(row[-1] for row in rows) >= max_bytes
+
+
+async def _leave(_: asyncpg.Connection) -> None:
+    """Leave a session as it is."""
 
 
 def _event(row: asyncpg.Record) -> Event:

@@ -1,8 +1,9 @@
 """What one watcher receives, in order: events that were kept, then live ones, and bookmarks in between."""
 
 import asyncio
+import contextlib
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import Any, TypeVar
 
 from tinkwell.core import errors
@@ -15,8 +16,13 @@ from tinkwell.server.watch.subscriber import Subscriber
 T = TypeVar("T")
 
 # Pieces of the table are larger than batches: each costs a few statements. The bytes are those of the events' data.
-_MAX_ROWS = 2_000
-_MAX_ROW_BYTES = 1 << 20
+_MAX_ROWS = 1_000
+_MAX_PIECE_BYTES = 512 << 10
+# Who replays and takes nothing holds up to two pieces, so pieces become small where there are many of them.
+_ALL_PIECES_BYTES = 64 << 20
+_MIN_PIECE_BYTES = 16 << 10
+# How many rows are encoded before others get their turn, the reading of the next piece among them.
+_ROWS_AT_ONCE = 100
 _TABLE_TRIES = 6
 _FIRST_PAUSE_SECONDS = 0.1
 
@@ -40,6 +46,8 @@ class Streams:
         self._encode_row = encode_row
         self._respond = respond
         self._turn = asyncio.Semaphore(table_readers)
+        # How many pieces have been read, or are being read, and not been written.
+        self._pieces = 0
 
     async def deliver(self, subscriber: Subscriber, write: Write, *, greeting: bytes) -> None:
         """Write the greeting, and then what the subscriber is due, response by response, until it ends.
@@ -97,19 +105,34 @@ class Streams:
 
     async def _replay(self, subscriber: Subscriber, write: Write) -> None:
         """Read the table until the ring holds what comes next; a piece is read while the one before is being sent."""
-        piece = await self._read_table(subscriber)
-        while True:
-            # What was read may belong to a history that began meanwhile.
-            subscriber.check()
-            subscriber.position = piece.revision + 1
-            response = self._respond(
-                [self._encode_row(row) for row in piece.rows], piece.revision, subscriber.history_id
-            )
-            sending = self._send(subscriber, write, response, len(piece.rows), piece.revision)
-            if self._hub.holds(subscriber.position):
-                await sending
-                return
-            piece = await _beside(sending, self._read_table(subscriber))
+        with self._piece():
+            piece = await self._read_table(subscriber)
+            while True:
+                # What was read may belong to a history that began meanwhile.
+                subscriber.check()
+                subscriber.position = piece.revision + 1
+                sending = self._send_piece(subscriber, write, piece)
+                if self._hub.holds(subscriber.position):
+                    await sending
+                    return
+                with self._piece():
+                    piece = await _beside(sending, self._read_table(subscriber))
+
+    @contextlib.contextmanager
+    def _piece(self) -> Iterator[None]:
+        self._pieces += 1
+        try:
+            yield
+        finally:
+            self._pieces -= 1
+
+    async def _send_piece(self, subscriber: Subscriber, write: Write, piece: Replay) -> None:
+        fields: list[bytes] = []
+        for begin in range(0, len(piece.rows), _ROWS_AT_ONCE):
+            fields += map(self._encode_row, piece.rows[begin : begin + _ROWS_AT_ONCE])
+            await asyncio.sleep(0)
+        response = self._respond(fields, piece.revision, subscriber.history_id)
+        await self._send(subscriber, write, response, len(fields), piece.revision)
 
     async def _read_table(self, subscriber: Subscriber) -> Replay:
         async with self._turn:
@@ -122,7 +145,7 @@ class Streams:
                         last=self._hub.released,
                         selection=subscriber.selection,
                         max_count=_MAX_ROWS,
-                        max_bytes=_MAX_ROW_BYTES,
+                        max_bytes=max(_MIN_PIECE_BYTES, min(_MAX_PIECE_BYTES, _ALL_PIECES_BYTES // self._pieces)),
                     )
                 except SourceLost:
                     await asyncio.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**attempt))  # noqa: S311

@@ -1,8 +1,9 @@
--- Selected events of a range of revisions. An empty array selects all.
-SELECT revision, id::text, resource_type, coalesce(resource_id::text, ''), coalesce(parent_id::text, ''), event_type, name,
-       version, (extract(epoch FROM created_at) * 1000000)::bigint, actor, data::text, size
+-- Selected events of a range of revisions. An empty array selects all. What many events have in common comes as one text.
+SELECT revision, id::text, coalesce(resource_id::text, ''), coalesce(parent_id::text, ''),
+       concat_ws(E'\x1f', resource_type, event_type, name, actor), version,
+       (extract(epoch FROM created_at) * 1000000)::bigint, data::text, size
   FROM (
-      SELECT seen.*, sum(size) OVER (ORDER BY revision) - size AS bytes_before
+      SELECT seen.*, sum(size) OVER (ORDER BY revision ROWS UNBOUNDED PRECEDING) - size AS bytes_before
         FROM (
             SELECT * FROM events
              WHERE revision BETWEEN $1 AND $2
