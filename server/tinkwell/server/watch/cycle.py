@@ -73,6 +73,9 @@ class Cycle:
         self._has_found = False
         self._has_bell = False
         self._leaves = False
+        # The highest drawn revision that this sleep has polled for though nothing rang: what that did not find rings or
+        # is dead. 0 while awake.
+        self._checked = 0
 
     @property
     def seen(self) -> int:
@@ -93,6 +96,7 @@ class Cycle:
         """Start over on a new session, whatever the former one was doing; its end has given the bell back."""
         self._page = None
         self._has_bell = False
+        self._checked = 0
         self.step = Step.HISTORY
 
     def identify(self, history: History) -> None:
@@ -171,17 +175,26 @@ class Cycle:
     def dozed(self, *, is_rung: bool, leaves: bool) -> None:
         """Go on after a ring or a while; `leaves` when the bell is to be given back after the next poll."""
         self._leaves = leaves
-        self.step = Step.CLEAR if is_rung or leaves else Step.COMPARE
+        if is_rung or leaves:
+            self._checked = 0
+            self.step = Step.CLEAR
+        else:
+            self.step = Step.COMPARE
 
     def compared(self, drawn: int) -> None:
         """Take the highest drawn revision. Raises `SourceLost` if the log is shorter than it was."""
         if drawn < self.seen:
             raise SourceLost("the log is shorter than it was")
-        self.step = Step.CLEAR if drawn > self.seen else Step.DOZE
+        if drawn > max(self.seen, self._checked):
+            self._checked = drawn
+            self.step = Step.CLEAR
+        else:
+            self.step = Step.DOZE
 
     def released(self) -> None:
         """Go on without the bell."""
         self._has_bell = False
+        self._checked = 0
         self.step = Step.PAUSE
 
     def _start_at(self, last: int) -> None:

@@ -39,6 +39,7 @@ class Log:
         self.silent_writers = 0
         self.sleeper: Bell | None = None
         self.sessions = 0
+        self.comparisons = 0
         self.after_hush: Callable[[], None] = lambda: None
         self.before_release: Callable[[], None] = lambda: None
 
@@ -123,6 +124,7 @@ class Session:
     async def last_drawn(self) -> int:
         if self._log.is_away:
             raise SourceLost("away")
+        self._log.comparisons += 1
         return self._log.drawn
 
     async def oldest_revision(self) -> int:
@@ -290,8 +292,26 @@ async def test_numbers_that_were_drawn_for_nothing_are_not_taken_for_lost_rings(
     log.commit(1)
     log.drawn = 10_000_000
     async with running(log, hub) as reader:
-        await eventually(lambda: reader.counts.sleeps > 5)
+        for drawn in range(10_000_000, 10_000_005):
+            log.drawn = drawn
+            comparisons = log.comparisons
+            await eventually(lambda: log.comparisons > comparisons + 1)  # noqa: B023
+        assert reader.counts.sleeps > 5
         assert reader.counts.checks == 0
+
+
+async def test_numbers_that_stay_without_events_are_looked_at_once() -> None:
+    log, hub = Log(), make_hub()
+    log.commit(1)
+    log.drawn = 10
+    async with running(log, hub) as reader:
+        # Each time a sleeper compares positions it asks for the last one drawn.
+        await eventually(lambda: log.comparisons > 5)
+        assert reader.counts.sleeps == 2
+        polls = reader.counts.polls
+        log.drawn = 20
+        await eventually(lambda: reader.counts.sleeps == 3)
+        assert reader.counts.polls == polls + 1
 
 
 async def test_a_sleep_ends_when_it_has_lasted_long_enough() -> None:
