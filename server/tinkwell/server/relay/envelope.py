@@ -10,7 +10,7 @@ from tinkwell.core.log import Row
 from tinkwell.server.relay.broker import Letter
 
 # A row without its last field, the size of the data.
-_FIELDS = 11
+_FIELDS = 8
 
 
 class Malformed(Exception):
