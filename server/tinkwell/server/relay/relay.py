@@ -207,7 +207,13 @@ class Relay:
             except (SourceLost, errors.TinkwellError) as error:
                 logger.warning("a large event cannot be read", extra={"cause": str(error)})
                 return False
-            self._publish([log.event_of(row) for row in replay.rows], through=replay.revision)
+            try:
+                events = [log.event_of(row) for row in replay.rows]
+            except ValueError as error:
+                # The reader meets it next, and reads no further until this server is upgraded.
+                logger.warning("a large event is of a kind unknown here", extra={"cause": str(error)})
+                return False
+            self._publish(events, through=replay.revision)
         return True
 
     def _publish(self, events: Sequence[Event], *, through: int) -> None:

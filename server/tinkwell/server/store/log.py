@@ -233,7 +233,12 @@ async def _last_drawn(connection: asyncpg.Connection) -> int:
 
 
 def _page(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -> Page:
-    return Page([_event(row) for row in rows], _is_cut(rows, max_count=max_count, max_bytes=max_bytes))
+    try:
+        events = [_event(row) for row in rows]
+    except KeyError as error:
+        # A later release adds kinds while servers of this one still run. Nothing is passed that watchers are due.
+        raise SourceLost(f"this server does not know events of the kind {error}; upgrade this server") from error
+    return Page(events, _is_cut(rows, max_count=max_count, max_bytes=max_bytes))
 
 
 def _is_cut(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -> bool:

@@ -225,10 +225,11 @@ class _Drive:
         self._cycle.opened()
 
     async def _read(self) -> None:
-        self.is_reading, self._is_asleep = True, False
+        self._is_asleep = False
         self._counts.polls += 1
         tail = self._cycle.tail
         page = await self._session.page(gaps=tail.gaps, tail=tail.tail if tail.may_advance else None)
+        self.is_reading = True
         self._publish(self._cycle.observe(page))
         # Numbers that were rolled back, or thrown away with a partition, are drawn as well, and rang nobody.
         self._counts.checks += self._is_checking and self._cycle.is_busy

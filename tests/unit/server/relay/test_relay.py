@@ -1,15 +1,19 @@
 """Servers that go over from the database to the stream and back: no event is lost, repeated or out of order."""
 
 import asyncio
+import dataclasses
 import itertools
 from collections.abc import Awaitable, Callable
+from typing import cast
 
 import hypothesis
 from hypothesis import strategies as st
 from unit.server.relay import fake, virtual
 from unit.server.relay.fake import Broker, Database, Server, until
 
+from support.log_event import make_event
 from tinkwell.core import log
+from tinkwell.core.kind import EventType
 from tinkwell.core.log import Selection
 from tinkwell.server.relay import envelope
 from tinkwell.server.relay.broker import Letter
@@ -151,6 +155,19 @@ def test_a_large_event_that_the_table_does_not_give_sends_followers_to_the_datab
         await until(lambda: not followers(servers))
         database.is_away = False
         database.commit()
+
+    play(scene)
+
+
+def test_a_large_event_of_a_kind_that_followers_do_not_know_sends_them_to_the_database() -> None:
+    async def scene(database: Database, broker: Broker, servers: list[Server]) -> None:
+        following = followers(servers)
+        unknown = cast("EventType", "WORKFLOW_PAUSED")
+        event = make_event(database.last + 1, data=database.history_id + "x" * 10_000)
+        database.events.append(dataclasses.replace(event, event_type=unknown))
+        database.ring()
+        await until(lambda: all(server.has_all(database) for server in servers))
+        assert all(server.relay.relay_counts.fallbacks == 1 for server in following)
 
     play(scene)
 
