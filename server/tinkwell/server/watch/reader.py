@@ -184,7 +184,14 @@ class _Drive:
         # Whether the next page is read because of a comparison of positions, not because of a ring.
         self._is_checking = False
         self.is_reading = False
-        self._takes: dict[Step, Callable[[], Awaitable[None]]] = {
+        self._takes = self._methods()
+
+    async def take_step(self) -> None:
+        """Take the step that the cycle names. Raises `SourceLost` and `HistoryEnded`."""
+        await self._takes[self._cycle.step]()
+
+    def _methods(self) -> dict[Step, Callable[[], Awaitable[None]]]:
+        return {
             Step.HISTORY: self._identify,
             Step.LAST: self._begin,
             Step.OWNERS: self._wait_for_owners,
@@ -199,10 +206,6 @@ class _Drive:
             Step.COMPARE: self._compare,
             Step.RELEASE: self._release,
         }
-
-    async def take_step(self) -> None:
-        """Take the step that the cycle names. Raises `SourceLost` and `HistoryEnded`."""
-        await self._takes[self._cycle.step]()
 
     async def _identify(self) -> None:
         self._cycle.identify(await self._session.history(seen=self._cycle.seen, known=self._hub.history_id))
