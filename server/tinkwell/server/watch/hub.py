@@ -51,8 +51,8 @@ class Spread:
 
     call_later: Callable[[float, Callable[[], None]], asyncio.TimerHandle]
     clock: Callable[[], float]
-    watcher_seconds: float = 0.0002
-    longest_seconds: float = 0.03
+    watcher_seconds: float = 0.00005
+    longest_seconds: float = 0.010
 
 
 class Hub:
