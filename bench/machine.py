@@ -15,7 +15,7 @@ from bench.cluster import Cluster
 from bench.result import span
 from bench.statistic import spread
 
-_PACKAGES = ("tinkwell", "grpcio", "protobuf", "asyncpg", "uvloop")
+_PACKAGES = ("tinkwell", "grpcio", "protobuf", "asyncpg")
 _ANSWER_SECONDS = 20
 _BLOCK_BYTES = 8_192
 _FLUSHES = 200
