@@ -1,8 +1,8 @@
 """Writers at a steady pace that remember how long each commit took.
 
-    write   url, writers, pause_seconds     replies once all of them write
-    take                                    replies with the commits since the last one, and the slowest's seconds
-    stop                                    the same, when all of them have stopped
+write   url, writers, pause_seconds     replies once all of them write
+take                                    replies with the commits since the last one, and the slowest's seconds
+stop                                    the same, when all of them have stopped
 """
 
 import asyncio
