@@ -49,7 +49,7 @@ class Tinkwell:
             yield event.revision, event.data
 
     async def writers(self, stack: contextlib.AsyncExitStack, address: str, count: int) -> list[Put]:
-        return [(await stack.enter_async_context(machine.Writer(address, number))).insert for number in range(count)]
+        return [(await stack.enter_async_context(machine.Writer(address))).insert for _ in range(count)]
 
 
 class Etcd:

@@ -14,6 +14,7 @@ import tinkwell.client
 from bench import generator
 from bench.load.watcher import OPTIONS
 from tinkwell.api.v1 import event_service_pb2 as pb
+from tinkwell.api.v1 import event_service_pb2_grpc
 from tinkwell.client import convert
 
 _WATCH = "/tinkwell.api.v1.EventService/Watch"
@@ -34,6 +35,25 @@ async def replay(address: str, events: int) -> dict[str, Any]:
         return {"seconds": time.perf_counter() - began}
 
 
+async def stub(address: str, events: int) -> dict[str, Any]:
+    """Take the first events of the log in parsed responses."""
+    async with grpc.aio.insecure_channel(address, options=OPTIONS) as channel:
+        began = time.perf_counter()
+        call = event_service_pb2_grpc.EventServiceStub(channel).Watch(pb.WatchRequest(from_revision=1))
+        count, last = 0, 0
+        while count < events:
+            response = await call.read()
+            assert isinstance(response, pb.WatchResponse)
+            for event in response.events:
+                if event.revision <= last:
+                    raise AssertionError(f"{event.revision} came after {last}")
+                last = event.revision
+            count += len(response.events)
+        took = time.perf_counter() - began
+        call.cancel()
+    return {"seconds": took}
+
+
 async def decode(address: str, events: int) -> dict[str, Any]:
     """Turn a response that is in memory into the library's events, again and again."""
     async with grpc.aio.insecure_channel(address, options=OPTIONS) as channel:
@@ -52,11 +72,13 @@ async def decode(address: str, events: int) -> dict[str, Any]:
     return {"seconds": (time.perf_counter() - began) * events / (max(events // size, 1) * size)}
 
 
+_ACTS = {"replay": replay, "stub": stub, "decode": decode}
+
+
 async def work(link: generator.Link) -> None:
     """Do what is asked."""
     while (asked := await link.receive()) is not None:
-        act = replay if asked["do"] == "replay" else decode
-        link.reply(**await act(asked["address"], asked["events"]))
+        link.reply(**await _ACTS[asked["do"]](asked["address"], asked["events"]))
         await asyncio.sleep(0)
 
 

@@ -29,9 +29,9 @@ class Steady:
         self.commits = 0
         self.slowest = 0.0
 
-    async def write(self, number: int) -> None:
+    async def write(self) -> None:
         """Insert machine after machine until all are to stop."""
-        async with machine.Writer(self._url, number) as writer:
+        async with machine.Writer(self._url) as writer:
             await writer.insert(_METADATA)
             self.commits += 1
             self._not_begun -= 1
@@ -59,8 +59,8 @@ async def work(link: generator.Link) -> None:
         return
     steady = Steady(wanted["url"], wanted["writers"], wanted["pause_seconds"])
     async with asyncio.TaskGroup() as tasks:
-        for number in range(wanted["writers"]):
-            tasks.create_task(steady.write(number))
+        for _ in range(wanted["writers"]):
+            tasks.create_task(steady.write())
         await steady.all_began.wait()
         link.reply(writing=wanted["writers"])
         while (asked := await link.receive()) is not None and asked["do"] == "take":
