@@ -109,21 +109,13 @@ class PostgresLog:
         with _lost():
             async with self._acquire() as connection:
                 until = min(last, first + _MAX_SPAN - 1)
-                rows = await connection.fetch(
-                    statement.REPLAY,
-                    first,
-                    until,
-                    list(selection.event_types),
-                    list(selection.resource_types),
-                    list(selection.names),
-                    selection.resource_id or None,
-                    max_count,
-                    max_bytes,
-                )
-                if not rows and until < last:
-                    # Millions of numbers may be dead: what follows them begins at the next event.
-                    following = await connection.fetchval(_NEXT, until + 1, last)
-                    until = last if following is None else following - 1
+                rows = await _look_through(connection, first, until, selection, max_count, max_bytes)
+                if not rows:
+                    # Millions of numbers may be dead: the span begins at the next event, whatever it is.
+                    begin = await connection.fetchval(_NEXT, first, last)
+                    checked, until = until, last if begin is None else min(last, begin + _MAX_SPAN - 1)
+                    if until > checked:
+                        rows = await _look_through(connection, checked + 1, until, selection, max_count, max_bytes)
                 # Read after the page: what was forgotten in between is missing from it.
                 history = await _history(connection)
         if history.history_id != history_id:
@@ -218,6 +210,24 @@ class PostgresSession:
     async def holders(self) -> frozenset[str]:
         with _lost():
             return frozenset(await self._connection.fetchval(statement.HOLDERS) or ())
+
+
+async def _look_through(
+    connection: asyncpg.Connection, first: int, last: int, selection: Selection, max_count: int, max_bytes: int
+) -> list[asyncpg.Record]:
+    """Return selected rows, as far as the limits allow."""
+    rows: list[asyncpg.Record] = await connection.fetch(
+        statement.REPLAY,
+        first,
+        last,
+        list(selection.event_types),
+        list(selection.resource_types),
+        list(selection.names),
+        selection.resource_id or None,
+        max_count,
+        max_bytes,
+    )
+    return rows
 
 
 async def _history(connection: asyncpg.Connection, *, seen: int = 0, known: str = "") -> History:
