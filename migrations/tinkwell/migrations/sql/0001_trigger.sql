@@ -141,24 +141,27 @@ END $$;
 
 -- Events that no change of a row stands behind. Each call is a transaction of its own, so that its revision is committed
 -- as soon as it is drawn. A machine's phone call carries the machine's own state.
-CREATE FUNCTION publish_event(name text, resource_id uuid, data json, actor text) RETURNS events
+CREATE FUNCTION publish_event(name text, resource_id uuid, data json, actor text)
+RETURNS TABLE (id uuid, revision bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
 AS $$
+DECLARE
+    drawn bigint;
 BEGIN
     PERFORM set_config('tinkwell.actor', actor, true);
-    RETURN record_event('CUSTOM', resource_id, NULL, 'CUSTOM', name, 0, data);
+    drawn := record_event('CUSTOM', resource_id, NULL, 'CUSTOM', name, 0, data);
+    RETURN QUERY SELECT e.id, e.revision FROM events e WHERE e.revision = drawn;
 END $$;
 
-CREATE FUNCTION phone_home(machine uuid, call jsonb, actor text) RETURNS SETOF events
+CREATE FUNCTION phone_home(machine uuid, call jsonb, actor text) RETURNS TABLE (revision bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
     PERFORM set_config('tinkwell.actor', actor, true);
     RETURN QUERY
-    SELECT e.* FROM hardware h
-      CROSS JOIN LATERAL record_event('HARDWARE', h.id, NULL, 'HARDWARE_PHONE_HOME', 'hardware.phone_home', h.version,
-                                      (hardware_shape(h)::jsonb || jsonb_build_object('phone_home', call))::json) e
-     WHERE h.id = machine AND h.deleted_at IS NULL;
+    SELECT record_event('HARDWARE', h.id, NULL, 'HARDWARE_PHONE_HOME', 'hardware.phone_home', h.version,
+                        (hardware_shape(h)::jsonb || jsonb_build_object('phone_home', call))::json)
+      FROM hardware h WHERE h.id = machine AND h.deleted_at IS NULL;
 END $$;
 REVOKE ALL ON FUNCTION publish_event, phone_home FROM PUBLIC;
 
