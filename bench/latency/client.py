@@ -99,7 +99,9 @@ async def work(link: generator.Link) -> None:
         await watch.wait_live()
         record = Record()
         watching = tasks.create_task(watch.run(record.call_back))
-        writers = [await stack.enter_async_context(Writer(wanted["database_url"])) for _ in range(_WRITERS)]
+        writers = [
+            await stack.enter_async_context(Writer(wanted["database_url"], number)) for number in range(_WRITERS)
+        ]
         link.reply(live=True)
         while (wanted := await link.receive()) is not None:
             chosen = writers[: wanted["writers"]]

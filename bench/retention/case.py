@@ -55,8 +55,10 @@ async def run(context: Context) -> Outcome:
     ):
         await log.fill(url, events)
         context.say(f"retention: {events:,} events are in the oldest partition")
-        # Nothing is forgotten by the server itself meanwhile.
-        async with process.server(url, directory=context.directory) as server:
+        # The server leaves the partitions to us.
+        settings = context.directory / "retention.toml"
+        settings.write_text("retention_interval_seconds = 0\n")
+        async with process.server(url, f"--config={settings}", directory=context.directory) as server:
             sample = await _sample(url, server.address, writers, watcher, events)
     context.say(f"retention: dropped within {number(sample.dropped)} s")
     return _outcome(sample)
