@@ -7,7 +7,7 @@ import uuid
 from collections.abc import AsyncIterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from support import waiting
@@ -158,6 +158,7 @@ STEPS = [put, put, put, remove, remove_by_hand, phone_home_late, drop, compact, 
 scripts = st.lists(st.tuples(st.sampled_from(STEPS), st.sampled_from(IDS), st.integers(0, 30)), max_size=40)
 
 
+@example(before=["m1"], script=[(fail_list, "m1", 2), (put, "m1", 3), (remove_by_hand, "m1", 0), (compact, "m1", 14)])
 @settings(max_examples=300, deadline=None)
 @given(before=st.lists(st.sampled_from(IDS), max_size=3), script=scripts)
 def test_the_cache_is_right_after_any_interleaving(before: list[str], script: list[tuple[object, str, int]]) -> None:

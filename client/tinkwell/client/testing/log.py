@@ -66,6 +66,8 @@ class EventLog:
         connection, position = self._connection, self._start(request)
         yield self._response([], position, created=True)
         while True:
+            # Whoever reads on late may have missed that events were forgotten.
+            self._check(connection, position)
             changed = self.changed
             for response in self._batches(request, types, position):
                 yield response
