@@ -158,7 +158,14 @@ STEPS = [put, put, put, remove, remove_by_hand, phone_home_late, drop, compact, 
 scripts = st.lists(st.tuples(st.sampled_from(STEPS), st.sampled_from(IDS), st.integers(0, 30)), max_size=40)
 
 
-@example(before=["m1"], script=[(fail_list, "m1", 2), (put, "m1", 3), (remove_by_hand, "m1", 0), (compact, "m1", 14)])
+# A log that forgets events between the first response and the first events of a watch.
+FORGETFUL = [
+    *((fail_list, "m1", 2), (put, "m1", 3), (remove_by_hand, "m1", 0), (compact, "m1", 14), (put, "m1", 2)),
+    *((compact, "m1", 0), (fail_list, "m1", 0), (put, "m2", 1), (fail_list, "m3", 30)),
+]
+
+
+@example(before=["m2", "m3", "m1"], script=FORGETFUL)
 @settings(max_examples=300, deadline=None)
 @given(before=st.lists(st.sampled_from(IDS), max_size=3), script=scripts)
 def test_the_cache_is_right_after_any_interleaving(before: list[str], script: list[tuple[object, str, int]]) -> None:
