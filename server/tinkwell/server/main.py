@@ -73,6 +73,7 @@ _SERVICES = tuple(
         (event_service_pb2, "EventService"),
     )
 )
+_LOOK_SECONDS = 0.005
 # A client that vanished without goodbye is found within half a minute; clients may ask as often about us. gRPC waits
 # for the answer to a ping as long as ping_timeout says, a minute by default, however short the keepalive timeout is.
 _OPTIONS = (
@@ -228,6 +229,8 @@ class _Server:
             tasks.create_task(self._sweep.run(), name="sweep")
             async with aside as http_address, self._listen() as grpc_address:
                 await self._hub.opened.wait()
+                while not self._reader.is_connected:  # noqa: ASYNC110 a page comes within milliseconds, or not at all
+                    await asyncio.sleep(_LOOK_SECONDS)
                 await self._set_health(health_pb2.HealthCheckResponse.SERVING)
                 logger.info(
                     "the server is ready",

@@ -135,7 +135,8 @@ class Hub:
         self._refusal = reason
         self.flush()
         for subscriber in self._subscribers:
-            subscriber.end(reason, rest=self._leave(subscriber))
+            own = _reason_for(subscriber, reason)
+            subscriber.end(own, rest=self._leave(subscriber))
 
     def publish(self, events: Sequence[Event], *, released: int) -> None:
         """Give the events, all that lie between the last call's `released` and this one's, to whom they concern."""
@@ -270,6 +271,14 @@ class Hub:
         for key in _keys_of(event):
             if key in self._index:
                 yield from (group for group in self._index[key] if group.selection.matches(event))
+
+
+def _reason_for(subscriber: Subscriber, reason: Exception) -> Exception:
+    is_ahead = isinstance(reason, errors.Compacted) and subscriber.position >= reason.oldest_revision
+    if is_ahead and not subscriber.is_live:
+        # What this server has missed was forgotten; what the watcher waits for was not.
+        return errors.Unavailable("this server has lost its place in the log; try again")
+    return reason
 
 
 def _keys(selection: Selection) -> Iterator[_Key]:

@@ -513,3 +513,13 @@ async def test_a_round_of_the_sweep_looks_at_every_watcher() -> None:
         await eventually(lambda: all(len(transport.responses) >= 3 for transport in transports))
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+def test_who_waits_for_what_is_kept_is_not_told_that_it_was_forgotten() -> None:
+    hub = make_hub()
+    ahead, behind = hub.subscribe(Selection(), position=500), hub.subscribe(Selection(), position=90)
+    hub.close(errors.Compacted(90, 100))
+    with pytest.raises(errors.Unavailable):
+        ahead.check()
+    with pytest.raises(errors.Compacted):
+        behind.check()
