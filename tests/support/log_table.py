@@ -43,12 +43,14 @@ class Table:
         self.oldest = 1
         self.failures = 0
         self.reads = 0
+        self.asked_bytes: list[int] = []
         self.while_reading: Callable[[], None] = lambda: None
 
     async def replay(
         self, *, history_id: str, first: int, last: int, selection: Selection, max_count: int, max_bytes: int
     ) -> Replay:
         self.reads += 1
+        self.asked_bytes.append(max_bytes)
         if self.failures:
             self.failures -= 1
             raise SourceLost("away")
