@@ -7,7 +7,7 @@ import functools
 from collections.abc import Sequence
 
 from tinkwell.api.v1 import event_service_pb2 as pb
-from tinkwell.core import log
+from tinkwell.core import errors, log
 from tinkwell.core.event import Event
 from tinkwell.core.kind import EventType, ResourceType
 from tinkwell.core.log import Row
@@ -44,8 +44,15 @@ def encode_row(row: Row) -> bytes:
 
 @functools.lru_cache(_KINDS_KEPT)
 def _encode_kind(kind: str) -> bytes:
-    """Encode what few events differ in; encoded fields one after the other are those of one message."""
+    """Encode what few events differ in; encoded fields one after the other are those of one message.
+
+    Raises `errors.Unavailable` for a kind that only a newer release knows: skipping the event would lose it.
+    """
     resource_type, event_type, name, actor = log.kind_of(kind)
+    if resource_type not in _RESOURCE_TYPES or event_type not in _EVENT_TYPES:
+        raise errors.Unavailable(
+            f"this server does not know events of the kind {resource_type} {event_type}; upgrade it, or ask another one"
+        )
     return pb.Event(
         resource_type=_RESOURCE_TYPES[resource_type], event_type=_EVENT_TYPES[event_type], name=name, actor=actor
     ).SerializeToString()

@@ -2,12 +2,13 @@
 
 import datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.log_event import IDS, KINDS
 from tinkwell.api.v1 import event_service_pb2 as pb
-from tinkwell.core import log
+from tinkwell.core import errors, log
 from tinkwell.core.event import Event
 from tinkwell.server.api import encode
 
@@ -62,3 +63,9 @@ def test_responses_one_after_the_other_are_one_with_the_last_bookmark(one: list[
     joined = pb.WatchResponse.FromString(first + second)
     assert list(joined.events) == [message(event) for event in (*one, *two)]
     assert (joined.revision, joined.history_id) == (9, "h")
+
+
+def test_a_kind_of_a_newer_release_ends_the_watch_instead_of_the_server() -> None:
+    row = (1, IDS[0], "", "", "\x1f".join(("RACK", "RACK_DOOR_OPENED", "rack.door_opened", "me")), 1, 0, "{}", 2)
+    with pytest.raises(errors.Unavailable, match="RACK RACK_DOOR_OPENED; upgrade it"):
+        encode.encode_row(row)
