@@ -151,7 +151,8 @@ async def test_an_ephemeral_one_takes_running_actions_with_it(tmp_path: Path, nu
             await client.workflows.create(template.id, {"device_1": MACHINE})
         await waiting.eventually(started.exists, deadline_seconds=30)
         sleeper = int(started.read_text())
-        assert command_line(sleeper)
+        # While a process is being replaced by `exec`, the kernel shows it without a command line.
+        await waiting.eventually(lambda: command_line(sleeper) == b"sleep\x001000\x00", deadline_seconds=20)
         await stack.command.stop(number)
     await waiting.eventually(lambda: not command_line(sleeper), deadline_seconds=20)
 
