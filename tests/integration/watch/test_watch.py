@@ -112,6 +112,8 @@ async def test_a_start_in_time_before_the_oldest_kept_begins_with_the_oldest(
     client: Client, database: asyncpg.Connection
 ) -> None:
     await add_hardware(client, 5)
+    # A server that has not come as far would begin where it stands, so as not to pass what is still being committed.
+    await take(client.events.watch(from_revision=1), 5)
     await database.execute("UPDATE event_history SET oldest_revision = 4")
     assert [event.revision for event in await take(client.events.watch(since=3600), 2)] == [4, 5]
 
