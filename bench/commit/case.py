@@ -10,14 +10,14 @@ _SLOW_CLIENTS = 100
 _BELL, _SILENT, _NOTIFY = "bell", "no notification", "NOTIFY each"
 _COMPARES = """\
 One machine is inserted per transaction into `hardware`, through all of Tinkwell's triggers, by pgbench with prepared
-statements. A server with one watcher of all these events is attached in every variant: *bell* is Tinkwell as it is;
-*no notification* lacks the bell's trigger, and its server's reader only polls; *NOTIFY each* has a trigger that
-notifies, without payload, in every transaction. Then the same with a disk that needs longer to flush, and writers whose
+statements. One reader, a server's, is attached in every variant and must read every event: *bell* is Tinkwell as it
+is; *no notification* lacks the bell's trigger, and its reader only polls; *NOTIFY each* has a trigger that notifies,
+without payload, in every transaction. Then the same with a disk that needs longer to flush, and writers whose
 events must not wait for another writer's open transaction. A first second, in which sessions fill their caches and the
 reader is woken, is left out of the commits/s.
 """
 _NOTES = (
-    "Server, watcher and pgbench take their share of PostgreSQL's cores in every variant; the tables say how much.",
+    "The server and pgbench take their share of PostgreSQL's cores in every variant; the tables say how much.",
     (
         "NOTIFY takes a lock of the whole cluster and holds it while the transaction is flushed, so those commits are"
         " flushed one by one: the slower the disk, the larger the difference. No two writers contend for the bell."

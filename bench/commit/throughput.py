@@ -1,5 +1,9 @@
 """The three schemas in turn, as fast as the clients can, on PostgreSQL as it is and with a slow disk."""
 
+import asyncio
+import re
+import time
+import urllib.request
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,17 +12,18 @@ from bench import pgbench, process, statistic, usage
 from bench.cluster import Cluster
 from bench.commit.variant import VARIANTS
 from bench.context import Context
-from bench.load import watch
 from bench.result import Table, number, span
 
 _WARM_UP_SECONDS = 1
+_CATCH_UP_SECONDS = 60
+_LOOK_SECONDS = 0.005
 
 Rates = dict[str, list[float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One run: commits a second, seconds until the last event was delivered, and cores used by each part."""
+    """One run: commits a second, seconds until the reader had the last event, and cores used by each part."""
 
     rate: float
     behind_seconds: float
@@ -39,12 +44,8 @@ async def measure(
 
 
 async def _sample(context: Context, cluster: Cluster, name: str, *, clients: int, seconds: int) -> Sample:
-    async with (
-        VARIANTS[name].served(cluster, context.directory) as (url, server),
-        process.generator("bench.load.watcher", directory=context.directory) as watcher,
-    ):
-        await watch.begin(watcher, server.address)
-        meter = usage.Meter({"PostgreSQL": cluster.pid, "server": server.pid, "watcher": watcher.pid})
+    async with VARIANTS[name].served(cluster, context.directory) as (url, server):
+        meter = usage.Meter({"PostgreSQL": cluster.pid, "server": server.pid})
         written = await pgbench.write(
             cluster,
             url,
@@ -55,8 +56,27 @@ async def _sample(context: Context, cluster: Cluster, name: str, *, clients: int
             directory=context.directory,
         )
         cores = meter.read() | {"pgbench": written.cpu_seconds / (_WARM_UP_SECONDS + seconds)}
-        arrived = await watch.catch_up(watcher, written.transactions)
-    return Sample(written.commits_per_second, arrived.seconds, cores)
+        behind_seconds = await _catch_up(server, written.transactions)
+    return Sample(written.commits_per_second, behind_seconds, cores)
+
+
+async def _catch_up(server: process.Server, events: int) -> float:
+    """Return the seconds until the server's reader has read exactly so many events. Raises `process.Failed`."""
+    began = time.monotonic()
+    while (count := await asyncio.to_thread(_read_events, server)) != events:
+        took = time.monotonic() - began
+        if count > events or took > _CATCH_UP_SECONDS:
+            raise process.Failed(f"{count} events were read within {took:.0f} s, but {events} were committed")
+        await asyncio.sleep(_LOOK_SECONDS)
+    return time.monotonic() - began
+
+
+def _read_events(server: process.Server) -> int:
+    with urllib.request.urlopen(f"http://{server.http_address}/metrics", timeout=_CATCH_UP_SECONDS) as response:
+        found = re.search(r"^tinkwell_log_events_total ([\d.e+]+)$", response.read().decode(), re.MULTILINE)
+    if found is None:
+        raise process.Failed("the server's metrics do not tell how many events it has read")
+    return int(float(found.group(1)))
 
 
 def _table(title: str, samples: dict[str, list[Sample]]) -> Table:
@@ -70,5 +90,5 @@ def _table(title: str, samples: dict[str, list[Sample]]) -> Table:
         )
         for name, taken in samples.items()
     ]
-    header = ("", "commits/s", "last event after the last commit, ms", *(f"{part}, cores" for part in parts))
+    header = ("", "commits/s", "last event read after the last commit, ms", *(f"{part}, cores" for part in parts))
     return Table(title, header, tuple(rows))

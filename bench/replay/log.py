@@ -7,12 +7,13 @@ from bench import cluster
 _BATCH = 250_000
 _CONNECTIONS = 2
 _INSERT = """
-    INSERT INTO events (resource_type, resource_id, event_type, name, version, actor, data)
-    SELECT 'HARDWARE', id, 'CREATED', 'hardware.created', 1, 'bench', hardware_shape(
+    INSERT INTO events (resource_type, resource_id, event_type, name, version, data, size)
+    SELECT 'HARDWARE', id, 'CREATED', 'hardware.created', 1, shape, octet_length(shape::text)
+      FROM (SELECT id, hardware_shape(
                (id, 1, format('{{"state": "provisioning", "facility": {{"facility_code": "lab"}}, "number": %s,
                                "instance": {{"hostname": "node-%s", "operating_system": {{"slug": "debian_12"}}}}}}',
-                              n, n)::jsonb, '{{}}'::jsonb, now(), now(), NULL)::hardware)
-      FROM (SELECT gen_random_uuid() AS id, n FROM generate_series(1, {count}) AS n) AS machine
+                              n, n)::jsonb, '{{}}'::jsonb, now(), now(), NULL)::hardware) AS shape
+              FROM (SELECT gen_random_uuid() AS id, n FROM generate_series(1, {count}) AS n) AS machine) AS event
 """
 
 

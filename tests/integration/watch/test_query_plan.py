@@ -10,8 +10,8 @@ from tinkwell.server.store import statement
 from tinkwell.server.store.log import PostgresLog, PostgresSession
 
 _FILL = """
-    INSERT INTO events (resource_type, event_type, name, version, actor, data)
-    SELECT 'CUSTOM', 'CUSTOM', 'rack.door_opened', 1, 'test', '{}' FROM generate_series(1, 2000);
+    INSERT INTO events (resource_type, event_type, name, version, data, size)
+    SELECT 'CUSTOM', 'CUSTOM', 'rack.door_opened', 1, '{}', 2 FROM generate_series(1, 2000);
     ANALYZE events;
 """
 

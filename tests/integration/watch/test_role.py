@@ -74,7 +74,7 @@ async def test_the_documented_grants_let_nobody_forge_events(database_url: str, 
             "INSERT INTO events (name) VALUES ('a.b')",
             "DELETE FROM events",
             "SELECT nextval('events_revision')",
-            "SELECT record_event('CUSTOM', NULL, NULL, 'CUSTOM', 'a.b', 0, '{}')",
+            "SELECT record_event('CUSTOM', NULL, 'CUSTOM', 'a.b', 0, '{}')",
             "UPDATE event_history SET oldest_revision = 2",
         ):
             with pytest.raises(asyncpg.InsufficientPrivilegeError):

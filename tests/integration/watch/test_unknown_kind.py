@@ -12,13 +12,10 @@ import tinkwell.client
 from support.server import Server
 from support.waiting import eventually
 
-_LATER = """
-    CREATE OR REPLACE FUNCTION is_event_kind(resource_type text, event_type text) RETURNS boolean
-    LANGUAGE sql IMMUTABLE AS 'SELECT true'
-"""
+_LATER = "ALTER DOMAIN event_type DROP CONSTRAINT event_type_known"
 _UNKNOWN = """
-    INSERT INTO events (resource_type, event_type, name, version, actor, data)
-    VALUES ('HARDWARE', 'HARDWARE_MOVED', 'hardware.moved', 1, 'later', '{}')
+    INSERT INTO events (resource_type, event_type, name, version, data, size)
+    VALUES ('HARDWARE', 'HARDWARE_MOVED', 'hardware.moved', 1, '{}', 2)
 """
 
 
