@@ -210,6 +210,7 @@ class WorkflowClient(_Service[workflow.WorkflowClient]):
     list = _iterate(workflow.WorkflowClient.list)
     delete = _call(workflow.WorkflowClient.delete)
     cancel = _call(workflow.WorkflowClient.cancel)
+    expire = _call(workflow.WorkflowClient.expire)
     events = _iterate(workflow.WorkflowClient.events)
     context = _call(workflow.WorkflowClient.context)
     contexts = _iterate(workflow.WorkflowClient.contexts)

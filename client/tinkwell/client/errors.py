@@ -5,6 +5,7 @@ Error
 ├── NotFound              the resource does not exist, or is deleted
 ├── AlreadyExists         something that must be unique is taken
 ├── IllegalTransition     the state of the resource does not allow this
+│   └── MachineBusy       a workflow cannot start, because another one runs on its machine
 ├── Unauthenticated       no valid token came with the call
 ├── PermissionDenied      the caller may not do this
 │   └── WrongWorker       the reporting worker is not the action's
@@ -126,6 +127,20 @@ class IllegalTransition(Error):
     default_code = "FAILED_PRECONDITION"
 
 
+class MachineBusy(IllegalTransition):
+    """A workflow cannot start yet, because another one runs on its machine."""
+
+    @property
+    def worker_id(self) -> str:
+        """The id of the machine; empty where the server did not say."""
+        return self.metadata.get("worker_id", "")
+
+    @property
+    def held_by(self) -> str:
+        """The id of the workflow that runs on it; empty where the server did not say."""
+        return self.metadata.get("workflow_id", "")
+
+
 class Unauthenticated(Error):
     """No valid token came with the call."""
 
@@ -227,6 +242,7 @@ _BY_REASON: Mapping[str, type[Error]] = {
     "NOT_FOUND": NotFound,
     "ALREADY_EXISTS": AlreadyExists,
     "ILLEGAL_TRANSITION": IllegalTransition,
+    "MACHINE_BUSY": MachineBusy,
     "WRONG_WORKER": WrongWorker,
     "LOST_RACE": LostRace,
     "COMPACTED": Compacted,

@@ -262,6 +262,17 @@ class Reported(_Shaped):
 
 
 @dataclass(frozen=True, slots=True)
+class Expired(_Shaped):
+    """Whether a deadline was past: the revision of the end it brought, 0 where there was nothing to end.
+
+    `remaining_seconds` until asking again would end it; None where the passing of time alone will not.
+    """
+
+    revision: int
+    remaining_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Position(_Shaped):
     """How far a named consumer has come; `revision` is the last event handled, 0 before the first."""
 

@@ -73,6 +73,13 @@ class WorkflowClient(service.Service):
         answer = await self._caller.unary(self._stub.CancelWorkflow, request, may_repeat=True)
         return model.Change(answer.revision)
 
+    async def expire(self, id: str) -> model.Expired:  # noqa: A002
+        """End a workflow if a deadline in it is past, by the server's clock; provisioners ask this by themselves."""
+        request = convert.build(pb.ExpireWorkflowRequest, id=id)
+        answer = await self._caller.unary(self._stub.ExpireWorkflow, request, may_repeat=True)
+        remaining = answer.remaining_seconds if answer.HasField("remaining_seconds") else None
+        return model.Expired(answer.revision, remaining)
+
     def events(self, id: str) -> AsyncIterator[model.ActionStatus]:  # noqa: A002
         """Iterate over what was reported about a workflow's actions, in order; also for a deleted workflow."""
         request = convert.build(pb.ShowWorkflowEventsRequest, id=id)

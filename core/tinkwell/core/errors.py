@@ -5,6 +5,7 @@ TinkwellError
 ├── NotFound            the resource does not exist, or is deleted
 ├── AlreadyExists       something that must be unique is taken
 ├── IllegalTransition   the state of the resource does not allow this
+│   └── MachineBusy     a workflow cannot start, because another one runs on its machine
 ├── WrongWorker         the reporting worker is not the action's
 ├── LostRace            another writer was faster; read again and retry
 ├── Compacted           the revision is older than the oldest kept one
@@ -75,6 +76,17 @@ class IllegalTransition(TinkwellError):
         self.subject = subject
         self.description = description
         super().__init__(f"{subject}: {description}")
+
+
+class MachineBusy(IllegalTransition):
+    """A workflow cannot start yet: another one, `held_by`, runs on one of its machines."""
+
+    def __init__(self, worker_id: str, *, held_by: str) -> None:
+        self.worker_id = worker_id
+        self.held_by = held_by
+        super().__init__(
+            f"machine {worker_id}", f"workflow {held_by} runs on it; another one can start when that has ended"
+        )
 
 
 class WrongWorker(TinkwellError):

@@ -7,7 +7,8 @@
                   └─────────▶ PENDING     an action only: it waits for another attempt
 
 Actions run strictly in the order of their index. The first start of one starts the workflow, the success of the last
-one ends it, and an action that fails or times out ends it too, with the actions after it cancelled.
+one ends it, and an action that fails or times out ends it too, with the actions after it cancelled. A deadline that
+passes ends it as well, whoever notices: time is the database's, so anybody may ask whether it has come.
 
 The rules are pure. They return steps, and the order of the steps is the order in which they must be written, because
 each one becomes an event. A report that is heard twice changes nothing; a late one never changes a final state.
@@ -35,6 +36,9 @@ ACTION_TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.RUNNING: _RUNNING_ENDS | {State.PENDING},
     **_FINAL,
 }
+
+# Who runs an action reports its timeout by itself, and gets so long for it. After that, whoever asks ends it.
+GRACE_SECONDS = 1.0
 
 _REPORTABLE = (State.RUNNING, State.SUCCEEDED, State.FAILED, State.TIMEOUT)
 
@@ -222,11 +226,40 @@ def cancel(workflow: Workflow, actions: Sequence[Action], reason: str) -> Change
         return Changes()
     if workflow.state.is_final:
         raise errors.IllegalTransition(f"workflow {workflow.id}", f"it has ended as {workflow.state}")
-    running = next((a for a in actions if a.state is State.RUNNING), None)
+    running = _running(actions)
     message = reason or "the workflow was cancelled"
     ended = [EndAction(a.id, State.CANCELLED, message) for a in actions if not a.state.is_final]
     cause = Cause(reason=Reason.CANCELLED, message=message, action=running)
     return Changes((*ended, EndWorkflow(State.CANCELLED, _count_succeeded(actions), cause)))
+
+
+def expire(workflow: Workflow, actions: Sequence[Action]) -> Changes:
+    """Return what the passing of time changes: the end of a workflow in which a deadline is past, or nothing."""
+    left = remaining_seconds(workflow, actions)
+    if left is None or left > 0:
+        return Changes()
+    running = _running(actions)
+    if running is not None:
+        message = "its deadline passed, and its worker did not say how it ended"
+        heard = Report(action_id=running.id, worker_id=running.worker_id, state=State.TIMEOUT, message=message)
+        return _end(workflow, actions, running, heard)
+    waiting = next(a for a in actions if a.state is State.PENDING)
+    message = f"the workflow's deadline passed while {waiting.title} waited for its worker"
+    rest = [EndAction(a.id, State.CANCELLED, message) for a in actions if a.state is State.PENDING]
+    cause = Cause(reason=Reason.GLOBAL_TIMEOUT, message=message)
+    return Changes((*rest, EndWorkflow(State.TIMEOUT, _count_succeeded(actions), cause)))
+
+
+def remaining_seconds(workflow: Workflow, actions: Sequence[Action]) -> float | None:
+    """Return the seconds until `expire` changes something, not above 0 when it does; None where time never will."""
+    if workflow.state is not State.RUNNING:
+        return None
+    running = _running(actions)
+    limits = [workflow.remaining_seconds, running.remaining_seconds if running is not None else None]
+    known = [limit for limit in limits if limit is not None]
+    if not known:
+        return None
+    return min(known) + (GRACE_SECONDS if running is not None else 0.0)
 
 
 def _refuse_late(workflow: Workflow, action: Action, heard: Report) -> None:
@@ -288,6 +321,10 @@ def _next(reason: Reason, action: Action) -> document.JsonObject:
         case Reason.CANCELLED:
             return {}
     return {"next": {name: list(command)}} if command else {}
+
+
+def _running(actions: Sequence[Action]) -> Action | None:
+    return next((a for a in actions if a.state is State.RUNNING), None)
 
 
 def _count_succeeded(actions: Sequence[Action]) -> int:

@@ -30,7 +30,7 @@ from tinkwell.client import errors, model
 from tinkwell.core import decide
 from tinkwell.core.decide import RunKey
 from tinkwell.core.kind import ResourceType, State
-from tinkwell.provisioner import agent, dirty, retry
+from tinkwell.provisioner import agent, dirty, expiry, retry
 from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
@@ -41,10 +41,9 @@ MAX_WAITING = 10_000
 # So many workflows are remembered as having no worker that is served here; a forgotten one costs a look.
 MAX_FOREIGN = 10_000
 UNFINISHED = (State.PENDING, State.RUNNING)
-_HOPELESS = (errors.Unauthenticated, errors.Unimplemented, errors.Closed)
 
 
-class WorkflowApi(agent.ReportApi, Protocol):
+class WorkflowApi(agent.ReportApi, expiry.ExpiryApi, Protocol):
     """What bringing workflows to completion needs of the server."""
 
     def list(self, states: Iterable[State | str]) -> AsyncIterator[model.Workflow]:
@@ -92,6 +91,7 @@ class Driver:
         self._serves = serves
         self._concurrency = concurrency
         self._resync_seconds = resync_seconds
+        self._expiry = expiry.Expiry(api)
         self._dirty = dirty.DirtySet(MAX_DIRTY)
         self._relist = asyncio.Event()
         self._jobs: dict[RunKey, agent.Job] = {}
@@ -105,6 +105,7 @@ class Driver:
         """Work until cancelled, which leaves running what runs; raises an `errors.Error` that cannot be mended."""
         async with self._group as group:
             group.create_task(self._watch(), name="watch")
+            group.create_task(self._expiry.run(), name="expiry")
             group.create_task(self._list_again_and_again(), name="list")
             for number in range(LOOKERS):
                 group.create_task(self._look_at_dirty(), name=f"looker {number}")
@@ -116,9 +117,11 @@ class Driver:
             try:
                 async with self._api.watch(now=True, on_created=self._watch_is_live) as events:
                     async for event in events:
+                        self._expiry.hear(event)
                         await self._note(_workflow_of(event))
             except errors.HistoryGone as error:
                 logger.warning("events were missed; all workflows are listed", extra={"cause": str(error)})
+                self._expiry.forget()
 
     def _watch_is_live(self, _: object) -> None:
         logger.info("workflows are watched")
@@ -148,6 +151,8 @@ class Driver:
 
     async def _list(self) -> None:
         async for workflow in self._api.list(UNFINISHED):
+            if workflow.state is State.RUNNING:
+                self._expiry.find(workflow.id)
             await self._note(workflow.id)
 
     async def _note(self, workflow_id: str) -> None:
@@ -160,7 +165,7 @@ class Driver:
             try:
                 await self._look_at(workflow_id)
             except errors.Error as error:
-                if isinstance(error, _HOPELESS):
+                if isinstance(error, retry.HOPELESS):
                     raise
                 # One that the server fails on must not keep a looker; the next list leads back to it.
                 logger.warning("a workflow cannot be had", extra={"workflow": workflow_id, "cause": str(error)})

@@ -11,6 +11,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LONGEST_SECONDS = 5.0
+# What only an operator can mend.
+HOPELESS = (errors.Unauthenticated, errors.Unimplemented, errors.Closed)
 
 
 async def until_answered(

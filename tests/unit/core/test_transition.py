@@ -22,6 +22,7 @@ from tinkwell.core.transition import (
     Workflow,
 )
 
+# A report, "cancel" or "expire".
 Event: TypeAlias = "Report | str"
 Situation: TypeAlias = tuple[Workflow, Sequence[Action]]
 Table: TypeAlias = Mapping[State, frozenset[State]]
@@ -262,6 +263,53 @@ def test_cancelling_what_has_ended(state: State) -> None:
             transition.cancel(workflow(state), actions(SUCCEEDED), "")
 
 
+def test_time_changes_nothing_before_the_grace_after_a_running_actions_deadline_is_over() -> None:
+    acts = [action(0, RUNNING, remaining_seconds=-0.5), action(1)]
+    assert transition.expire(workflow(), acts) == Changes()
+    assert transition.remaining_seconds(workflow(), acts) == transition.GRACE_SECONDS - 0.5
+
+
+def test_a_running_action_whose_worker_is_silent_times_out_after_its_deadline() -> None:
+    acts = [action(0, RUNNING, remaining_seconds=-1.0), action(1)]
+    changes = transition.expire(workflow(remaining=50.0), acts)
+    silent = "its deadline passed, and its worker did not say how it ended"
+    assert changes.steps[:2] == (
+        EndAction("a0", TIMEOUT, silent),
+        EndAction("a1", CANCELLED, "not run, because action n0 of task t ended as TIMEOUT"),
+    )
+    assert cause(changes) == transition.Cause(reason=transition.Reason.ACTION_TIMEOUT, message=silent, action=acts[0])
+
+
+def test_a_running_action_ends_with_its_workflows_deadline() -> None:
+    acts = [action(0, RUNNING, remaining_seconds=30.0)]
+    assert transition.remaining_seconds(workflow(remaining=2.0), acts) == 2.0 + transition.GRACE_SECONDS
+    changes = transition.expire(workflow(remaining=-1.0), acts)
+    assert cause(changes).reason is transition.Reason.GLOBAL_TIMEOUT
+
+
+def test_a_workflow_whose_next_action_never_comes_ends_at_its_deadline() -> None:
+    acts = [action(0, SUCCEEDED), action(1), action(2)]
+    assert transition.expire(workflow(remaining=0.1), acts) == Changes()
+    why = "the workflow's deadline passed while action n1 of task t waited for its worker"
+    assert transition.expire(workflow(remaining=0.0), acts).steps == (
+        EndAction("a1", CANCELLED, why),
+        EndAction("a2", CANCELLED, why),
+        EndWorkflow(TIMEOUT, 1, transition.Cause(reason=transition.Reason.GLOBAL_TIMEOUT, message=why)),
+    )
+
+
+@pytest.mark.parametrize("state", [PENDING, *FINAL])
+def test_time_ends_only_what_runs(state: State) -> None:
+    flow = workflow(state, remaining=-10.0)
+    assert transition.expire(flow, actions(PENDING)) == Changes()
+    assert transition.remaining_seconds(flow, actions(PENDING)) is None
+
+
+def test_time_never_ends_a_workflow_without_limits() -> None:
+    assert transition.expire(workflow(), actions(RUNNING)) == Changes()
+    assert transition.remaining_seconds(workflow(), actions(RUNNING)) is None
+
+
 # The model: what a store does with the steps.
 
 
@@ -293,6 +341,8 @@ def started(act: Action, step: StartAction) -> Action:
 
 
 def do(flow: Workflow, acts: Sequence[Action], event: Event) -> Changes:
+    if event == "expire":
+        return transition.expire(replace(flow, remaining_seconds=-transition.GRACE_SECONDS), acts)
     if isinstance(event, str):
         return transition.cancel(flow, acts, "")
     return transition.report(flow, acts, event)
@@ -342,7 +392,7 @@ reports = st.builds(
 )
 # Mostly what an honest worker says, or the sequences would seldom get anywhere.
 honest = st.builds(heard, st.integers(0, SIZE - 1), st.sampled_from([RUNNING, SUCCEEDED, RUNNING, SUCCEEDED, FAILED]))
-sequences = st.lists(st.one_of(honest, honest, honest, reports, st.just("cancel")), max_size=25)
+sequences = st.lists(st.one_of(honest, honest, honest, reports, st.sampled_from(["cancel", "expire"])), max_size=25)
 usual: list[Event] = [heard(index, state) for index in range(SIZE) for state in (RUNNING, SUCCEEDED)]
 
 
@@ -361,6 +411,13 @@ def test_replaying_what_was_accepted_gives_the_same_end(sequence: list[Event], b
 @given(sequences)
 def test_a_cancellation_always_ends_the_workflow(sequence: list[Event]) -> None:
     flow, acts, _ = run(workflow(PENDING), actions(*[PENDING] * SIZE), [*sequence, "cancel"])
+    assert flow.state.is_final
+    assert all(act.state.is_final for act in acts)
+
+
+@given(sequences)
+def test_a_deadline_always_ends_a_workflow_that_has_begun(sequence: list[Event]) -> None:
+    flow, acts, _ = run(workflow(PENDING), actions(*[PENDING] * SIZE), [heard(0, RUNNING), *sequence, "expire"])
     assert flow.state.is_final
     assert all(act.state.is_final for act in acts)
 

@@ -23,6 +23,7 @@ class FakeServer:
         self.workflows: dict[str, State] = {}
         self.rows: dict[str, Rows] = {}
         self.remaining: dict[str, float] = {}
+        self.workflow_remaining: dict[str, float] = {}
         self.lines: dict[str, list[model.LogLine]] = {}
         self.batches: list[int] = []
         self.reports: list[tuple[str, State]] = []
@@ -128,6 +129,16 @@ class FakeServer:
             raise errors.Unavailable
         return model.Reported(1 if changes.steps else 0, changes.attempt, self.remaining.get(action_id))
 
+    async def expire(self, id: str) -> model.Expired:  # noqa: A002
+        await self._answer()
+        if id not in self.workflows:
+            raise errors.NotFound
+        flow, actions = self._workflow(id), self._rules(id)
+        changes = transition.expire(flow, actions)
+        self._apply(id, changes)
+        left = None if changes.steps else transition.remaining_seconds(flow, actions)
+        return model.Expired(1 if changes.steps else 0, left)
+
     async def append_logs(self, workflow_id: str, lines: Iterable[model.LogLine]) -> int:
         batch = list(lines)
         await self.takes_logs.wait()
@@ -161,7 +172,11 @@ class FakeServer:
             raise errors.Unavailable
 
     def _workflow(self, workflow_id: str) -> transition.Workflow:
-        return transition.Workflow(id=workflow_id, state=self.workflows[workflow_id])
+        return transition.Workflow(
+            id=workflow_id,
+            state=self.workflows[workflow_id],
+            remaining_seconds=self.workflow_remaining.get(workflow_id),
+        )
 
     def _rules(self, workflow_id: str) -> Rules:
         return [

@@ -155,6 +155,17 @@ async def test_a_worker_that_is_not_served_is_left_alone(stage: Stage) -> None:
         await stage.reaches("theirs", SUCCEEDED)
 
 
+async def test_a_deadline_ends_a_workflow_whose_next_worker_never_comes(stage: Stage) -> None:
+    async with stage.provisioner(serves={"m-1"}):
+        stage.server.add_workflow("w", action("m-1"), action("m-2"))
+        await stage.finish("w-0")
+        await eventually(lambda: stage.server.states("w")[0] is SUCCEEDED)
+        stage.server.workflow_remaining["w"] = -1.0
+        stage.server.lose_history()
+        await stage.reaches("w", TIMEOUT)
+        assert stage.server.states("w") == [SUCCEEDED, CANCELLED]
+
+
 async def test_a_workflow_without_served_workers_costs_one_look(stage: Stage) -> None:
     async with stage.provisioner(serves={"m-1"}) as worker:
         stage.server.add_workflow("theirs", action("m-2"))

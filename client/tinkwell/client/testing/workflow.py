@@ -55,6 +55,11 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         changes = report.cancel(self._world, workflow, request.reason)
         return pb.CancelWorkflowResponse(revision=self._world.log.tail if changes.steps else 0)
 
+    async def ExpireWorkflow(self, request: pb.ExpireWorkflowRequest, context: Any) -> pb.ExpireWorkflowResponse:
+        # No time passes in this world, so no deadline ever does.
+        self._world.find(Workflow, request.id)
+        return pb.ExpireWorkflowResponse()
+
     async def ShowWorkflowEvents(
         self, request: pb.ShowWorkflowEventsRequest, context: Any
     ) -> AsyncIterator[pb.WorkflowActionStatus]:

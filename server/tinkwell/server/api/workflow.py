@@ -53,6 +53,10 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         revision = await self._workflows.cancel(request.id, request.reason, actor=auth.actor(context))
         return pb.CancelWorkflowResponse(revision=revision)
 
+    async def ExpireWorkflow(self, request: pb.ExpireWorkflowRequest, context: Context) -> pb.ExpireWorkflowResponse:
+        expired = await self._workflows.expire(request.id, actor=auth.actor(context))
+        return pb.ExpireWorkflowResponse(revision=expired.revision, remaining_seconds=expired.remaining_seconds)
+
     async def ShowWorkflowEvents(
         self, request: pb.ShowWorkflowEventsRequest, context: Context
     ) -> AsyncGenerator[pb.WorkflowActionStatus, None]:

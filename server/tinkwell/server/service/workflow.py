@@ -7,8 +7,9 @@ from typing import TypeVar
 from tinkwell.core import errors, transition, value
 from tinkwell.core.kind import State
 from tinkwell.core.workflow import Action, ActionStatus, Progress, Workflow
-from tinkwell.server.service import workflow_report
+from tinkwell.server.service import workflow_expiry, workflow_report
 from tinkwell.server.service.workflow_creation import Created, WorkflowCreation
+from tinkwell.server.service.workflow_expiry import Expired
 from tinkwell.server.service.workflow_report import ActionReport, Reported
 from tinkwell.server.store import action_status, workflow, workflow_progress, workflow_step
 from tinkwell.server.store.database import Database, Transaction
@@ -87,6 +88,10 @@ class WorkflowService:
     async def report(self, report: ActionReport, *, actor: str) -> Reported:
         """Move an action on; see `workflow_report.apply`."""
         return await workflow_report.apply(self._database, report, actor=actor)
+
+    async def expire(self, workflow_id: str, *, actor: str) -> Expired:
+        """End a workflow if a deadline in it is past."""
+        return await workflow_expiry.expire(self._database, value.parse_uuid("id", workflow_id), actor=actor)
 
     async def list_reports(self, workflow_id: str) -> AsyncGenerator[ActionStatus, None]:
         """Yield what was reported about a workflow's actions, in order; also of a deleted workflow."""

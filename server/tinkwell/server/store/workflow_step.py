@@ -38,6 +38,10 @@ _REMAINING = sqlalchemy.text("""
     SELECT CAST(extract(epoch FROM deadline_at - clock_timestamp()) AS double precision)
       FROM action WHERE id = CAST(:id AS uuid) AND state = 'RUNNING'
 """)
+_ELAPSED = sqlalchemy.text("""
+    SELECT CAST(extract(epoch FROM clock_timestamp() - started_at) AS double precision)
+      FROM action WHERE id = CAST(:id AS uuid)
+""")
 
 _START_WORKFLOW = sqlalchemy.text("""
     UPDATE workflow
@@ -98,6 +102,12 @@ async def remaining_seconds(connection: AsyncConnection, action_id: str) -> floa
     """Return the seconds to a running action's deadline; None where there is no deadline, or it does not run."""
     remaining: float | None = (await connection.execute(_REMAINING, {"id": action_id})).scalar()
     return remaining
+
+
+async def elapsed_seconds(connection: AsyncConnection, action_id: str) -> float:
+    """Return the seconds since an action, which must have been started, was started last."""
+    elapsed: float = (await connection.execute(_ELAPSED, {"id": action_id})).scalar_one()
+    return elapsed
 
 
 async def write(connection: AsyncConnection, workflow_id: str, steps: Sequence[transition.Step]) -> None:

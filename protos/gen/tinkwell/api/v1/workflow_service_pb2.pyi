@@ -410,6 +410,51 @@ class CancelWorkflowResponse(_message.Message):
 Global___CancelWorkflowResponse: _TypeAlias = CancelWorkflowResponse  # noqa: Y015
 
 @_typing.final
+class ExpireWorkflowRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExpireWorkflowRequest: _TypeAlias = ExpireWorkflowRequest  # noqa: Y015
+
+@_typing.final
+class ExpireWorkflowResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVISION_FIELD_NUMBER: _builtins.int
+    REMAINING_SECONDS_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    """revision of the change; 0 when there was nothing to end."""
+    remaining_seconds: _builtins.float
+    """remaining_seconds until a call would change something; not set where the passing of time alone will not."""
+    def __init__(
+        self,
+        *,
+        revision: _builtins.int = ...,
+        remaining_seconds: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "remaining_seconds", b"remaining_seconds"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "remaining_seconds", b"remaining_seconds", "revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__remaining_seconds: _TypeAlias = _typing.Literal["remaining_seconds"]  # noqa: Y015
+    _WhichOneofArgType__remaining_seconds: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__remaining_seconds) -> _WhichOneofReturnType__remaining_seconds | None: ...
+
+Global___ExpireWorkflowResponse: _TypeAlias = ExpireWorkflowResponse  # noqa: Y015
+
+@_typing.final
 class ShowWorkflowEventsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -61,6 +61,11 @@ class WorkflowServiceStub:
                 request_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.CancelWorkflowRequest.SerializeToString,
                 response_deserializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.CancelWorkflowResponse.FromString,
                 _registered_method=True)
+        self.ExpireWorkflow = channel.unary_unary(
+                '/tinkwell.api.v1.WorkflowService/ExpireWorkflow',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ExpireWorkflowRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ExpireWorkflowResponse.FromString,
+                _registered_method=True)
         self.ShowWorkflowEvents = channel.unary_stream(
                 '/tinkwell.api.v1.WorkflowService/ShowWorkflowEvents',
                 request_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ShowWorkflowEventsRequest.SerializeToString,
@@ -160,6 +165,14 @@ class WorkflowServiceServicer:
 
     def CancelWorkflow(self, request, context):
         """CancelWorkflow ends an unfinished workflow; what runs is stopped. On a cancelled workflow it changes nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExpireWorkflow(self, request, context):
+        """ExpireWorkflow ends a workflow in which a deadline is past. Anybody may call it at any time, for the server judges by
+        its own clock; it changes nothing before that.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -279,6 +292,11 @@ def add_WorkflowServiceServicer_to_server(servicer, server):
                     servicer.CancelWorkflow,
                     request_deserializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.CancelWorkflowRequest.FromString,
                     response_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.CancelWorkflowResponse.SerializeToString,
+            ),
+            'ExpireWorkflow': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExpireWorkflow,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ExpireWorkflowRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ExpireWorkflowResponse.SerializeToString,
             ),
             'ShowWorkflowEvents': grpc.unary_stream_rpc_method_handler(
                     servicer.ShowWorkflowEvents,
@@ -482,6 +500,33 @@ class WorkflowService:
             '/tinkwell.api.v1.WorkflowService/CancelWorkflow',
             tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.CancelWorkflowRequest.SerializeToString,
             tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.CancelWorkflowResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExpireWorkflow(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.WorkflowService/ExpireWorkflow',
+            tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ExpireWorkflowRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ExpireWorkflowResponse.FromString,
             options,
             channel_credentials,
             insecure,

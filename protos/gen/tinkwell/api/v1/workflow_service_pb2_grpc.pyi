@@ -25,6 +25,10 @@ class WorkflowServiceStub:
     """DeleteWorkflow cancels a workflow that is not finished, then deletes it."""
     CancelWorkflow: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.CancelWorkflowRequest, _workflow_service_pb2.CancelWorkflowResponse]
     """CancelWorkflow ends an unfinished workflow; what runs is stopped. On a cancelled workflow it changes nothing."""
+    ExpireWorkflow: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.ExpireWorkflowRequest, _workflow_service_pb2.ExpireWorkflowResponse]
+    """ExpireWorkflow ends a workflow in which a deadline is past. Anybody may call it at any time, for the server judges by
+    its own clock; it changes nothing before that.
+    """
     ShowWorkflowEvents: _aio.UnaryStreamMultiCallable[_workflow_service_pb2.ShowWorkflowEventsRequest, _workflow_service_pb2.WorkflowActionStatus]
     """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow."""
     GetWorkflowContext: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowContextRequest, _workflow_service_pb2.WorkflowContext]
@@ -88,6 +92,16 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_workflow_service_pb2.CancelWorkflowRequest, _abc.Awaitable[_workflow_service_pb2.CancelWorkflowResponse]],
     ) -> _abc.Awaitable[_workflow_service_pb2.CancelWorkflowResponse]:
         """CancelWorkflow ends an unfinished workflow; what runs is stopped. On a cancelled workflow it changes nothing."""
+
+    @_abc_1.abstractmethod
+    def ExpireWorkflow(
+        self,
+        request: _workflow_service_pb2.ExpireWorkflowRequest,
+        context: _aio.ServicerContext[_workflow_service_pb2.ExpireWorkflowRequest, _abc.Awaitable[_workflow_service_pb2.ExpireWorkflowResponse]],
+    ) -> _abc.Awaitable[_workflow_service_pb2.ExpireWorkflowResponse]:
+        """ExpireWorkflow ends a workflow in which a deadline is past. Anybody may call it at any time, for the server judges by
+        its own clock; it changes nothing before that.
+        """
 
     @_abc_1.abstractmethod
     def ShowWorkflowEvents(

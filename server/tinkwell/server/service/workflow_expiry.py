@@ -1,0 +1,57 @@
+"""Ends workflows in which a deadline is past, when anybody asks. The one clock is the database's."""
+
+import dataclasses
+
+from tinkwell.core import errors, transition
+from tinkwell.core.kind import State
+from tinkwell.server.store import action_status, workflow_step
+from tinkwell.server.store.database import Database, Transaction
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Expired:
+    """What asking has come to. The revision is 0 where nothing changed.
+
+    `remaining_seconds` is the time until it would; None where the passing of time alone will not.
+    """
+
+    revision: int
+    remaining_seconds: float | None
+
+
+async def expire(database: Database, workflow_id: str, *, actor: str) -> Expired:
+    """End a workflow if a deadline in it is past. Raises `errors.NotFound`."""
+    written = await database.write(lambda transaction: _expire(transaction, workflow_id), actor=actor)
+    return Expired(written.revision, written.value)
+
+
+async def _expire(transaction: Transaction, workflow_id: str) -> float | None:
+    transaction.changed = False
+    connection = transaction.connection
+    locked = await workflow_step.lock(connection, workflow_id)
+    if locked is None:
+        raise errors.NotFound("WORKFLOW", workflow_id)
+    changes = transition.expire(locked.workflow, locked.actions)
+    if not changes.steps:
+        return transition.remaining_seconds(locked.workflow, locked.actions)
+    transaction.changed = True
+    await workflow_step.write(connection, workflow_id, changes.steps)
+    for step in changes.steps:
+        if isinstance(step, transition.EndAction) and step.state is State.TIMEOUT:
+            action = transition.locate(locked.actions, action_id=step.action_id)
+            await action_status.append(
+                connection,
+                action_status.NewStatus(
+                    workflow_id=workflow_id,
+                    action_id=action.id,
+                    task_name=action.task_name,
+                    action_name=action.name,
+                    worker_id=action.worker_id,
+                    state=step.state,
+                    attempt=action.attempt,
+                    seconds=await workflow_step.elapsed_seconds(connection, action.id),
+                    message=step.message,
+                    exit_code=None,
+                ),
+            )
+    return None
