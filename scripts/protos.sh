@@ -12,5 +12,8 @@ mkdir -p "$out"
   --plugin=protoc-gen-mypy_grpc="$bin/protoc-gen-mypy_grpc" \
   --python_out="$out" --grpc_python_out="$out" --mypy_out="$out" --mypy_grpc_out=only_async:"$out" \
   $(cd protos && find tinkwell -name '*.proto' | sort)
-touch "$out/tinkwell/api/v1/py.typed"
-printf '"""Generated from protos/tinkwell/api/v1: messages and service stubs."""\n' >"$out/tinkwell/api/v1/__init__.py"
+for package in tink v1; do
+  touch "$out/tinkwell/api/$package/py.typed"
+  printf '"""Generated from protos/tinkwell/api/%s: messages and service stubs."""\n' "$package" \
+    >"$out/tinkwell/api/$package/__init__.py"
+done

@@ -1,0 +1,1 @@
+"""Generated from protos/tinkwell/api/tink: messages and service stubs."""
