@@ -3,7 +3,8 @@
 0    done; also a watch that was ended by Ctrl-C, by SIGTERM, or by a closed pipe
 1    failed
 2    the command line is wrong
-130  interrupted by Ctrl-C
+130  interrupted by Ctrl-C; also while it waited for the outcome of a workflow
+143  ended by SIGTERM while it waited for that
 """
 
 from typing import IO

@@ -1,6 +1,6 @@
 """The output of actions, line by line."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING
 
 import rich_click as click
@@ -32,8 +32,18 @@ class Prefix:
         return click.style(text, fg=self._colours.get(line.action_id)) if self._has_colour else text
 
 
-async def lines(client: "Client", workflow_id: str, *, follow: bool) -> "AsyncIterator[LogLine]":
-    """Iterate over the lines; a followed stream goes on after a lost connection, each line once."""
+def say_lost() -> None:
+    """Tell the user that the connection is lost."""
+    output.note("The connection is lost; the output goes on once the server is back.")
+
+
+async def lines(
+    client: "Client", workflow_id: str, *, follow: bool, on_lost: Callable[[], None] = say_lost
+) -> "AsyncIterator[LogLine]":
+    """Iterate over the lines; a followed stream goes on after a lost connection, each line once.
+
+    `on_lost` is called once each time the connection is lost.
+    """
     import asyncio  # it costs start-up time, see main
 
     from tinkwell.client import errors
@@ -54,6 +64,6 @@ async def lines(client: "Client", workflow_id: str, *, follow: bool) -> "AsyncIt
         else:
             return
         if not is_lost:
-            output.note("The connection is lost; the output goes on once the server is back.")
+            on_lost()
         is_lost = True
         await asyncio.sleep(RETRY_SECONDS)

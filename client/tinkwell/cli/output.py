@@ -54,10 +54,15 @@ def has_colour() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def colour(kind: str) -> str | None:
+    """Give the colour of a state or of an event type, whose last word decides."""
+    return _COLOURS.get(kind.rpartition("_")[2])
+
+
 def paint(text: str, kind: str) -> str:
-    """Colour a text by the state or event type it tells of; the last word of the type decides."""
-    colour = _COLOURS.get(kind.rpartition("_")[2])
-    return click.style(text, fg=colour) if colour and has_colour() else text
+    """Colour a text by the state or event type it tells of."""
+    chosen = colour(kind)
+    return click.style(text, fg=chosen) if chosen and has_colour() else text
 
 
 def emphasise(text: str) -> str:

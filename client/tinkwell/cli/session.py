@@ -47,12 +47,12 @@ def streaming(work: "Work[P]") -> Callable[P, None]:
 
     @functools.wraps(work)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        _run(_until_stopped(_connected(lambda client: work(client, *args, **kwargs))))
+        _run(until_stopped(_connected(lambda client: work(client, *args, **kwargs))))
 
     return run
 
 
-def _run(work: Coroutine[Any, Any, None]) -> None:
+def _run(work: Coroutine[Any, Any, object]) -> None:
     import asyncio  # it costs start-up time, see main
 
     asyncio.run(work)
@@ -80,32 +80,38 @@ async def _connected(work: "Callable[[Client], Awaitable[None]]") -> None:
         await work(client)
 
 
-async def _until_stopped(work: Awaitable[None]) -> None:
+async def until_stopped(work: Awaitable[None], *, ends_with_reader: bool = True) -> signal.Signals | None:
+    """Wait for some work to end, or end it at Ctrl-C, SIGTERM, or the end of its reader; gives the signal that came.
+
+    SIGPIPE stands for the end of standard output's reader, which is only looked for with `ends_with_reader`.
+    """
     import asyncio  # it costs start-up time, see main
 
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
-    is_stopped = False
+    stopped: signal.Signals | None = None
 
-    def stop() -> None:
-        nonlocal is_stopped
-        is_stopped = True
+    def stop(number: signal.Signals) -> None:
+        nonlocal stopped
+        stopped = stopped or number
         task.cancel()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
-    pipe = _pipe()
+        loop.add_signal_handler(number, stop, number)
+    pipe = _pipe() if ends_with_reader else None
     if pipe is not None:
         # A pipe's writing end becomes readable when its last reader is gone.
-        loop.add_reader(pipe, stop)
+        loop.add_reader(pipe, stop, signal.SIGPIPE)
     try:
         await work
     except asyncio.CancelledError:
-        if not is_stopped:
+        if stopped is None:
             raise
+        task.uncancel()
     finally:
         if pipe is not None:
             loop.remove_reader(pipe)
+    return stopped
 
 
 def _set_up_logging(*, is_wanted: bool) -> None:

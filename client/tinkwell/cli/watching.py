@@ -58,6 +58,12 @@ class Wanted:
         if self.event_types and (never := [item for item in self.until if item not in self.event_types]):
             raise click.UsageError(f"--until {never[0]} cannot happen, because --event-type leaves it out")
 
+    @property
+    def is_default(self) -> bool:
+        """Whether nothing was said about which events, or how they are written."""
+        chosen = (self.since, self.from_revision, self.now, self.event_types, self.names, self.count, self.until)
+        return self.output_format is output.Format.TABLE and chosen == (None, None, False, (), (), None, ())
+
     def selection(self) -> dict[str, Any]:
         """Give the arguments for the client's `watch`."""
         return {

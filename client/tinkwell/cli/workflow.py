@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from tinkwell.cli import command, event_line, failure, log_line, option, output, session, several, watching
+from tinkwell.cli import (
+    command,
+    event_line,
+    failure,
+    log_line,
+    option,
+    output,
+    session,
+    several,
+    watching,
+    workflow_following,
+    workflow_outline,
+)
 from tinkwell.core import document
 from tinkwell.core.kind import State
 
@@ -32,6 +44,7 @@ def workflow() -> None:
     multiple=True,
     help="One device, such as device_1=52:54:00:10:00:03. Repeatable.",
 )
+@click.option("--wait", "is_awaited", is_flag=True, help="Wait until it is finished, and fail unless it succeeds.")
 @option.object_format
 @session.connected
 async def create(
@@ -39,14 +52,21 @@ async def create(
     template: str,
     hardware: document.JsonObject | None,
     devices: tuple[tuple[str, str], ...],
+    is_awaited: bool,
     output_format: output.Format,
 ) -> None:
-    """Start a workflow, and print its id. Devices may be given in both ways."""
+    """Start a workflow, and print its id. Devices may be given in both ways.
+
+    With --wait, what becomes of it is shown on standard error, as `tinkwell workflow watch ID` shows it. Ctrl-C ends
+    the waiting, not the workflow.
+    """
     created = await client.workflows.create(template, document.dump_json(_device_map(hardware, devices)))
     if output_format is output.Format.TABLE:
         output.line(created.id)
     else:
         output.whole(created.to_json(), output_format)
+    if is_awaited:
+        await workflow_following.wait(client, created.id)
 
 
 @workflow.command()
@@ -184,12 +204,28 @@ async def data(
 @workflow.command()
 @click.argument("workflow_id", required=False, metavar="[ID]")
 @watching.options
-@session.streaming
-async def watch(client: "Client", workflow_id: str | None, wanted: watching.Wanted) -> None:
-    """Show the events of workflows and their actions, or of one workflow, as they happen.
+def watch(workflow_id: str | None, wanted: watching.Wanted) -> None:
+    """Show what becomes of a workflow until it is finished, or the events of all workflows as they happen.
 
-    It begins and ends as `tinkwell events watch` does.
+    With an ID it shows tasks and actions, how long they take, what they wait for and what they print: as a tree on a
+    terminal, elsewhere as a line for each change. It fails unless the workflow succeeds.
+
+    Without an ID, and with any of the options, it shows the events of workflows and their actions, and begins and ends
+    as `tinkwell events watch` does.
     """
+    if workflow_id is not None and wanted.is_default:
+        _watch_one(workflow_id)
+    else:
+        _watch_events(workflow_id, wanted)
+
+
+@session.connected
+async def _watch_one(client: "Client", workflow_id: str) -> None:
+    await workflow_following.watch(client, workflow_id)
+
+
+@session.streaming
+async def _watch_events(client: "Client", workflow_id: str | None, wanted: watching.Wanted) -> None:
     await watching.follow(client.workflows.watch, wanted, resource_id=workflow_id)
 
 
@@ -207,7 +243,7 @@ def _fields(item: "Workflow") -> list[tuple[str, str]]:
         ("ID", item.id),
         ("TEMPLATE", f"{item.template_name} ({item.template_id})"),
         ("STATE", item.state),
-        ("ACTIONS", _progress_text(item.completed_actions, item.total_actions)),
+        ("ACTIONS", workflow_outline.progress_text(item.completed_actions, item.total_actions)),
         ("CAUSE", event_line.format_cause(item.cause or {})),
         ("DEVICES", event_line.format_pairs(item.hardware)),
         ("TIMEOUT", f"{item.global_timeout_seconds} s" if item.global_timeout_seconds else ""),
@@ -228,15 +264,17 @@ def _progress(context: "WorkflowContext") -> list[tuple[str, str]]:
     return [
         ("WORKFLOW", context.workflow_id),
         ("STATE", context.workflow_state),
-        ("ACTIONS", _progress_text(context.completed_actions, context.total_number_of_actions)),
+        ("ACTIONS", workflow_outline.progress_text(context.completed_actions, context.total_number_of_actions)),
         ("CURRENT", f"{current} {context.current_action_state or ''}".strip()),
         ("WORKER", context.current_worker),
+        *_waits_for(context),
     ]
 
 
-def _progress_text(completed: int, total: int) -> str:
-    percent = f" ({completed * 100 // total}%)" if total else ""
-    return f"{completed} of {total} done{percent}"
+def _waits_for(context: "WorkflowContext") -> list[tuple[str, str]]:
+    if not context.waits_for_workflow:
+        return []
+    return [("WAITS FOR", f"workflow {context.waits_for_workflow} on machine {context.waits_for_worker}")]
 
 
 def _show_actions(actions: "Sequence[Action]") -> None:
