@@ -11,6 +11,9 @@ from typing import Any, TypeVar
 import rich_click as click
 from click.core import ParameterSource
 
+from tinkwell.provisioner import docker_option
+from tinkwell.provisioner.docker_option import setting as _setting
+
 DEFAULT_SERVER = "localhost:50051"
 ALL = "all"
 
@@ -27,13 +30,6 @@ def _worker_ids(ctx: click.Context, param: click.Parameter, value: Any) -> tuple
     except ValueError:
         message = f"{', '.join(ids)} is not the id of a machine; tinkwell hardware list shows them"
         raise click.BadParameter(message, ctx, param) from None
-
-
-def _setting(*names: str, **attributes: Any) -> Callable[[F], F]:
-    """Build an option with its environment variable, which the help shows."""
-    variable = f"TINKWELL_{names[0].removeprefix('--').replace('-', '_').upper()}"
-    settings: dict[str, Any] = {"envvar": variable, "show_envvar": True} | attributes
-    return click.option(*names, **settings)
 
 
 _OPTIONS = (
@@ -72,11 +68,7 @@ _OPTIONS = (
         metavar="DIR",
         help="For processes: the folder whose folder NAME holds the executable run of the image NAME.",
     ),
-    _setting(
-        "--docker-privileged",
-        is_flag=True,
-        help="For containers: give them all of the machine, which actions that write disks or boot kernels need.",
-    ),
+    *docker_option.OPTIONS,
     _setting(
         "--resync-seconds",
         type=click.FloatRange(0.1, 86_400),
@@ -157,7 +149,7 @@ def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) 
         state_dir=options["state_dir"] or _default_state_dir(),
         concurrency=options["concurrency"],
         process_images=options["process_images"],
-        is_docker_privileged=options["docker_privileged"],
+        docker=docker_option.settings_of(options),
         resync_seconds=options["resync_seconds"],
         is_ephemeral=options["ephemeral"],
         **connection,

@@ -6,13 +6,13 @@ import logging
 import signal
 import socket
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
 from tinkwell import client
 from tinkwell.provisioner import driver, state
-from tinkwell.provisioner.runtime import docker, port, process
+from tinkwell.provisioner.runtime import docker, port, process, setting
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Settings:
     state_dir: Path
     concurrency: int = 8
     process_images: Path | None = None
-    is_docker_privileged: bool = False
+    docker: setting.DockerSettings = field(default_factory=setting.DockerSettings)
     resync_seconds: float = 30.0
     is_ephemeral: bool = False
 
@@ -84,7 +84,7 @@ async def open_runtime(settings: Settings, directory: state.StateDir) -> port.Ru
             return await docker.DockerRuntime.connect(
                 directory,
                 concurrency=settings.concurrency,
-                is_privileged=settings.is_docker_privileged,
+                settings=settings.docker,
                 answer_seconds=docker.ANSWER_SECONDS if is_asked_for else AUTO_SECONDS,
             )
         except port.RunError as error:

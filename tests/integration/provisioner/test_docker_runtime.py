@@ -11,12 +11,12 @@ import pytest
 from docker import APIClient
 from integration.provisioner import engine_image
 from unit.provisioner import conformance
-from unit.provisioner.conformance import Program, new_key, texts, wait
+from unit.provisioner.conformance import Program, new_key, read, texts, wait
 
 from support.waiting import eventually
 from tinkwell.core.decide import RunKey
 from tinkwell.provisioner import state
-from tinkwell.provisioner.runtime import docker, port
+from tinkwell.provisioner.runtime import docker, docker_run, port, setting
 
 pytestmark = pytest.mark.docker
 
@@ -83,10 +83,26 @@ def inspect(client: APIClient, key: RunKey) -> dict[str, Any]:
     return found
 
 
-async def start(harness: DockerHarness, script: str, **fields: Any) -> tuple[RunKey, docker.DockerRun]:
+def labels_of(key: RunKey, instance: str) -> dict[str, str]:
+    return {
+        "tinkwell.managed": "true",
+        "tinkwell.instance": instance,
+        "tinkwell.workflow": key.workflow_id,
+        "tinkwell.action": key.action_id,
+        "tinkwell.attempt": str(key.attempt),
+    }
+
+
+def create(client: APIClient, key: RunKey, labels: dict[str, str]) -> str:
+    """Create a container of a run's name, and start nothing."""
+    name = docker.container_name(key)
+    return str(client.create_container(engine_image.IMAGE, ["true"], name=name, labels=labels)["Id"])
+
+
+async def start(harness: DockerHarness, script: str, **fields: Any) -> tuple[RunKey, docker_run.DockerRun]:
     key = new_key()
     run = await harness.runtime.start(harness.spec_of(key, command=("/bin/sh", "-c", script), **fields))
-    assert isinstance(run, docker.DockerRun)
+    assert isinstance(run, docker_run.DockerRun)
     return key, run
 
 
@@ -137,8 +153,10 @@ async def test_containers_are_privileged_only_when_asked_for(
     harness: DockerHarness, client: APIClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Not every machine that runs tests may start one, but its engine says what it would have started.
-    monkeypatch.setattr(docker.DockerRun, "start", _do_nothing)
-    runtime = await docker.DockerRuntime.connect(harness.directory, concurrency=1, is_privileged=True)
+    monkeypatch.setattr(docker_run.DockerRun, "start", _do_nothing)
+    runtime = await docker.DockerRuntime.connect(
+        harness.directory, concurrency=1, settings=setting.DockerSettings(is_privileged=True)
+    )
     key = new_key()
     await runtime.start(harness.spec_of(key, command=("true",)))
     assert inspect(client, key)["HostConfig"]["Privileged"]
@@ -185,8 +203,8 @@ async def test_a_container_that_somebody_removed_is_lost(harness: DockerHarness,
 async def test_a_container_that_was_created_but_not_started_is_started_by_who_adopts_it(
     harness: DockerHarness, client: APIClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(docker, "CREATOR_SECONDS", 0.3)
-    monkeypatch.setattr(docker.DockerRun, "start", _die)
+    monkeypatch.setattr(docker_run, "CREATOR_SECONDS", 0.3)
+    monkeypatch.setattr(docker_run.DockerRun, "start", _die)
     key = new_key()
     spec = harness.spec(key, Program.COUNT)
     with pytest.raises(KeyboardInterrupt):
@@ -207,7 +225,7 @@ async def test_a_container_that_was_created_but_not_started_can_be_removed(
     harness: DockerHarness, client: APIClient
 ) -> None:
     key = new_key()
-    client.create_container(engine_image.IMAGE, ["true"], name=docker.container_name(key))
+    create(client, key, labels_of(key, harness.directory.instance))
     run = await harness.runtime.find(key)
     assert run is not None
     await run.kill()
@@ -242,3 +260,107 @@ async def test_a_reader_that_is_behind_when_the_container_ends_still_gets_everyt
                 await wait(run)
             numbers.append(line.number)
     assert numbers == list(range(1, 60_001))
+
+
+async def test_a_container_that_is_somebody_else_s_is_left_alone_though_it_has_the_name(
+    harness: DockerHarness, client: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(docker_run, "CREATOR_SECONDS", 0.3)
+    key, other = new_key(), new_key()
+    for labels in ({}, {"tinkwell.managed": "true"}, labels_of(other, harness.directory.instance)):
+        container = create(client, key, labels)
+        try:
+            assert await harness.runtime.find(key) is None
+            with pytest.raises(
+                port.RunError, match=r"that is not this run; remove it \(docker rm -f tinkwell-"
+            ) as caught:
+                await harness.runtime.start(harness.spec_of(key, command=("true",)))
+            assert caught.value.reason is port.Reason.UNAVAILABLE
+            assert client.inspect_container(container)["State"]["Status"] == "created"
+        finally:
+            client.remove_container(container)
+
+
+async def test_labels_that_make_no_run_are_passed_over(harness: DockerHarness, client: APIClient) -> None:
+    keys = [new_key() for _ in range(3)]
+    labels = [labels_of(key, harness.directory.instance) for key in keys]
+    labels[0]["tinkwell.attempt"] = "first"
+    del labels[1]["tinkwell.workflow"]
+    containers = [create(client, key, each) for key, each in zip(keys, labels, strict=True)]
+    try:
+        assert await harness.runtime.held() == {keys[2]}
+    finally:
+        for container in containers:
+            client.remove_container(container)
+
+
+async def test_a_container_gets_no_more_of_the_machine_than_it_may(harness: DockerHarness, client: APIClient) -> None:
+    settings = setting.DockerSettings(memory_bytes=64 * 1024 * 1024, cpus=0.5, pids=20, log_bytes=1_000_000)
+    runtime = await docker.DockerRuntime.connect(harness.directory, concurrency=1, settings=settings)
+    key = new_key()
+    run = await runtime.start(harness.spec_of(key, command=("true",)))
+    host = inspect(client, key)["HostConfig"]
+    assert (host["Memory"], host["MemorySwap"], host["NanoCpus"], host["PidsLimit"]) == (
+        64 * 1024 * 1024,
+        64 * 1024 * 1024,
+        500_000_000,
+        20,
+    )
+    assert host["LogConfig"] == {"Type": "json-file", "Config": {"max-size": "500000", "max-file": "2"}}
+    await wait(run)
+    await runtime.close()
+
+
+async def test_without_limits_a_container_has_none(harness: DockerHarness, client: APIClient) -> None:
+    key, _ = await start(harness, "true")
+    host = inspect(client, key)["HostConfig"]
+    assert (host["Memory"], host["NanoCpus"], host["PidsLimit"] or 0) == (0, 0, 0)
+
+
+async def test_output_that_the_engine_forgot_unread_is_noted_and_the_rest_keeps_its_order(
+    harness: DockerHarness,
+) -> None:
+    settings = setting.DockerSettings(log_bytes=200_000)
+    runtime = await docker.DockerRuntime.connect(harness.directory, concurrency=1, settings=settings)
+    script = "echo 0; until [ -e $WORKFLOW_DIR/resume ]; do sleep 0.05; done; seq 1 20000; exit 5"
+    key = new_key()
+    run = await runtime.start(harness.spec_of(key, command=("/bin/sh", "-c", script)))
+    lines: list[tuple[int, str]] = []
+    async with contextlib.aclosing(run.lines()) as reading:
+        async for line in reading:
+            if not lines:
+                (harness.directory.workflow_dir(key.workflow_id, "machine-1") / "resume").touch()
+                assert (await wait(run)).code == 5
+            lines.append((line.number, line.text))
+    assert lines[0] == (1, "0")
+    check_forgotten(lines[1:])
+    # Who adopts it numbers the same lines in the same way.
+    await harness.restart()
+    adopted = await harness.runtime.find(key)
+    assert adopted is not None
+    again = [(number, text) for number, _, text in await read(adopted)]
+    assert again == lines[[text.startswith("[") for _, text in lines].index(True) :]
+    await adopted.remove()
+    assert list((harness.directory.path / "logs").iterdir()) == []
+    await runtime.close()
+
+
+def check_forgotten(lines: list[tuple[int, str]]) -> None:
+    """Check that lines follow each other, with a note where some are missing, to the last."""
+    numbers = [number for number, _ in lines]
+    assert numbers == sorted(set(numbers))
+    note = next(place for place, (_, text) in enumerate(lines) if text.startswith("["))
+    assert lines[note][1] == f"[{docker_run.FORGOTTEN}]"
+    rest = [int(text) for _, text in lines[note + 1 :]]
+    assert rest == list(range(rest[0], 20_001))
+    assert rest[0] > 1
+
+
+async def test_marks_of_runs_that_are_gone_are_swept(harness: DockerHarness) -> None:
+    key, run = await start(harness, "echo x")
+    assert await texts(run) == ["x"]
+    folder = harness.directory.path / "logs"
+    (folder / f"{uuid.uuid4()}.1").write_text("{}")
+    assert len(list(folder.iterdir())) == 2
+    await harness.runtime.held()
+    assert [path.name for path in folder.iterdir()] == [f"{key.action_id}.1"]

@@ -14,7 +14,7 @@ import pytest
 from support.waiting import eventually
 from tinkwell.core.decide import RunKey
 from tinkwell.provisioner import state
-from tinkwell.provisioner.runtime import docker, engine, port, stream
+from tinkwell.provisioner.runtime import docker, docker_run, engine, mark, port, stream
 
 Handler = Callable[["Request"], None]
 KEY = RunKey("w", "a", 1)
@@ -126,16 +126,23 @@ async def found(fake: FakeEngine) -> AsyncIterator[engine.Engine]:
     found.close()
 
 
-def frame(text: str) -> bytes:
-    payload = text.encode()
+def frame(text: str, *, second: int = 1) -> bytes:
+    payload = f"2026-01-01T00:00:{second:02}.000000000Z {text}".encode()
     return b"\x01\0\0\0" + len(payload).to_bytes(4) + payload
 
 
-def run_of(found: engine.Engine) -> docker.DockerRun:
-    return docker.DockerRun(KEY, "c", found)
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[state.StateDir]:
+    with contextlib.closing(state.StateDir.open(tmp_path)) as directory:
+        yield directory
 
 
-async def texts(run: docker.DockerRun) -> list[str]:
+@pytest.fixture
+def run(found: engine.Engine, directory: state.StateDir) -> docker_run.DockerRun:
+    return docker_run.DockerRun(KEY, "c", found, mark.MarkFolder(directory))
+
+
+async def texts(run: docker_run.DockerRun) -> list[str]:
     async with asyncio.timeout(20), contextlib.aclosing(run.lines()) as lines:
         return [line.text async for line in lines]
 
@@ -175,9 +182,9 @@ async def test_a_pull_that_succeeds_returns(fake: FakeEngine, found: engine.Engi
 
 
 async def test_a_log_that_breaks_off_is_read_again_and_nothing_is_doubled(
-    fake: FakeEngine, found: engine.Engine, monkeypatch: pytest.MonkeyPatch
+    fake: FakeEngine, run: docker_run.DockerRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(docker, "REOPEN_SECONDS", 0.0)
+    monkeypatch.setattr(docker_run, "REOPEN_SECONDS", 0.0)
     tries = []
 
     def logs(request: Request) -> None:
@@ -187,17 +194,17 @@ async def test_a_log_that_breaks_off_is_read_again_and_nothing_is_doubled(
         if len(tries) == 1:
             request.break_off()
         else:
-            request.chunk(frame("o\nthree"))
+            request.chunk(frame("o\nthree", second=2))
             request.end()
 
     fake.serve("/containers/c/logs", logs)
     fake.serve_state("c", EXITED)
-    assert await texts(run_of(found)) == ["one", "two", "three"]
+    assert await texts(run) == ["one", "two", "three"]
     assert len(tries) == 2
 
 
 async def test_a_log_that_never_ends_ends_soon_after_its_container(
-    fake: FakeEngine, found: engine.Engine, monkeypatch: pytest.MonkeyPatch
+    fake: FakeEngine, run: docker_run.DockerRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "END_SILENCE_SECONDS", 0.05)
 
@@ -208,13 +215,12 @@ async def test_a_log_that_never_ends_ends_soon_after_its_container(
 
     fake.serve("/containers/c/logs", logs)
     fake.serve_state("c", EXITED)
-    run = run_of(found)
     lines, ending = await asyncio.gather(texts(run), run.wait())
     assert lines == ["last"]
     assert (ending.code, ending.seconds) == (3, 2.25)
 
 
-async def test_a_reader_that_gives_up_frees_its_thread_at_once(fake: FakeEngine, found: engine.Engine) -> None:
+async def test_a_reader_that_gives_up_frees_its_thread_at_once(fake: FakeEngine, run: docker_run.DockerRun) -> None:
     def logs(request: Request) -> None:
         request.begin()
         request.chunk(frame("one\n"))
@@ -222,11 +228,11 @@ async def test_a_reader_that_gives_up_frees_its_thread_at_once(fake: FakeEngine,
 
     fake.serve("/containers/c/logs", logs)
     for _ in range(10):  # more than there are threads
-        async with asyncio.timeout(5), contextlib.aclosing(run_of(found).lines()) as lines:
+        async with asyncio.timeout(5), contextlib.aclosing(run.lines()) as lines:
             assert (await anext(lines)).text == "one"
 
 
-async def test_a_reader_that_is_slow_holds_the_engine_back(fake: FakeEngine, found: engine.Engine) -> None:
+async def test_a_reader_that_is_slow_holds_the_engine_back(fake: FakeEngine, run: docker_run.DockerRun) -> None:
     written = []
 
     def logs(request: Request) -> None:
@@ -238,7 +244,7 @@ async def test_a_reader_that_is_slow_holds_the_engine_back(fake: FakeEngine, fou
         request.end()
 
     fake.serve("/containers/c/logs", logs)
-    async with contextlib.aclosing(run_of(found).lines()) as lines:
+    async with contextlib.aclosing(run.lines()) as lines:
         await anext(lines)
         for _ in range(200):
             before = len(written)
@@ -275,7 +281,9 @@ async def test_an_engine_that_does_not_come_back_is_given_up(
     assert caught.value.reason is port.Reason.UNAVAILABLE
 
 
-async def test_a_kill_is_not_held_up_by_streams(fake: FakeEngine, found: engine.Engine) -> None:
+async def test_a_kill_is_not_held_up_by_streams(
+    fake: FakeEngine, found: engine.Engine, run: docker_run.DockerRun
+) -> None:
     """All threads for streams are taken, and a call of another kind still answers."""
 
     def hang(request: Request) -> None:
@@ -284,7 +292,7 @@ async def test_a_kill_is_not_held_up_by_streams(fake: FakeEngine, found: engine.
 
     fake.serve("/containers/c/logs", hang)
     fake.serve("/containers/c/kill", lambda request: request.answer({}))
-    readers = [asyncio.ensure_future(texts(run_of(found))) for _ in range(6)]
+    readers = [asyncio.ensure_future(texts(run)) for _ in range(6)]
     await eventually(lambda: fake.seen.count("GET /containers/c/logs") >= 4)
     async with asyncio.timeout(5):
         await found.kill("c")
@@ -308,22 +316,22 @@ async def test_no_engine_is_said_at_once(monkeypatch: pytest.MonkeyPatch, tmp_pa
         assert caught.value.reason is port.Reason.UNAVAILABLE
 
 
-async def test_a_container_that_ran_out_of_memory_says_so(fake: FakeEngine, found: engine.Engine) -> None:
+async def test_a_container_that_ran_out_of_memory_says_so(fake: FakeEngine, run: docker_run.DockerRun) -> None:
     fake.serve_state("c", EXITED, is_out_of_memory=True)
-    assert (await run_of(found).wait()).note == "out of memory"
+    assert (await run.wait()).note == "out of memory"
 
 
-async def test_an_end_that_the_engine_explains_is_explained(fake: FakeEngine, found: engine.Engine) -> None:
+async def test_an_end_that_the_engine_explains_is_explained(fake: FakeEngine, run: docker_run.DockerRun) -> None:
     fake.serve_state("c", EXITED, error="the disk went away")
-    assert (await run_of(found).wait()).note == "the disk went away"
+    assert (await run.wait()).note == "the disk went away"
 
 
 async def test_a_container_that_is_removed_before_it_ran_has_not_succeeded(
-    fake: FakeEngine, found: engine.Engine, monkeypatch: pytest.MonkeyPatch
+    fake: FakeEngine, run: docker_run.DockerRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its exit code is 0, as long as it can be seen."""
     fake.serve_state("c", "removing", started=False)
-    waiting = asyncio.ensure_future(run_of(found).wait())
+    waiting = asyncio.ensure_future(run.wait())
     await eventually(lambda: fake.seen.count("GET /containers/c/json") > 2)
     assert not waiting.done()
     del fake.handlers["/containers/c/json"]

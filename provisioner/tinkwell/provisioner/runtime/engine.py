@@ -3,7 +3,8 @@
 Theory of operation. Calls that answer at once go through one bounded pool of threads; streams, which hold a thread for
 as long as they are read, go through another, so that a kill never waits behind a quiet log. A short call has the SDK's
 time limit. A stream has it up to its headers; then it may be silent, and whoever reads it can be cancelled, which takes
-the socket away under the reading thread. So no thread outlives its owner by more than a short call.
+the socket away under the reading thread. So no thread outlives its owner by more than a short call. The one exception
+is a pull, which has no headers before a registry has answered: it has a thread of its own, and is left alone with it.
 
 What the SDK raises ends here:
 
@@ -16,7 +17,6 @@ EngineError
 import asyncio
 import contextlib
 import json
-import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,10 +26,10 @@ from typing import Any, Self, TypeVar
 import docker
 import requests
 import urllib3
-from docker import auth, utils
+from docker import utils
 
 from tinkwell.client import backoff
-from tinkwell.provisioner.runtime import stream, thread
+from tinkwell.provisioner.runtime import link, setting, stream, thread
 
 T = TypeVar("T")
 
@@ -39,9 +39,10 @@ CONNECT_SECONDS = 5.0
 PATIENCE_SECONDS = 30.0
 # An engine says nothing while it waits for a slow registry.
 PULL_SILENCE_SECONDS = 300.0
+NO_ANSWER = "the registry does not answer"
+MAX_PROGRESS_BYTES = 1024 * 1024
 SHORT_CALLS = 8
 NOT_FOUND, CONFLICT = 404, 409
-_UNIX = "http+unix://"
 _NEVER = "0001-01-01"
 RUNNING = frozenset({"running", "paused", "restarting"})
 OVER = frozenset({"exited", "dead", "removing"})
@@ -97,20 +98,22 @@ class Engine:
         self._client = client
         self._short = short
         self._long = ThreadPoolExecutor(streams, "docker-stream")
+        self._pulls = thread.AbandonableThreads(streams, "docker-pull")
 
     @classmethod
-    async def connect(cls, *, streams: int, answer_seconds: int = CALL_SECONDS) -> Self:
-        """Find the engine that the environment names (`DOCKER_HOST` …) and agree on a version of its API.
-
-        Raises `Unreachable` when it does not answer in time.
-        """
+    async def connect(
+        cls,
+        *,
+        streams: int,
+        answer_seconds: int = CALL_SECONDS,
+        settings: setting.DockerSettings | None = None,
+    ) -> Self:
+        """Find the engine that the settings or the environment name (`DOCKER_HOST` …); raises `Unreachable`."""
         short = ThreadPoolExecutor(SHORT_CALLS, "docker-call")
+        chosen = settings or setting.DockerSettings()
 
         def open_client() -> docker.APIClient:
-            pool_size = SHORT_CALLS + streams
-            settings = utils.kwargs_from_env()
-            _probe(str(utils.parse_host(settings.get("base_url"))), answer_seconds)
-            client = docker.APIClient(version="auto", timeout=answer_seconds, max_pool_size=pool_size, **settings)
+            client = link.open_client(chosen, connections=SHORT_CALLS + streams, answer_seconds=answer_seconds)
             client.timeout = CALL_SECONDS
             return client
 
@@ -135,17 +138,14 @@ class Engine:
             return False
         return True
 
-    async def pull(self, image: str) -> None:
-        """Fetch an image from its registry; the engine may fail in the middle of an answer that began well."""
+    async def pull(self, image: str, *, auth_header: str | None = None) -> None:
+        """Fetch an image from its registry; the engine may fail in the middle of an answer that began well.
+
+        Raises `Refused` for whatever the engine or the registry says, and when the registry says nothing for long.
+        """
         repository, tag = utils.parse_repository_tag(image)
-        registry = auth.resolve_repository_name(repository)[0]
-        header = await self._call(lambda: auth.get_config_header(self._client, registry))
-        answer = await self._open(
-            "POST",
-            "/images/create",
-            params={"fromImage": repository, "tag": tag or "latest"},
-            headers={"X-Registry-Auth": header} if header else None,
-            silence_seconds=PULL_SILENCE_SECONDS,
+        answer = await self._open_pull(
+            {"fromImage": repository, "tag": tag or "latest"}, {"X-Registry-Auth": auth_header} if auth_header else {}
         )
         progress = bytearray()
         try:
@@ -155,6 +155,26 @@ class Engine:
                     _check_progress(progress)
         except stream.BrokenStreamError as error:
             raise Refused(0, f"the pull broke off: {error}") from error
+        progress += b"\n"  # the last line may lack its end
+        _check_progress(progress)
+
+    async def _open_pull(self, params: Mapping[str, str], headers: Mapping[str, str]) -> stream.Stream:
+        """Begin a pull, which the engine answers as soon as the registry has answered it."""
+
+        def request() -> requests.Response:
+            return self._request(
+                "POST", "/images/create", params=params, headers=headers, answer_seconds=PULL_SILENCE_SECONDS
+            )
+
+        try:
+            response = await self._pulls.run(lambda: _translated(request), release=requests.Response.close)
+        except Unreachable as error:
+            if isinstance(error.__cause__, requests.ReadTimeout):
+                raise Refused(0, f"{NO_ANSWER} within {PULL_SILENCE_SECONDS:.0f} s") from error
+            raise
+        except OSError as error:
+            raise Refused(0, str(error)) from error
+        return stream.Stream(response, self._long, PULL_SILENCE_SECONDS)
 
     async def create(
         self,
@@ -214,8 +234,8 @@ class Engine:
                     pass
 
     async def logs(self, container: str, *, follow: bool) -> stream.Stream:
-        """Open the frames of a container's output, from the first one to what is there, or with `follow` to its end."""
-        params = {"follow": int(follow), "stdout": 1, "stderr": 1}
+        """Open the stamped frames of a container's output, to what is there now, or, with `follow`, to the end."""
+        params = {"follow": int(follow), "stdout": 1, "stderr": 1, "timestamps": 1}
         return await self._open("GET", f"/containers/{container}/logs", params=params)
 
     async def _open(
@@ -224,20 +244,28 @@ class Engine:
         path: str,
         *,
         params: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str | bytes] | None = None,
         silence_seconds: float | None = None,
     ) -> stream.Stream:
-        """Make a request whose answer is read as it comes; the SDK's own log stream mixes stdout and stderr."""
+        """Make a request whose answer is read as it comes."""
+        response = await self._call(lambda: self._request(method, path, params=params))
+        return stream.Stream(response, self._long, silence_seconds)
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        answer_seconds: float = CALL_SECONDS,
+    ) -> requests.Response:
+        """Make a request up to its answer's headers; the SDK's own log stream mixes stdout and stderr."""
         url = f"{self._client.base_url}/v{self._client.api_version}{path}"
-
-        def request() -> requests.Response:
-            timeout = (CONNECT_SECONDS, CALL_SECONDS)
-            response = self._client.request(method, url, params=params, headers=headers, stream=True, timeout=timeout)
-            if response.status_code >= requests.codes.bad_request:
-                raise _refusal(response.status_code, _explanation(response))
-            return response
-
-        return stream.Stream(await self._call(request), self._long, silence_seconds)
+        timeout = (CONNECT_SECONDS, answer_seconds)
+        response = self._client.request(method, url, params=params, headers=headers, stream=True, timeout=timeout)
+        if response.status_code >= requests.codes.bad_request:
+            raise _refusal(response.status_code, _explanation(response))
+        return response
 
     async def _call(self, function: Callable[[], T]) -> T:
         """Make a short call, again and again for a while where no engine answers."""
@@ -252,18 +280,6 @@ class Engine:
                 if loop.time() + delay > deadline:
                     raise
             await asyncio.sleep(delay)
-
-
-def _probe(url: str, answer_seconds: int) -> None:
-    """Raise `OSError` where a local socket leads nowhere; the SDK tells that less plainly and leaks a socket."""
-    if url.startswith(_UNIX):
-        path = url.removeprefix(_UNIX)
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.settimeout(answer_seconds)
-            try:
-                probe.connect(path)
-            except OSError as error:
-                raise OSError(f"{path}: {error.strerror or error}") from error
 
 
 @contextlib.contextmanager
@@ -305,9 +321,15 @@ def _explanation(response: requests.Response) -> str:
 def _check_progress(progress: bytearray) -> None:
     """Take the complete lines of a pull's progress away; raises `Refused` where one of them tells of an error."""
     *lines, rest = progress.split(b"\n")
+    if len(rest) > MAX_PROGRESS_BYTES:
+        raise Refused(0, "the engine tells of the pull's progress in a line without end")
     progress[:] = rest
-    for line in lines:
-        if line.strip() and (message := json.loads(line).get("error")):
+    for line in filter(bytes.strip, map(bytes, lines)):
+        try:
+            message = json.loads(line).get("error")
+        except (ValueError, AttributeError) as error:
+            raise Refused(0, f"the engine's account of the pull is no JSON object: {line[:200]!r}") from error
+        if message:
             raise Refused(0, str(message))
 
 

@@ -6,6 +6,8 @@ process runtime's supervisor writes it to a file. One reader turns frames into l
 
 The lines depend on the frames' content and order alone, not on how reading cut them, so a second reader that begins at
 the first byte gives the same numbers to the same lines. That lets a server tell repeated lines from new ones.
+
+Where asked, an engine puts a stamp before each payload: when it was written, and a space. A stamp is no output.
 """
 
 from collections.abc import Iterator
@@ -15,9 +17,12 @@ from tinkwell.client.model import LogStream
 
 MAX_LINE_BYTES = 16 * 1024
 MAX_BYTES = 10 * 1024 * 1024
+# The server takes numbers up to 100,000. Two are left for what is said about lines that were dropped.
+MAX_LINES = 99_998
 # What keeping a line costs beside its text: without it, a run that writes nothing but newlines has no limit.
 LINE_OVERHEAD_BYTES = 64
 HEADER_BYTES = 8
+STAMP_BYTES = len("2026-01-01T00:00:00.000000000Z ")
 _STREAMS = {1: LogStream.STDOUT, 2: LogStream.STDERR}
 
 
@@ -34,17 +39,19 @@ class OutputReader:
     """Turns one run's output into lines, as it comes.
 
     Lines are joined over frames, split where they are too long, and made text: what is not UTF-8 and every NUL become
-    U+FFFD. After `max_bytes` one last line says that the rest was dropped, and `is_full` holds.
+    U+FFFD. After `max_bytes`, or the line `MAX_LINES`, one last line says that the rest was dropped, and `is_full`
+    holds. Numbers begin after `base`.
     """
 
-    def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, *, max_bytes: int = MAX_BYTES, base: int = 0, has_stamps: bool = False) -> None:
         self._max_bytes = max_bytes
+        self._stamp_bytes = STAMP_BYTES if has_stamps else 0
         self._frames = bytearray()
         self._stream = LogStream.STDOUT
         self._missing = 0  # bytes of the current frame's payload that have not come yet
         self._partial = {stream: bytearray() for stream in LogStream}
         self._bytes = 0
-        self._number = 0
+        self._number = base
         self.is_full = False
         self.is_finished = False
 
@@ -63,17 +70,22 @@ class OutputReader:
             if partial:
                 yield from self._emit(stream, bytes(partial))
 
+    def note(self, text: str) -> OutputLine:
+        """Say something about the output in the midst of it, in brackets."""
+        self._number += 1
+        return OutputLine(self._number, LogStream.STDERR, f"[{text}]")
+
     def _payloads(self) -> Iterator[tuple[LogStream, bytes]]:
         """Yield what has come of payloads; only a header ever waits for more."""
         begin = 0
         while not self.is_full:
             if self._missing == 0:
-                header = self._frames[begin : begin + HEADER_BYTES]
-                if len(header) < HEADER_BYTES:
+                header = self._frames[begin : begin + HEADER_BYTES + self._stamp_bytes]
+                if len(header) < HEADER_BYTES + self._stamp_bytes:
                     break
                 self._stream = _STREAMS.get(header[0], LogStream.STDOUT)
-                self._missing = int.from_bytes(header[4:])
-                begin += HEADER_BYTES
+                self._missing = max(int.from_bytes(header[4:HEADER_BYTES]) - self._stamp_bytes, 0)
+                begin += len(header)
             payload = bytes(self._frames[begin : begin + self._missing])
             if not payload and self._missing:
                 break
@@ -88,13 +100,20 @@ class OutputReader:
             if self.is_full:
                 return
             self._bytes += len(piece.encode()) + LINE_OVERHEAD_BYTES
-            self._number += 1
-            if self._bytes > self._max_bytes:
-                self.is_full = True
-                note = f"[the rest of the output was dropped: it is more than {self._max_bytes:,} bytes]"
-                yield OutputLine(self._number, LogStream.STDERR, note)
-            else:
+            self.is_full = self._bytes > self._max_bytes or self._number >= MAX_LINES
+            if not self.is_full:
+                self._number += 1
                 yield OutputLine(self._number, stream, piece)
+            elif self._number >= MAX_LINES:
+                yield self.note(f"the rest of the output was dropped: it has more than {MAX_LINES:,} lines")
+            else:
+                yield self.note(f"the rest of the output was dropped: it is more than {self._max_bytes:,} bytes")
+
+
+def first_stamp(frames: bytes | bytearray) -> str:
+    """Return the stamp of the first frame, empty where not all of it has come."""
+    head = bytes(frames[HEADER_BYTES : HEADER_BYTES + STAMP_BYTES])
+    return head.decode("ascii", errors="replace").strip() if len(head) == STAMP_BYTES else ""
 
 
 def _take_lines(buffer: bytearray) -> Iterator[bytes]:
