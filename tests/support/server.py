@@ -19,6 +19,7 @@ class Server:
     address: str
     http_address: str
     database_url: str
+    tink_address: str = ""
 
 
 @asynccontextmanager
@@ -37,7 +38,7 @@ async def running(database_url: str, **settings: object) -> AsyncIterator[Server
         if serving.done():
             serving.result()
         addresses = ready.result()
-        yield Server(addresses.grpc, addresses.http, database_url)
+        yield Server(addresses.grpc, addresses.http, database_url, addresses.tink)
     finally:
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)

@@ -20,11 +20,25 @@ def server_credentials(settings: Settings) -> grpc.ServerCredentials | None:
     """
     if settings.server_cert is None or settings.server_key is None:
         return None
-    source = _Source(settings.server_cert, settings.server_key, settings.client_ca)
+    return _dynamic(_Source(settings.server_cert, settings.server_key, settings.client_ca))
+
+
+def tink_credentials(settings: Settings) -> grpc.ServerCredentials:
+    """Return the credentials for Tinkerbell's tools, which have no certificates to show.
+
+    The settings must have a `tink_port`. Raises `OSError` for files that cannot be read.
+    """
+    cert, key = settings.tink_cert or settings.server_cert, settings.tink_key or settings.server_key
+    assert cert is not None
+    assert key is not None
+    return _dynamic(_Source(cert, key, None))
+
+
+def _dynamic(source: "_Source") -> grpc.ServerCredentials:
     return grpc.dynamic_ssl_server_credentials(
         source.read(),
         source.changed,  # type: ignore[arg-type] # the stubs forget that None means unchanged
-        require_client_authentication=settings.client_ca is not None,
+        require_client_authentication=source.client_ca is not None,
     )
 
 

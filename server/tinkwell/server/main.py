@@ -6,7 +6,7 @@ import dataclasses
 import datetime
 import functools
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import metadata
 
@@ -36,6 +36,7 @@ from tinkwell.server.api.metric import CallMetrics
 from tinkwell.server.api.template import TemplateServicer
 from tinkwell.server.api.watch import Watches
 from tinkwell.server.api.workflow import WorkflowServicer
+from tinkwell.server.http import certificate
 from tinkwell.server.http.application import create_application
 from tinkwell.server.http.listener import HttpListener
 from tinkwell.server.http.probe import Probe
@@ -57,6 +58,7 @@ from tinkwell.server.store import engine, partition, position, readiness
 from tinkwell.server.store.database import Database
 from tinkwell.server.store.election import PostgresElection
 from tinkwell.server.store.log import PostgresLog
+from tinkwell.server.tink.edge import Edge
 from tinkwell.server.watch.hub import Spread
 from tinkwell.server.watch.reader import Reader
 from tinkwell.server.watch.stream import Streams
@@ -91,10 +93,11 @@ Side = Callable[[Probe], AbstractAsyncContextManager[str]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where a ready server answers, as host:port."""
+    """Where a ready server answers, as host:port; `tink` is empty where Tinkerbell's tools are not served."""
 
     grpc: str
     http: str
+    tink: str = ""
 
 
 async def serve(
@@ -184,7 +187,11 @@ class _Server:
             self._hub,
             Patience(stall_seconds=settings.max_stall_seconds, lag_revisions=settings.max_lag_revisions),
         )
-        self._watches = Watches(WatchService(self._hub, log, streams))
+        watches = WatchService(self._hub, log, streams)
+        self._watches = Watches(watches)
+        self._tink: Edge | None = None
+        if settings.tink_port is not None:
+            self._tink = Edge(database, watches, max_held=settings.max_watchers)
         self._logs = LogService(database)
         self._retention = _retention(settings)
         self._registry = self._register(log)
@@ -227,44 +234,52 @@ class _Server:
             if self._settings.retention_interval_seconds > 0:
                 tasks.create_task(self._retention.run(), name="retention")
             tasks.create_task(self._sweep.run(), name="sweep")
-            async with aside as http_address, self._listen() as grpc_address:
+            async with aside as http_address, self._listen() as (grpc_address, tink_address):
                 await self._hub.opened.wait()
+                if self._tink is not None:
+                    tasks.create_task(self._tink.run(), name="dispatch")
                 while not self._reader.is_connected:  # noqa: ASYNC110 a page comes within milliseconds, or not at all
                     await asyncio.sleep(_LOOK_SECONDS)
                 await self._set_health(health_pb2.HealthCheckResponse.SERVING)
-                logger.info(
-                    "the server is ready",
-                    extra={"grpc": grpc_address, "http": http_address} if http_address else {"grpc": grpc_address},
-                )
+                addresses = {"grpc": grpc_address, "http": http_address, "tink": tink_address}
+                logger.info("the server is ready", extra={name: where for name, where in addresses.items() if where})
                 if ready is not None:
-                    ready(Addresses(grpc=grpc_address, http=http_address))
+                    ready(Addresses(grpc=grpc_address, http=http_address, tink=tink_address))
                 await asyncio.get_running_loop().create_future()
 
     def _http(self, probe: Probe) -> HttpListener:
         application = create_application(probe, version=metadata.version("tinkwell"))
+        certificate.add_to(application, self._settings.tink_bundle)
         return HttpListener(application, host=self._settings.host, port=self._settings.http_port)
 
     @asynccontextmanager
-    async def _listen(self) -> AsyncIterator[str]:
-        server = self._create()
-        address = self._bind(server)
+    async def _listen(self) -> AsyncIterator[tuple[str, str]]:
+        settings, calls = self._settings, CallMetrics(self._registry)
+        options = (*_OPTIONS, ("grpc.so_reuseport", int(self._shares_port)))
+        servers = [self._create(calls, options)]
+        address = self._bind(servers[0], settings.port, credentials.server_credentials(settings))
+        tink_address = ""
+        if self._tink is not None and settings.tink_port is not None:
+            servers.append(self._tink.create(calls, options=options, has_reflection=settings.reflection))
+            tink_address = self._bind(servers[1], settings.tink_port, credentials.tink_credentials(settings))
         await self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
-        await server.start()
+        for server in servers:
+            await server.start()
         try:
-            yield address
+            yield address, tink_address
         finally:
             # Streams would hold the server for the whole grace, so they end first; clients resume elsewhere.
             await self._health.close()
             self._hub.close(errors.Unavailable("the server is stopping; try again"))
             self._logs.close()
-            await server.stop(self._settings.shutdown_grace_seconds)
+            if self._tink is not None:
+                self._tink.close()
+            await asyncio.gather(*(server.stop(settings.shutdown_grace_seconds) for server in servers))
 
-    def _create(self) -> grpc.aio.Server:
+    def _create(self, calls: CallMetrics, options: Sequence[tuple[str, int]]) -> grpc.aio.Server:
         tokens = {name: token.get_secret_value() for name, token in self._settings.tokens.items()}
-        calls = interceptor.CallInterceptor(auth.Authenticator(tokens), CallMetrics(self._registry))
-        server = grpc.aio.server(
-            interceptors=[calls], options=(*_OPTIONS, ("grpc.so_reuseport", int(self._shares_port)))
-        )
+        around = interceptor.CallInterceptor(auth.Authenticator(tokens), calls)
+        server = grpc.aio.server(interceptors=[around], options=options)
         database, watches = self._database, self._watches
         hardware_service_pb2_grpc.add_HardwareServiceServicer_to_server(
             HardwareServicer(HardwareService(database), watches), server
@@ -283,10 +298,9 @@ class _Server:
             reflection.enable_server_reflection((*_SERVICES, "grpc.health.v1.Health", reflection.SERVICE_NAME), server)
         return server
 
-    def _bind(self, server: grpc.aio.Server) -> str:
+    def _bind(self, server: grpc.aio.Server, number: int, secure: grpc.ServerCredentials | None) -> str:
         host = self._settings.host
-        wanted = f"[{host}]:{self._settings.port}" if ":" in host else f"{host}:{self._settings.port}"
-        secure = credentials.server_credentials(self._settings)
+        wanted = f"[{host}]:{number}" if ":" in host else f"{host}:{number}"
         try:
             port = server.add_secure_port(wanted, secure) if secure else server.add_insecure_port(wanted)
         except RuntimeError as error:

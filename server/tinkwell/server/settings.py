@@ -82,6 +82,12 @@ class Settings(pydantic_settings.BaseSettings):
     """PEM file of its private key."""
     client_ca: pydantic.FilePath | None = None
     """PEM file of the authorities whose certificates clients must show."""
+    tink_port: Port | None = None
+    """Port for Tinkerbell's own tools, which come with TLS and no token; off unless set, 0 takes a free one."""
+    tink_cert: pydantic.FilePath | None = None
+    """PEM file of the certificate chain to show there, which `/cert` tells; without it, `server_cert`."""
+    tink_key: pydantic.FilePath | None = None
+    """PEM file of its private key."""
     tokens: dict[Name, pydantic.SecretStr] = pydantic.Field(default_factory=dict)
     """Bearer tokens by the name of their owner; with none, everybody is admitted."""
     reflection: bool = True
@@ -182,7 +188,18 @@ class Settings(pydantic_settings.BaseSettings):
             raise ValueError("client_ca needs server_cert and server_key, since only TLS can ask for certificates")
         if (self.nats_cert is None) != (self.nats_key is None):
             raise ValueError("nats_cert and nats_key belong together: set both or neither")
+        if (self.tink_cert is None) != (self.tink_key is None):
+            raise ValueError("tink_cert and tink_key belong together: set both or neither")
+        if self.tink_port is not None and self.tink_cert is None and self.server_cert is None:
+            raise ValueError(
+                "tink_port needs tink_cert and tink_key, or server_cert and server_key: there is always TLS"
+            )
         return self
+
+    @property
+    def tink_bundle(self) -> Path | None:
+        """The certificate chain that Tinkerbell's tools are to trust, None where they are not served."""
+        return None if self.tink_port is None else self.tink_cert or self.server_cert
 
 
 def load(config: Path | None = None, **options: object) -> Settings:

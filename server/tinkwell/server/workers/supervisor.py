@@ -9,6 +9,7 @@ a pause that grows. Told to stop, the supervisor lets all of them end what is un
 """
 
 import asyncio
+import contextlib
 import logging
 import random
 import sys
@@ -21,6 +22,7 @@ import pydantic
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from tinkwell.server import main
+from tinkwell.server.http import certificate
 from tinkwell.server.http.application import create_application
 from tinkwell.server.http.listener import HttpListener
 from tinkwell.server.http.probe import Checks, Probe
@@ -50,16 +52,22 @@ async def run(settings: Settings, *, ready: Callable[[main.Addresses], None], co
 
     Must be called from the main thread. Raises `WorkersFailed`, and `errors.Unavailable` for a taken port.
     """
-    with port.reserved(host=settings.host, port=settings.port) as number:
-        shared = settings.model_copy(update={"port": number})
+    with contextlib.ExitStack() as held:
+        ports = {"port": held.enter_context(port.reserved(host=settings.host, port=settings.port))}
+        if settings.tink_port is not None:
+            ports["tink_port"] = held.enter_context(port.reserved(host=settings.host, port=settings.tink_port))
+        shared = settings.model_copy(update=ports)
         keepers = [Keeper(worker, shared, command) for worker in range(settings.workers)]
         application = create_application(_probe(keepers), version=metadata.version("tinkwell"))
+        certificate.add_to(application, settings.tink_bundle)
         http = HttpListener(application, host=settings.host, port=settings.http_port)
         async with http.listen() as http_address, asyncio.TaskGroup() as tasks:
             for keeper in keepers:
                 tasks.create_task(keeper.run(), name=f"worker-{keeper.worker}")
             grpc_addresses = [await keeper.first_ready for keeper in keepers]
-            addresses = main.Addresses(grpc=grpc_addresses[0], http=http_address)
+            addresses = main.Addresses(
+                grpc=grpc_addresses[0], http=http_address, tink=_beside(grpc_addresses[0], ports.get("tink_port"))
+            )
             logger.info(
                 "the server is ready",
                 extra={"grpc": addresses.grpc, "http": addresses.http, "workers": settings.workers},
@@ -142,6 +150,11 @@ class Keeper:
             return None
         text: str | None = await self._member.ask("metrics")
         return text
+
+
+def _beside(address: str, number: int | None) -> str:
+    """Return the address of another port of the same host; empty without one."""
+    return "" if number is None else f"{address.rpartition(':')[0]}:{number}"
 
 
 def _probe(keepers: Sequence[Keeper]) -> Probe:

@@ -1,0 +1,50 @@
+"""The certificates that Tinkerbell's tools are to trust, read from the file that the server shows."""
+
+import asyncio
+import logging
+import re
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tinkwell.core import errors
+
+logger = logging.getLogger(__name__)
+
+# The file may hold the private key as well, which must not leave this machine.
+_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----\s.+?-----END CERTIFICATE-----", re.DOTALL)
+
+
+def add_to(application: Starlette, path: Path | None) -> None:
+    """Let `/cert` tell the certificates of a file, where there is one. Raises as `Bundle` does."""
+    if path is not None:
+        application.routes.append(Route("/cert", Bundle(path).answer))
+
+
+class Bundle:
+    """The certificates of a PEM file. Raises `OSError` for one that cannot be read, `errors.Unavailable` for none in it.
+
+    A renewed file is read again; while it cannot be, the former certificates are told, as they are also shown.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known = _certificates(path)
+
+    async def answer(self, request: Request) -> Response:
+        """Answer with the bundle. Tinkerbell's tools break down where there is no certificate in the answer."""
+        try:
+            self._known = await asyncio.to_thread(_certificates, self._path)
+        except (OSError, errors.Unavailable) as error:
+            logger.warning("the certificate cannot be read again", extra={"cause": str(error)})
+        return Response(self._known, media_type="application/x-pem-file")
+
+
+def _certificates(path: Path) -> bytes:
+    found = _CERTIFICATE.findall(path.read_bytes())
+    if not found:
+        raise errors.Unavailable(f"{path} holds no PEM certificate")
+    return b"".join(certificate + b"\n" for certificate in found)

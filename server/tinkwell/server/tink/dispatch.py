@@ -1,0 +1,180 @@
+"""Hands workflows to Tinkerbell's workers, each of which holds a stream open for them.
+
+    stream opens ──▶ look ──▶ a workflow is due? ──▶ write it ──▶ wait ──▶ look ──▶ …
+                      ▲                 └── no ──▶ wait              │
+                      └───── an action of the worker changed, or a while has passed
+
+A worker runs a workflow as far as it can before it reads on, so it is given one at a time: what it reads later would be
+out of date. One task follows the log for all streams, and wakes those whose worker has to do with an event.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import random
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+
+from tinkwell.api.v1 import event_service_pb2
+from tinkwell.core import errors, value
+from tinkwell.core.kind import EventType, ResourceType
+from tinkwell.core.log import Selection
+from tinkwell.core.workflow import Progress
+from tinkwell.server.service.watch import Now
+from tinkwell.server.service.workflow import WorkflowService
+from tinkwell.server.tink.feed import Feed
+
+logger = logging.getLogger(__name__)
+
+# Work may also become due because time has passed, which no event tells.
+_LOOK_AGAIN_SECONDS = 10.0
+_LONGEST_PAUSE_SECONDS = 1.0
+_SELECTION = Selection(
+    event_types=frozenset(
+        {
+            EventType.CREATED,
+            EventType.ACTION_RETRYING,
+            EventType.ACTION_SUCCEEDED,
+            EventType.ACTION_FAILED,
+            EventType.ACTION_TIMEOUT,
+            EventType.ACTION_CANCELLED,
+        }
+    ),
+    resource_types=frozenset({ResourceType.ACTION}),
+)
+
+Write = Callable[[Progress], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What a worker was given: the actions of a workflow that it runs in a row, up to the index `end`."""
+
+    workflow_id: str
+    end: int
+
+    def covers(self, progress: Progress) -> bool:
+        """Whether the worker is still busy with it."""
+        return progress.workflow_id == self.workflow_id and progress.completed_actions < self.end
+
+
+class Dispatch:
+    """Serves the streams. Beyond `max_held` of them a stream ends as soon as it would have to wait."""
+
+    def __init__(
+        self,
+        workflows: WorkflowService,
+        feed: Feed,
+        *,
+        max_held: int,
+        look_again_seconds: float = _LOOK_AGAIN_SECONDS,
+    ) -> None:
+        self._workflows = workflows
+        self._feed = feed
+        self._max_held = max_held
+        self._look_again_seconds = look_again_seconds
+        # Of each worker, what wakes its streams.
+        self._held: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        self._held_count = 0
+        self._is_closed = False
+
+    async def run(self) -> None:
+        """Wake streams until cancelled."""
+        while True:
+            try:
+                await self._feed.follow(_SELECTION, Now(), self._hear, begun=self._begin, reader="dispatch")
+            except errors.TinkwellError as error:
+                logger.info("the log is not followed for a moment", extra={"cause": str(error)})
+                await asyncio.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311
+
+    def close(self) -> None:
+        """End every stream, and each that comes."""
+        self._is_closed = True
+        self._wake_all()
+
+    async def serve(self, worker_id: str, write: Write) -> None:
+        """Write the workflows that a worker is to act on, one after another, until the stream's client has gone.
+
+        Returns where there is no room to wait. Raises `errors.InvalidField`, and `errors.Unavailable` when the server
+        stops.
+        """
+        worker_id = value.parse_uuid("worker_id", worker_id)
+        if self._held_count >= self._max_held:
+            await self._look(worker_id, None, write)
+            return
+        turn: _Turn | None = None
+        with self._hold(worker_id) as woken:
+            while not self._is_closed:
+                woken.clear()
+                turn = await self._look(worker_id, turn, write)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._look_again_seconds):
+                        await woken.wait()
+        raise errors.Unavailable("the server is stopping; try again")
+
+    async def _look(self, worker_id: str, turn: _Turn | None, write: Write) -> _Turn | None:
+        """Give the worker what has been due for longest, unless its turn lasts; return the turn that it then has."""
+        chosen: Progress | None = None
+        async with contextlib.aclosing(self._workflows.list_due(worker_id)) as due:
+            async for progress in due:
+                if turn is not None and turn.covers(progress):
+                    return turn
+                chosen = chosen or progress
+                if turn is None:
+                    break
+        if chosen is None:
+            return None
+        try:
+            actions = await self._workflows.list_actions(chosen.workflow_id)
+        except errors.NotFound:
+            # Deleted meanwhile, which is an event that is yet to be heard.
+            return None
+        later = (action for action in actions if action.index >= chosen.completed_actions)
+        end = next((action.index for action in later if action.worker_id != worker_id), len(actions))
+        await write(chosen)
+        return _Turn(chosen.workflow_id, end)
+
+    @contextlib.contextmanager
+    def _hold(self, worker_id: str) -> Iterator[asyncio.Event]:
+        woken = asyncio.Event()
+        self._held[worker_id].add(woken)
+        self._held_count += 1
+        try:
+            yield woken
+        finally:
+            self._held_count -= 1
+            self._held[worker_id].discard(woken)
+            if not self._held[worker_id]:
+                del self._held[worker_id]
+
+    async def _begin(self) -> None:
+        # Whatever happened while the log was not followed.
+        self._wake_all()
+
+    async def _hear(self, event: event_service_pb2.Event) -> None:
+        if not self._held:
+            return
+        action = json.loads(event.data)
+        if event.event_type == event_service_pb2.EVENT_TYPE_CREATED and action["index"] > 0:
+            return
+        self._wake(action["worker_id"])
+        is_step = event.event_type == event_service_pb2.EVENT_TYPE_ACTION_SUCCEEDED
+        if is_step and self._held.keys() - {action["worker_id"]}:
+            await self._wake_next(event.parent_id, action["index"])
+
+    async def _wake_next(self, workflow_id: str, index: int) -> None:
+        """Wake whoever comes after the action of this index; an event says only whose action it is about."""
+        with contextlib.suppress(errors.NotFound):
+            for action in await self._workflows.list_actions(workflow_id):
+                if action.index == index + 1:
+                    self._wake(action.worker_id)
+
+    def _wake(self, worker_id: str) -> None:
+        for woken in self._held.get(worker_id, ()):
+            woken.set()
+
+    def _wake_all(self) -> None:
+        for worker_id in self._held:
+            self._wake(worker_id)

@@ -1,0 +1,91 @@
+"""Puts Tinkerbell's services together: the same application as behind the server's own, on a port of its own."""
+
+from collections.abc import Iterable, Sequence
+
+import grpc.aio
+from grpc_reflection.v1alpha import reflection
+
+from tinkwell.api.tink import (
+    events_pb2,
+    events_pb2_grpc,
+    hardware_pb2,
+    hardware_pb2_grpc,
+    template_pb2,
+    template_pb2_grpc,
+    workflow_pb2,
+    workflow_pb2_grpc,
+)
+from tinkwell.server.api import auth, interceptor
+from tinkwell.server.api.metric import CallMetrics
+from tinkwell.server.service.hardware import HardwareService
+from tinkwell.server.service.template import TemplateService
+from tinkwell.server.service.watch import WatchService
+from tinkwell.server.service.workflow import WorkflowService
+from tinkwell.server.service.workflow_data import WorkflowDataService
+from tinkwell.server.store.database import Database
+from tinkwell.server.tink.dispatch import Dispatch
+from tinkwell.server.tink.event import EventsServicer
+from tinkwell.server.tink.feed import Feed
+from tinkwell.server.tink.hardware import HardwareServicer
+from tinkwell.server.tink.template import TemplateServicer
+from tinkwell.server.tink.workflow import WorkflowServicer
+
+ACTOR = "tinkerbell"
+
+_SERVICES = tuple(
+    module.DESCRIPTOR.services_by_name[name].full_name
+    for module, name in (
+        (hardware_pb2, "HardwareService"),
+        (template_pb2, "TemplateService"),
+        (workflow_pb2, "WorkflowService"),
+        (events_pb2, "EventsService"),
+    )
+)
+
+
+class Everybody(auth.Authenticator):
+    """Admits every caller, since Tinkerbell's tools cannot say who they are, and lets none pass for somebody else."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    def authenticate(self, method: str, metadata: Iterable[tuple[str, str | bytes]]) -> str:
+        """Return the one name that all callers have."""
+        return ACTOR
+
+
+class Edge:
+    """Makes servers of the services. `max_held` limits how many workers' streams stay open."""
+
+    def __init__(self, database: Database, watches: WatchService, *, max_held: int) -> None:
+        self._database = database
+        self._feed = Feed(watches)
+        self._workflows = WorkflowService(database)
+        self._dispatch = Dispatch(self._workflows, self._feed, max_held=max_held)
+
+    async def run(self) -> None:
+        """Follow the log for the workers' streams, until cancelled."""
+        await self._dispatch.run()
+
+    def close(self) -> None:
+        """End the workers' streams."""
+        self._dispatch.close()
+
+    def create(
+        self, calls: CallMetrics, *, options: Sequence[tuple[str, int]], has_reflection: bool
+    ) -> grpc.aio.Server:
+        """Return a server that has no port yet."""
+        server = grpc.aio.server(interceptors=[interceptor.CallInterceptor(Everybody(), calls)], options=options)
+        hardware_pb2_grpc.add_HardwareServiceServicer_to_server(
+            HardwareServicer(HardwareService(self._database), self._feed), server
+        )
+        template_pb2_grpc.add_TemplateServiceServicer_to_server(
+            TemplateServicer(TemplateService(self._database)), server
+        )
+        workflow_pb2_grpc.add_WorkflowServiceServicer_to_server(
+            WorkflowServicer(self._workflows, WorkflowDataService(self._database), self._dispatch), server
+        )
+        events_pb2_grpc.add_EventsServiceServicer_to_server(EventsServicer(self._feed), server)
+        if has_reflection:
+            reflection.enable_server_reflection((*_SERVICES, reflection.SERVICE_NAME), server)
+        return server

@@ -1,0 +1,81 @@
+"""Tinkerbell's HardwareService."""
+
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable
+
+from tinkwell.api.tink import hardware_pb2 as pb
+from tinkwell.api.tink import hardware_pb2_grpc
+from tinkwell.api.v1 import event_service_pb2
+from tinkwell.core import errors, record
+from tinkwell.core.kind import EventType, ResourceType
+from tinkwell.core.log import Selection
+from tinkwell.server.api import auth, interceptor
+from tinkwell.server.api.interceptor import Context
+from tinkwell.server.service.hardware import HardwareService
+from tinkwell.server.service.watch import Now
+from tinkwell.server.tink import resource_message as message
+from tinkwell.server.tink.feed import Feed
+
+_CHANGES = frozenset({EventType.CREATED, EventType.UPDATED})
+
+
+class HardwareServicer(hardware_pb2_grpc.HardwareServiceServicer):
+    """Translates between protobuf and the service."""
+
+    def __init__(self, service: HardwareService, feed: Feed) -> None:
+        self._service = service
+        self._feed = feed
+
+    async def Push(self, request: pb.PushRequest, context: Context) -> pb.Empty:
+        if not request.HasField("data"):
+            raise errors.InvalidField.of("data", "is missing; it is the machine to store")
+        await self._service.push(message.sent(request.data), actor=auth.actor(context))
+        return pb.Empty()
+
+    async def ByMAC(self, request: pb.GetRequest, context: Context) -> pb.Hardware:
+        return message.hardware(await self._service.find("mac", request.mac))
+
+    async def ByIP(self, request: pb.GetRequest, context: Context) -> pb.Hardware:
+        return message.hardware(await self._service.find("ip", request.ip))
+
+    async def ByID(self, request: pb.GetRequest, context: Context) -> pb.Hardware:
+        return message.hardware(await self._service.find("id", request.id))
+
+    async def All(self, request: pb.Empty, context: Context) -> AsyncGenerator[pb.Hardware, None]:
+        async with contextlib.aclosing(self._service.list_all()) as machines:
+            async for machine in machines:
+                yield message.hardware(machine)
+
+    async def Delete(self, request: pb.DeleteRequest, context: Context) -> pb.Empty:
+        await self._service.delete(request.id, actor=auth.actor(context))
+        return pb.Empty()
+
+    def DeprecatedWatch(  # type: ignore[override]  # writes its responses by itself
+        self, request: pb.GetRequest, context: Context
+    ) -> Awaitable[None]:
+        return self._watch(request, context)
+
+    async def _watch(self, request: pb.GetRequest, context: Context) -> None:
+        """Write a machine as it is, and again after each change."""
+        hardware_id = (await self._find(request)).id
+
+        async def write() -> None:
+            machine = message.hardware(await self._service.find("id", hardware_id))
+            await interceptor.write(context, machine, interceptor.WRITE_TIMEOUT_SECONDS)
+
+        async def take(event: event_service_pb2.Event) -> None:
+            # Deleted meanwhile, it has no state to be sent; it may come back.
+            with contextlib.suppress(errors.NotFound):
+                await write()
+
+        selection = Selection(
+            event_types=_CHANGES, resource_types=frozenset({ResourceType.HARDWARE}), resource_id=hardware_id
+        )
+        await self._feed.follow(selection, Now(), take, begun=write, reader=context.peer())
+
+    async def _find(self, request: pb.GetRequest) -> record.Hardware:
+        if request.id:
+            return await self._service.find("id", request.id)
+        if request.mac:
+            return await self._service.find("mac", request.mac)
+        return await self._service.find("ip", request.ip)

@@ -1,0 +1,91 @@
+"""Machines and templates in Tinkerbell's messages."""
+
+import json
+from typing import cast
+
+from tinkwell.api.tink import hardware_pb2, template_pb2
+from tinkwell.api.v1 import hardware_service_pb2
+from tinkwell.core import errors, network, record
+from tinkwell.server.api import convert
+from tinkwell.server.service.hardware_check import Sent
+
+# What is sent where the file of a machine has no metadata.
+_NO_METADATA = ("", "null")
+
+
+def sent(message: hardware_pb2.Hardware) -> Sent:
+    """Read a machine. The version is the sender's own counting, which means nothing here."""
+    interfaces = message.network.interfaces
+    if len(interfaces) > network.MAX_INTERFACES:
+        raise errors.InvalidField.of(
+            "data.network.interfaces",
+            f"has {len(interfaces):,} interfaces; at most {network.MAX_INTERFACES} are allowed",
+        )
+    # Both protocols name the parts of a network alike, and only the names are read.
+    alike = cast("hardware_service_pb2.Network", message.network)
+    return Sent(
+        id=message.id,
+        metadata=_metadata(message.metadata),
+        network=convert.to_network(alike),
+        expected_version=None,
+    )
+
+
+def hardware(machine: record.Hardware) -> hardware_pb2.Hardware:
+    """Write a machine. Tinkerbell's command line takes `network`, `dhcp` and `dhcp.ip` for granted."""
+    return hardware_pb2.Hardware(
+        id=machine.id,
+        version=machine.version,
+        metadata=machine.metadata,
+        network=hardware_pb2.Hardware.Network(interfaces=map(_interface, machine.network.interfaces)),
+    )
+
+
+def template(found: record.Template) -> template_pb2.WorkflowTemplate:
+    """Write a template. The command line takes both times for granted."""
+    return template_pb2.WorkflowTemplate(
+        id=found.id,
+        name=found.name,
+        created_at=convert.timestamp(found.created_at),
+        updated_at=convert.timestamp(found.updated_at),
+        data=found.data,
+    )
+
+
+def _metadata(text: str) -> str:
+    """Return the text of the document; a file that has it as text already comes with that text quoted once more."""
+    if text in _NO_METADATA:
+        return ""
+    if not text.startswith('"'):
+        return text
+    try:
+        unquoted = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return unquoted if isinstance(unquoted, str) else text
+
+
+def _interface(interface: network.Interface) -> hardware_pb2.Hardware.Network.Interface:
+    dhcp, ip = interface.dhcp, interface.dhcp.ip
+    netboot, ipxe, osie = interface.netboot, interface.netboot.ipxe, interface.netboot.osie
+    return hardware_pb2.Hardware.Network.Interface(
+        dhcp=hardware_pb2.Hardware.DHCP(
+            mac=dhcp.mac,
+            hostname=dhcp.hostname,
+            lease_time=dhcp.lease_time,
+            name_servers=dhcp.name_servers,
+            time_servers=dhcp.time_servers,
+            arch=dhcp.arch,
+            uefi=dhcp.uefi,
+            iface_name=dhcp.iface_name,
+            ip=hardware_pb2.Hardware.DHCP.IP(
+                address=ip.address, netmask=ip.netmask, gateway=ip.gateway, family=ip.family
+            ),
+        ),
+        netboot=hardware_pb2.Hardware.Netboot(
+            allow_pxe=netboot.allow_pxe,
+            allow_workflow=netboot.allow_workflow,
+            ipxe=hardware_pb2.Hardware.Netboot.IPXE(url=ipxe.url, contents=ipxe.contents),
+            osie=hardware_pb2.Hardware.Netboot.Osie(base_url=osie.base_url, kernel=osie.kernel, initrd=osie.initrd),
+        ),
+    )

@@ -1,0 +1,102 @@
+"""Workflows, their progress, actions and reports in Tinkerbell's messages."""
+
+from collections.abc import Mapping
+
+from tinkwell.api.tink import workflow_pb2 as pb
+from tinkwell.core import errors
+from tinkwell.core.kind import State
+from tinkwell.core.workflow import Action, ActionStatus, Progress, Workflow
+from tinkwell.server.api import convert
+from tinkwell.server.service.workflow_report import ActionReport
+
+# Tinkerbell knows no cancelled workflows: all that its tools must understand is that this one will not go on.
+_STATES: Mapping[State, pb.State.ValueType] = {
+    State.PENDING: pb.STATE_PENDING,
+    State.RUNNING: pb.STATE_RUNNING,
+    State.SUCCEEDED: pb.STATE_SUCCESS,
+    State.FAILED: pb.STATE_FAILED,
+    State.TIMEOUT: pb.STATE_TIMEOUT,
+    State.CANCELLED: pb.STATE_FAILED,
+}
+_STATES_BACK: Mapping[int, State] = {number: state for state, number in _STATES.items() if state is not State.CANCELLED}
+
+
+def workflow(found: Workflow) -> pb.Workflow:
+    """Write a workflow. The command line takes both times for granted."""
+    return pb.Workflow(
+        id=found.id,
+        template=found.template_id,
+        hardware=found.devices,
+        state=_STATES[found.state],
+        created_at=convert.timestamp(found.created_at),
+        updated_at=convert.timestamp(found.updated_at),
+        data=found.data,
+    )
+
+
+def context(progress: Progress) -> pb.WorkflowContext:
+    """Write how far a workflow is; one that ended before its first action began has that as its current state."""
+    written = pb.WorkflowContext(workflow_id=progress.workflow_id, total_number_of_actions=progress.total_actions)
+    if (current := progress.current) is not None:
+        written.current_worker = current.worker_id
+        written.current_task = current.task_name
+        written.current_action = current.action_name
+        written.current_action_index = current.index
+        written.current_action_state = _STATES[current.state]
+    elif progress.state.is_final:
+        written.current_action_state = _STATES[progress.state]
+    return written
+
+
+def action(found: Action, *, global_timeout_seconds: int) -> pb.WorkflowAction:
+    """Write an action for a worker.
+
+    Workers take a timeout of 0 for an hour, so an action without one gets the workflow's, where there is that. Hooks
+    are left out: a worker that has one to run after a failure breaks down before it reports the failure.
+    """
+    return pb.WorkflowAction(
+        task_name=found.task_name,
+        name=found.name,
+        image=found.image,
+        timeout=found.timeout_seconds or global_timeout_seconds,
+        command=found.command,
+        worker_id=found.worker_id,
+        volumes=found.volumes,
+        environment=found.environment,
+        pid=found.pid,
+    )
+
+
+def action_status(entry: ActionStatus) -> pb.WorkflowActionStatus:
+    """Write an entry of the journal."""
+    return pb.WorkflowActionStatus(
+        workflow_id=entry.workflow_id,
+        task_name=entry.task_name,
+        action_name=entry.action_name,
+        action_status=_STATES[entry.state],
+        seconds=int(entry.seconds),
+        message=entry.message,
+        created_at=convert.timestamp(entry.created_at),
+        worker_id=entry.worker_id,
+    )
+
+
+def report(request: pb.WorkflowActionStatus) -> ActionReport:
+    """Read a worker's report. Its time is left out, since the database's clock counts."""
+    if request.action_status not in _STATES_BACK:
+        raise errors.InvalidField.of("action_status", f"{request.action_status} is no state")
+    for field in ("task_name", "action_name"):
+        if not getattr(request, field):
+            raise errors.InvalidField.of(field, "is missing")
+    return ActionReport(
+        workflow_id=request.workflow_id,
+        action_id="",
+        task_name=request.task_name,
+        action_name=request.action_name,
+        worker_id=request.worker_id,
+        state=_STATES_BACK[request.action_status],
+        attempt=0,
+        seconds=request.seconds,
+        message=request.message,
+        exit_code=None,
+    )

@@ -1,0 +1,116 @@
+"""The hardware commands of Tinkerbell's command line, and what its other services ask, call by call."""
+
+import json
+
+import grpc
+import pytest
+
+from support.tink import FIRST_MAC, FIRST_WORKER, SECOND_MAC, SECOND_WORKER, Tools, code
+from tinkwell.api.tink import hardware_pb2 as pb
+
+
+def machine(hardware_id: str, *macs: str) -> pb.Hardware:
+    made = pb.Hardware(id=hardware_id)
+    for mac in macs:
+        made.network.interfaces.add().dhcp.mac = mac
+    return made
+
+
+async def test_a_pushed_machine_is_found_by_id_mac_and_ip(tools: Tools) -> None:
+    ip = {"address": "192.168.56.43", "netmask": "255.255.255.0", "gateway": "192.168.56.1"}
+    netboot = {"allow_pxe": True, "allow_workflow": True, "osie": {"base_url": "http://192.168.56.4/osie"}}
+    dhcp = {"mac": FIRST_MAC.upper(), "hostname": "node", "lease_time": 86400, "uefi": True, "arch": "x86_64", "ip": ip}
+    metadata = json.dumps({"facility": {"facility_code": "lab"}})
+    await tools.push(metadata=metadata, network={"interfaces": [{"dhcp": dhcp, "netboot": netboot}]})
+    for find, request in (
+        (tools.hardware.ByID, pb.GetRequest(id=FIRST_WORKER)),
+        (tools.hardware.ByMAC, pb.GetRequest(mac=FIRST_MAC.upper())),
+        (tools.hardware.ByIP, pb.GetRequest(ip="192.168.56.43")),
+    ):
+        found = await find(request, timeout=30)
+        assert found.id == FIRST_WORKER
+        assert json.loads(found.metadata) == json.loads(metadata)
+        (interface,) = found.network.interfaces
+        # The command line compares the address with its argument byte by byte.
+        assert interface.dhcp.mac == FIRST_MAC
+        assert (interface.dhcp.lease_time, interface.dhcp.uefi, interface.dhcp.hostname) == (86400, True, "node")
+        assert interface.dhcp.ip.gateway == "192.168.56.1"
+        assert interface.netboot.allow_pxe
+        assert interface.netboot.osie.base_url == "http://192.168.56.4/osie"
+
+
+async def test_parts_that_the_command_line_takes_for_granted_are_always_there(tools: Tools) -> None:
+    await tools.push()
+    await tools.push(SECOND_WORKER, SECOND_MAC, network={"interfaces": [{}, {"netboot": {"allow_pxe": True}}]})
+    listed = [machine async for machine in tools.hardware.All(pb.Empty(), timeout=30)]
+    assert [machine.id for machine in listed] == [FIRST_WORKER, SECOND_WORKER]
+    for machine in (*listed, await tools.hardware.ByMAC(pb.GetRequest(mac=FIRST_MAC), timeout=30)):
+        assert machine.HasField("network")
+        for interface in machine.network.interfaces:
+            assert interface.HasField("dhcp")
+            assert interface.dhcp.HasField("ip")
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [("", {}), ("null", {}), ('{"a": 1}', {"a": 1}), ('"{\\"a\\": 1}"', {"a": 1})],
+    ids=["none", "null", "object", "quoted"],
+)
+async def test_metadata_is_taken_in_each_form_that_the_command_line_sends(
+    tools: Tools, sent: str, stored: dict[str, int]
+) -> None:
+    await tools.push(metadata=sent)
+    assert json.loads((await tools.hardware.ByID(pb.GetRequest(id=FIRST_WORKER), timeout=30)).metadata) == stored
+
+
+async def test_deleting_what_is_not_there_says_not_found_each_time(tools: Tools) -> None:
+    await tools.push()
+    await tools.hardware.Delete(pb.DeleteRequest(id=FIRST_WORKER), timeout=30)
+    for hardware_id in (FIRST_WORKER, SECOND_WORKER):
+        assert await code(tools.hardware.Delete(pb.DeleteRequest(id=hardware_id))) is grpc.StatusCode.NOT_FOUND
+
+
+async def test_bad_requests_have_the_status_that_says_what_is_wrong(tools: Tools) -> None:
+    await tools.push()
+    taken = machine(SECOND_WORKER, FIRST_MAC)
+    second = machine(SECOND_WORKER, SECOND_MAC, FIRST_MAC)
+    many = machine(SECOND_WORKER, *[""] * 1_000)
+    for call, expected in (
+        (tools.hardware.Push(pb.PushRequest()), grpc.StatusCode.INVALID_ARGUMENT),
+        (tools.hardware.Push(pb.PushRequest(data=pb.Hardware())), grpc.StatusCode.INVALID_ARGUMENT),
+        (tools.hardware.Push(pb.PushRequest(data=pb.Hardware(id="one"))), grpc.StatusCode.INVALID_ARGUMENT),
+        (
+            tools.hardware.Push(pb.PushRequest(data=pb.Hardware(id=SECOND_WORKER, metadata="{"))),
+            grpc.StatusCode.INVALID_ARGUMENT,
+        ),
+        (tools.hardware.Push(pb.PushRequest(data=many)), grpc.StatusCode.INVALID_ARGUMENT),
+        (tools.hardware.Push(pb.PushRequest(data=taken)), grpc.StatusCode.ALREADY_EXISTS),
+        (tools.hardware.Push(pb.PushRequest(data=second)), grpc.StatusCode.ALREADY_EXISTS),
+        (tools.hardware.ByID(pb.GetRequest(id=SECOND_WORKER)), grpc.StatusCode.NOT_FOUND),
+        (tools.hardware.ByID(pb.GetRequest(id="one")), grpc.StatusCode.INVALID_ARGUMENT),
+        (tools.hardware.ByMAC(pb.GetRequest(mac=SECOND_MAC)), grpc.StatusCode.NOT_FOUND),
+        (tools.hardware.ByMAC(pb.GetRequest(mac='"')), grpc.StatusCode.INVALID_ARGUMENT),
+        (tools.hardware.ByIP(pb.GetRequest(ip="10.0.0.1")), grpc.StatusCode.NOT_FOUND),
+        (tools.hardware.Delete(pb.DeleteRequest()), grpc.StatusCode.INVALID_ARGUMENT),
+    ):
+        assert await code(call) is expected
+
+
+async def test_metadata_of_any_size_is_stored(tools: Tools) -> None:
+    metadata = json.dumps({"blob": '"' * 100_000})
+    await tools.push(metadata=metadata)
+    found = await tools.hardware.ByID(pb.GetRequest(id=FIRST_WORKER), timeout=30)
+    assert json.loads(found.metadata) == json.loads(metadata)
+
+
+async def test_the_deprecated_watch_sends_a_machine_and_its_changes(tools: Tools) -> None:
+    await tools.push()
+    watch = tools.hardware.DeprecatedWatch(pb.GetRequest(mac=FIRST_MAC), timeout=60)
+    changes = aiter(watch)
+    assert (await anext(changes)).metadata == "{}"
+    await tools.push(metadata='{"a": 1}')
+    assert json.loads((await anext(changes)).metadata) == {"a": 1}
+    watch.cancel()
+    assert await code(tools.hardware.DeprecatedWatch(pb.GetRequest(id=SECOND_WORKER)).read()) is (
+        grpc.StatusCode.NOT_FOUND
+    )
