@@ -1,6 +1,7 @@
 """What every server answers to the client: run against the real one and against the fake that users test with."""
 
 import asyncio
+import functools
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
@@ -287,6 +288,25 @@ async def only_its_worker_may_report_on_an_action(client: Client) -> None:
         await client.workflows.report(
             workflow_id, task_name="provision", action_name="wipe", worker_id=str(uuid.uuid4()), state=State.RUNNING
         )
+
+
+@check
+async def a_machine_runs_one_workflow_at_a_time(client: Client) -> None:
+    first, worker_id = await workflow_of(client)
+    second = (await client.workflows.create("two-steps", {"device_1": MAC})).id
+    start = functools.partial(
+        client.workflows.report, task_name="provision", action_name="wipe", worker_id=worker_id, state=State.RUNNING
+    )
+    await start(first)
+    with pytest.raises(errors.MachineBusy) as caught:
+        await start(second)
+    assert (caught.value.worker_id, caught.value.held_by) == (worker_id, first)
+    context = await client.workflows.context(second)
+    assert (context.waits_for_workflow, context.waits_for_worker) == (first, worker_id)
+    assert [each.workflow_id async for each in client.workflows.contexts(worker_id)] == [first]
+    await client.workflows.cancel(first)
+    assert [each.workflow_id async for each in client.workflows.contexts(worker_id)] == [second]
+    await start(second)
 
 
 @check

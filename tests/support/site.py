@@ -72,6 +72,12 @@ class Site:
     logs: LogService
     database_url: str
 
+    async def add_machine(self) -> str:
+        """Store a machine without addresses and return its id."""
+        machine = str(uuid.uuid4())
+        await self.sql.execute("INSERT INTO hardware (id) VALUES ($1)", uuid.UUID(machine))
+        return machine
+
     async def add_template(self, text: str, *, name: str = "t") -> str:
         """Store a template and return its id."""
         template_id = str(uuid.uuid4())

@@ -206,6 +206,9 @@ def workflow_context(source: workflow_service_pb2.WorkflowContext) -> model.Work
         total_number_of_actions=source.total_number_of_actions,
         workflow_state=_state(source.workflow_state),
         completed_actions=source.completed_actions,
+        waits_for_workflow=source.waits_for_workflow,
+        waits_for_worker=source.waits_for_worker,
+        created_at=_time(source, "created_at"),
     )
 
 

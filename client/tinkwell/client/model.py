@@ -132,7 +132,11 @@ class ActionStatus(_Shaped):
 
 @dataclass(frozen=True, slots=True)
 class WorkflowContext(_Shaped):
-    """How far a workflow is; `current_*` describe the action that runs or ran last, empty before the first."""
+    """How far a workflow is; `current_*` describe the action that runs or ran last, empty before the first.
+
+    `waits_for_workflow` runs on `waits_for_worker`, one of its machines, and must end before this one can start; both
+    are empty when no machine keeps it waiting.
+    """
 
     workflow_id: str
     current_worker: str = ""
@@ -143,6 +147,9 @@ class WorkflowContext(_Shaped):
     total_number_of_actions: int = 0
     workflow_state: State = State.PENDING
     completed_actions: int = 0
+    waits_for_workflow: str = ""
+    waits_for_worker: str = ""
+    created_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

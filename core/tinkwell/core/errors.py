@@ -5,7 +5,7 @@ TinkwellError
 ├── NotFound            the resource does not exist, or is deleted
 ├── AlreadyExists       something that must be unique is taken
 ├── IllegalTransition   the state of the resource does not allow this
-│   └── MachineBusy     a workflow cannot start, because another one runs on its machine
+├── MachineBusy         a workflow cannot start, because another one runs on its machine
 ├── WrongWorker         the reporting worker is not the action's
 ├── LostRace            another writer was faster; read again and retry
 ├── Compacted           the revision is older than the oldest kept one
@@ -78,15 +78,15 @@ class IllegalTransition(TinkwellError):
         super().__init__(f"{subject}: {description}")
 
 
-class MachineBusy(IllegalTransition):
+class MachineBusy(TinkwellError):
     """A workflow cannot start yet: another one, `held_by`, runs on one of its machines."""
 
     def __init__(self, worker_id: str, *, held_by: str) -> None:
         self.worker_id = worker_id
         self.held_by = held_by
-        super().__init__(
-            f"machine {worker_id}", f"workflow {held_by} runs on it; another one can start when that has ended"
-        )
+        self.subject = f"machine {worker_id}"
+        self.description = f"workflow {held_by} runs on it; another one can start when that has ended"
+        super().__init__(f"{self.subject}: {self.description}")
 
 
 class WrongWorker(TinkwellError):

@@ -88,14 +88,27 @@ class Current:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A machine, and the workflow that runs on it."""
+
+    worker_id: str
+    workflow_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a workflow is; nothing is current before its first start."""
+    """How far a workflow is; nothing is current before its first start.
+
+    `waits_for` is a machine of it on which another workflow runs, so that this one cannot start; None otherwise.
+    """
 
     workflow_id: str
     state: State
     total_actions: int
     completed_actions: int
     current: Current | None
+    waits_for: Hold | None
+    created_at: datetime.datetime
 
 
 class LogStream(StrEnum):

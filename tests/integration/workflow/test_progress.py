@@ -57,9 +57,9 @@ async def test_workflows_are_listed_oldest_first_and_without_their_data(site: Si
 
 async def test_workflows_are_listed_by_their_states(site: Site) -> None:
     pending, running, failed = [await site.create() for _ in range(3)]
-    await running.report(0, RUNNING)
     await failed.report(0, RUNNING)
     await failed.report(0, FAILED)
+    await running.report(0, RUNNING)
     for states, expected in (
         ([PENDING], [pending]),
         ([RUNNING, PENDING], [pending, running]),

@@ -36,6 +36,11 @@ _FILL = f"""
            CASE WHEN random() < 0.05 THEN CAST('{WORKER}' AS uuid) ELSE gen_random_uuid() END,
            CASE WHEN n < w.completed_actions THEN 'SUCCEEDED' ELSE 'PENDING' END
       FROM workflow w, generate_series(0, 3) n;
+    INSERT INTO machine_hold (worker_id, workflow_id)
+    SELECT DISTINCT ON (a.worker_id) a.worker_id, w.id
+      FROM workflow w JOIN action a ON a.workflow_id = w.id WHERE w.state = 'RUNNING';
+    INSERT INTO machine_hold (worker_id, workflow_id)
+    SELECT gen_random_uuid(), w.id FROM workflow w, generate_series(1, 3) n;
     INSERT INTO action_status
            (workflow_id, action_id, task_name, action_name, worker_id, state, attempt, seconds, message)
     SELECT workflow_id, id, task_name, name, worker_id, state, 1, 0, '' FROM action;
@@ -100,6 +105,9 @@ async def test_queries_go_by_their_indexes(connection: AsyncConnection) -> None:
     assert indexes(await plan(connection, workflow_step.LOCK, {"id": workflow_id})) == {"workflow_pkey"}
     assert "workflow_pkey" in indexes(await plan(connection, workflow_step.STATES, {"id": workflow_id}))
     assert "action_place" in indexes(await plan(connection, workflow_progress.DUE, due))
+    assert {"action_place", "machine_hold_pkey"} <= indexes(
+        await plan(connection, workflow_progress.OF_WORKFLOW, {"id": workflow_id})
+    )
     journal = action_status.select_page(workflow_id, after=0, limit=100)
     assert indexes(await plan(connection, journal)) == {"action_status_workflow"}
     unfinished = workflow.select_live([State.PENDING, State.RUNNING])

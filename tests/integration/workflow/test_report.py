@@ -338,10 +338,12 @@ async def test_of_conflicting_reports_at_once_one_wins(site: Site) -> None:
         assert len([event for event in events if event.startswith("action.")]) in (1, 2)
         workflow, first, second = await flow.states()
         assert (workflow, second) == (("RUNNING", "PENDING") if first == "SUCCEEDED" else (first, "CANCELLED"))
+        await site.stub.DeleteWorkflow(pb.DeleteWorkflowRequest(id=flow.id))
 
 
 async def test_reports_about_many_workflows_at_once_do_not_disturb_each_other(site: Site) -> None:
-    flows = [await site.create(steps(3)) for _ in range(8)]
+    machines = [await site.add_machine() for _ in range(8)]
+    flows = [await site.create(steps(3), hardware=json.dumps({"device_1": machine})) for machine in machines]
     await asyncio.gather(*(flow.succeed(0, 1, 2) for flow in flows))
     for flow in flows:
         assert await flow.states() == ["SUCCEEDED"] * 4

@@ -6,7 +6,7 @@ from typing import Any, assert_never
 
 from tinkwell.client.model import Action, ActionStatus, Workflow
 from tinkwell.client.testing.world import World
-from tinkwell.core import transition
+from tinkwell.core import errors, transition
 from tinkwell.core.kind import State
 
 
@@ -26,6 +26,8 @@ def take(world: World, report: ActionStatus) -> transition.Changes:
         exit_code=report.exit_code,
     )
     changes = transition.report(_workflow(workflow), actions, heard)
+    if transition.StartWorkflow() in changes.steps:
+        _refuse_busy(world, workflow)
     if changes.steps:
         _apply(world, workflow.id, changes, report.worker_id)
         world.journal.append(
@@ -47,6 +49,13 @@ def cancel(world: World, workflow: Workflow, reason: str) -> transition.Changes:
     changes = transition.cancel(_workflow(workflow), actions, reason)
     _apply(world, workflow.id, changes, "test")
     return changes
+
+
+def _refuse_busy(world: World, workflow: Workflow) -> None:
+    """Let a workflow start only where none of its machines belongs to another one."""
+    held = world.holder(workflow)
+    if held is not None:
+        raise errors.MachineBusy(held.worker_id, held_by=held.workflow_id)
 
 
 def _apply(world: World, workflow_id: str, changes: transition.Changes, actor: str) -> None:

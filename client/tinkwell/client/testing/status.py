@@ -14,6 +14,7 @@ _TABLE: Mapping[type[errors.TinkwellError], tuple[StatusCode, str]] = {
     errors.NotFound: (StatusCode.NOT_FOUND, "NOT_FOUND"),
     errors.AlreadyExists: (StatusCode.ALREADY_EXISTS, "ALREADY_EXISTS"),
     errors.IllegalTransition: (StatusCode.FAILED_PRECONDITION, "ILLEGAL_TRANSITION"),
+    errors.MachineBusy: (StatusCode.FAILED_PRECONDITION, "MACHINE_BUSY"),
     errors.WrongWorker: (StatusCode.PERMISSION_DENIED, "WRONG_WORKER"),
     errors.LostRace: (StatusCode.ABORTED, "LOST_RACE"),
     errors.Compacted: (StatusCode.OUT_OF_RANGE, "COMPACTED"),
@@ -50,6 +51,8 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
             return {"oldest_revision": str(error.oldest_revision)}
         case errors.OtherHistory():
             return {"history_id": error.history_id}
+        case errors.MachineBusy():
+            return {"worker_id": error.worker_id, "workflow_id": error.held_by}
         case errors.AlreadyExists():
             return {"what": error.what, "value": error.value, "taken_by": error.taken_by}
         case _:
@@ -65,7 +68,7 @@ def _details(error: errors.TinkwellError) -> tuple[any_pb2.Any, ...]:
         case errors.NotFound():
             info = error_details_pb2.ResourceInfo(resource_type=error.resource_type, resource_name=error.resource_id)
             return (_packed(info),)
-        case errors.IllegalTransition():
+        case errors.IllegalTransition() | errors.MachineBusy():
             violation = error_details_pb2.PreconditionFailure.Violation(
                 type="state", subject=error.subject, description=error.description
             )

@@ -81,7 +81,9 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         for workflow in self._world.all(Workflow):
             unfinished = [a for a in self._world.actions_of(workflow.id) if not a.state.is_final]
             if not workflow.state.is_final and unfinished and unfinished[0].worker_id == request.worker_id:
-                yield encode.fill(pb.WorkflowContext(), self._context(workflow))
+                progress = self._context(workflow)
+                if not progress.waits_for_workflow:
+                    yield encode.fill(pb.WorkflowContext(), progress)
 
     async def GetWorkflowActions(self, request: pb.GetWorkflowActionsRequest, context: Any) -> pb.WorkflowActionList:
         self._world.find(Workflow, request.workflow_id)
@@ -175,7 +177,12 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
             total_number_of_actions=len(actions),
             workflow_state=workflow.state,
             completed_actions=workflow.completed_actions,
+            created_at=workflow.created_at,
         )
+        if workflow.state is State.PENDING and (held := self._world.holder(workflow)):
+            progress = dataclasses.replace(
+                progress, waits_for_workflow=held.workflow_id, waits_for_worker=held.worker_id
+            )
         if not begun:
             return progress
         return dataclasses.replace(

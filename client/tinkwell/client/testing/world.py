@@ -138,6 +138,13 @@ class World:
         """Get the actions of a workflow in order."""
         return sorted((a for a in self.all(Action) if a.workflow_id == workflow_id), key=lambda action: action.index)
 
+    def holder(self, workflow: Workflow) -> Action | None:
+        """Get an action of another workflow, which runs, on a machine of this one; None where there is none."""
+        machines = {action.worker_id for action in self.actions_of(workflow.id)}
+        others = {w.id for w in self.all(Workflow) if w.state is State.RUNNING and w.id != workflow.id}
+        found = (a for a in self.all(Action) if a.workflow_id in others and a.worker_id in machines)
+        return min(found, key=lambda action: action.worker_id, default=None)
+
     def _record(self, resource: Resource, event_type: EventType, actor: str) -> Event:
         data = resource.to_json()
         if isinstance(resource, Workflow) and event_type is not EventType.CREATED:

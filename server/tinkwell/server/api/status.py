@@ -25,6 +25,7 @@ CODES: Mapping[type[errors.TinkwellError], tuple[grpc.StatusCode, _Reason.ValueT
     errors.NotFound: (_Code.NOT_FOUND, _Reason.ERROR_REASON_NOT_FOUND),
     errors.AlreadyExists: (_Code.ALREADY_EXISTS, _Reason.ERROR_REASON_ALREADY_EXISTS),
     errors.IllegalTransition: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_ILLEGAL_TRANSITION),
+    errors.MachineBusy: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_MACHINE_BUSY),
     errors.WrongWorker: (_Code.PERMISSION_DENIED, _Reason.ERROR_REASON_WRONG_WORKER),
     errors.LostRace: (_Code.ABORTED, _Reason.ERROR_REASON_LOST_RACE),
     errors.Compacted: (_Code.OUT_OF_RANGE, _Reason.ERROR_REASON_COMPACTED),
@@ -92,6 +93,8 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
         case errors.AlreadyExists():
             taken = {"what": error.what, "value": error.value}
             return taken | ({"taken_by": error.taken_by} if error.taken_by else {})
+        case errors.MachineBusy():
+            return {"subject": error.subject, "worker_id": error.worker_id, "workflow_id": error.held_by}
         case errors.IllegalTransition():
             return {"subject": error.subject}
         case errors.WrongWorker():
@@ -112,7 +115,7 @@ def _details(error: errors.TinkwellError) -> Iterator[protobuf.Message]:
             yield error_details_pb2.ResourceInfo(
                 resource_type=error.resource_type, resource_name=_cut(error.resource_id, _MAX_FIELD_BYTES)
             )
-        case errors.IllegalTransition():
+        case errors.IllegalTransition() | errors.MachineBusy():
             violation = error_details_pb2.PreconditionFailure.Violation(
                 type="STATE",
                 subject=_cut(error.subject, _MAX_FIELD_BYTES),

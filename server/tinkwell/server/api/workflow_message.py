@@ -90,6 +90,7 @@ def context(progress: Progress) -> pb.WorkflowContext:
         total_number_of_actions=progress.total_actions,
         workflow_state=_STATES[progress.state],
         completed_actions=progress.completed_actions,
+        created_at=_moment(progress.created_at),
     )
     if (current := progress.current) is not None:
         message.current_worker = current.worker_id
@@ -97,6 +98,9 @@ def context(progress: Progress) -> pb.WorkflowContext:
         message.current_action = current.action_name
         message.current_action_index = current.index
         message.current_action_state = _STATES[current.state]
+    if (waits_for := progress.waits_for) is not None:
+        message.waits_for_workflow = waits_for.workflow_id
+        message.waits_for_worker = waits_for.worker_id
     return message
 
 

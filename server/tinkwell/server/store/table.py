@@ -142,6 +142,20 @@ workflow_data = Table(
     Column("created_at", _moment(), nullable=False),
 )
 
+machine_hold = Table(
+    "machine_hold",
+    metadata,
+    Column("worker_id", _uuid(), primary_key=True),
+    Column("workflow_id", _uuid(), ForeignKey("workflow.id", ondelete="CASCADE"), nullable=False),
+)
+
+self_enrolment = Table(
+    "self_enrolment",
+    metadata,
+    Column("hardware_id", _uuid(), ForeignKey("hardware.id", ondelete="CASCADE"), primary_key=True),
+    Column("created_at", _moment(), nullable=False),
+)
+
 event_position = Table(
     "event_position",
     metadata,

@@ -13,7 +13,8 @@ from tinkwell.core.kind import State
 
 _COLUMNS = """
     CAST(w.id AS text) AS workflow_id, w.created_at, w.state AS workflow_state, w.total_actions, w.completed_actions,
-    CAST(c.worker_id AS text) AS worker_id, c.task_name, c.name AS action_name, c.action_index, c.state
+    CAST(c.worker_id AS text) AS worker_id, c.task_name, c.name AS action_name, c.action_index, c.state,
+    CAST(busy.worker_id AS text) AS busy_worker_id, CAST(busy.workflow_id AS text) AS busy_workflow_id
 """
 # The action that runs or ran last: the last one that was ever started.
 _CURRENT = """
@@ -23,12 +24,21 @@ _CURRENT = """
          ORDER BY a.action_index DESC LIMIT 1
     ) c ON true
 """
-_OF_WORKFLOW = sqlalchemy.text(f"""
-    SELECT {_COLUMNS} FROM workflow w {_CURRENT}
+# A machine that belongs to another workflow until that has ended; what runs has its own.
+_BUSY = """
+    LEFT JOIN LATERAL (
+        SELECT held.worker_id, held.workflow_id
+          FROM action needed JOIN machine_hold held ON held.worker_id = needed.worker_id
+         WHERE needed.workflow_id = w.id AND w.state = 'PENDING'
+         ORDER BY held.worker_id LIMIT 1
+    ) busy ON true
+"""
+OF_WORKFLOW = sqlalchemy.text(f"""
+    SELECT {_COLUMNS} FROM workflow w {_CURRENT} {_BUSY}
      WHERE w.id = CAST(:id AS uuid) AND w.deleted_at IS NULL
 """)  # noqa: S608
 _OF_WORKER = sqlalchemy.text(f"""
-    SELECT {_COLUMNS} FROM workflow w {_CURRENT}
+    SELECT {_COLUMNS} FROM workflow w {_CURRENT} {_BUSY}
      WHERE w.id IN (SELECT a.workflow_id FROM action a WHERE a.worker_id = CAST(:worker_id AS uuid))
        AND w.deleted_at IS NULL
      ORDER BY w.created_at, w.id
@@ -38,8 +48,8 @@ DUE = sqlalchemy.text(f"""
     SELECT {_COLUMNS}
       FROM workflow w
       JOIN action n ON n.workflow_id = w.id AND n.action_index = w.completed_actions
-           {_CURRENT}
-     WHERE w.deleted_at IS NULL AND w.state IN ('PENDING', 'RUNNING')
+           {_CURRENT} {_BUSY}
+     WHERE w.deleted_at IS NULL AND w.state IN ('PENDING', 'RUNNING') AND busy.workflow_id IS NULL
        AND n.worker_id = CAST(:worker_id AS uuid) AND n.state IN ('PENDING', 'RUNNING')
        AND (w.created_at, w.id) > (CAST(:created_at AS timestamptz), CAST(:id AS uuid))
      ORDER BY w.created_at, w.id
@@ -60,7 +70,7 @@ BEGINNING = Place(datetime.datetime(1, 1, 1, tzinfo=datetime.UTC), "00000000-000
 
 async def of_workflow(connection: AsyncConnection, workflow_id: str) -> workflow.Progress | None:
     """Return how far a live workflow is."""
-    row = (await connection.execute(_OF_WORKFLOW, {"id": workflow_id})).one_or_none()
+    row = (await connection.execute(OF_WORKFLOW, {"id": workflow_id})).one_or_none()
     return _progress(row) if row is not None else None
 
 
@@ -73,7 +83,10 @@ async def of_worker(connection: AsyncConnection, worker_id: str, *, limit: int) 
 async def due(
     connection: AsyncConnection, worker_id: str, *, after: Place, limit: int
 ) -> tuple[list[workflow.Progress], Place]:
-    """Return a page of the workflows whose next action is a worker's, oldest first, and where the page ends."""
+    """Return a page of the workflows whose next action is a worker's, oldest first, and where the page ends.
+
+    Those that wait for a machine are left out.
+    """
     values: Mapping[str, object] = {
         "worker_id": worker_id,
         "created_at": after.created_at,
@@ -95,10 +108,15 @@ def _progress(row: sqlalchemy.Row[Any]) -> workflow.Progress:
             index=row.action_index,
             state=State(row.state),
         )
+    waits_for = None
+    if row.busy_workflow_id is not None:
+        waits_for = workflow.Hold(worker_id=row.busy_worker_id, workflow_id=row.busy_workflow_id)
     return workflow.Progress(
         workflow_id=row.workflow_id,
         state=State(row.workflow_state),
         total_actions=row.total_actions,
         completed_actions=row.completed_actions,
         current=current,
+        waits_for=waits_for,
+        created_at=row.created_at,
     )

@@ -49,6 +49,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """The server has as many streams as it may have. RESOURCE_EXHAUSTED."""
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 13
     """A fault of the server; metadata gives the reference under which it is logged. INTERNAL."""
+    ERROR_REASON_MACHINE_BUSY: _ErrorReason.ValueType  # 14
+    """A workflow cannot start yet: another one, which metadata gives as workflow_id, runs on its machine, worker_id.
+    FAILED_PRECONDITION.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is the machine-readable reason in google.rpc.ErrorInfo, whose domain is "tinkwell"."""
@@ -80,4 +84,8 @@ ERROR_REASON_LIMIT_REACHED: ErrorReason.ValueType  # 12
 """The server has as many streams as it may have. RESOURCE_EXHAUSTED."""
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 13
 """A fault of the server; metadata gives the reference under which it is logged. INTERNAL."""
+ERROR_REASON_MACHINE_BUSY: ErrorReason.ValueType  # 14
+"""A workflow cannot start yet: another one, which metadata gives as workflow_id, runs on its machine, worker_id.
+FAILED_PRECONDITION.
+"""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
