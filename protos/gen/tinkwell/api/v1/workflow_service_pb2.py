@@ -4,15 +4,18 @@
 # source: tinkwell/api/v1/workflow_service.proto
 # Protobuf Python Version: 7.35.1
 """Generated protocol buffer code."""
-
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import descriptor_pool as _descriptor_pool
 from google.protobuf import runtime_version as _runtime_version
 from google.protobuf import symbol_database as _symbol_database
 from google.protobuf.internal import builder as _builder
-
 _runtime_version.ValidateProtobufRuntimeVersion(
-    _runtime_version.Domain.PUBLIC, 7, 35, 1, "", "tinkwell/api/v1/workflow_service.proto"
+    _runtime_version.Domain.PUBLIC,
+    7,
+    35,
+    1,
+    '',
+    'tinkwell/api/v1/workflow_service.proto'
 )
 # @@protoc_insertion_point(imports)
 
@@ -23,81 +26,79 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from tinkwell.api.v1 import event_service_pb2 as tinkwell_dot_api_dot_v1_dot_event__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(
-    b'\n&tinkwell/api/v1/workflow_service.proto\x12\x0ftinkwell.api.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#tinkwell/api/v1/event_service.proto"\xbc\x03\n\x08Workflow\x12\n\n\x02id\x18\x01 \x01(\t\x12\x13\n\x0btemplate_id\x18\x02 \x01(\t\x12\x15\n\rtemplate_name\x18\x03 \x01(\t\x12\x10\n\x08hardware\x18\x04 \x01(\t\x12%\n\x05state\x18\x05 \x01(\x0e\x32\x16.tinkwell.api.v1.State\x12\x0f\n\x07version\x18\x06 \x01(\x03\x12\x0c\n\x04\x64\x61ta\x18\x07 \x01(\t\x12\x15\n\rtotal_actions\x18\x08 \x01(\x03\x12\x19\n\x11\x63ompleted_actions\x18\t \x01(\x03\x12\x1e\n\x16global_timeout_seconds\x18\n \x01(\x03\x12\r\n\x05\x63\x61use\x18\x0b \x01(\t\x12.\n\ncreated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstarted_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x66inished_at\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp"\x9f\x04\n\x0eWorkflowAction\x12\n\n\x02id\x18\x01 \x01(\t\x12\x13\n\x0bworkflow_id\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\x03\x12\x11\n\ttask_name\x18\x04 \x01(\t\x12\x0c\n\x04name\x18\x05 \x01(\t\x12\r\n\x05image\x18\x06 \x01(\t\x12\x17\n\x0ftimeout_seconds\x18\x07 \x01(\x03\x12\x0f\n\x07\x63ommand\x18\x08 \x03(\t\x12\x12\n\non_timeout\x18\t \x03(\t\x12\x12\n\non_failure\x18\n \x03(\t\x12\x11\n\tworker_id\x18\x0b \x01(\t\x12\x0f\n\x07volumes\x18\x0c \x03(\t\x12\x13\n\x0b\x65nvironment\x18\r \x03(\t\x12\x0b\n\x03pid\x18\x0e \x01(\t\x12%\n\x05state\x18\x0f \x01(\x0e\x32\x16.tinkwell.api.v1.State\x12\x0f\n\x07\x61ttempt\x18\x10 \x01(\x03\x12\x0f\n\x07version\x18\x11 \x01(\x03\x12\x0f\n\x07message\x18\x12 \x01(\t\x12\x16\n\texit_code\x18\x13 \x01(\x03H\x00\x88\x01\x01\x12\x1e\n\x11remaining_seconds\x18\x14 \x01(\x01H\x01\x88\x01\x01\x12.\n\nstarted_at\x18\x15 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x66inished_at\x18\x16 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0c\n\n_exit_codeB\x14\n\x12_remaining_seconds"G\n\x15\x43reateWorkflowRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08template\x18\x02 \x01(\t\x12\x10\n\x08hardware\x18\x03 \x01(\t"6\n\x16\x43reateWorkflowResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03" \n\x12GetWorkflowRequest\x12\n\n\x02id\x18\x01 \x01(\t">\n\x14ListWorkflowsRequest\x12&\n\x06states\x18\x01 \x03(\x0e\x32\x16.tinkwell.api.v1.State"#\n\x15\x44\x65leteWorkflowRequest\x12\n\n\x02id\x18\x01 \x01(\t"*\n\x16\x44\x65leteWorkflowResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03"3\n\x15\x43\x61ncelWorkflowRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t"*\n\x16\x43\x61ncelWorkflowResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03"#\n\x15\x45xpireWorkflowRequest\x12\n\n\x02id\x18\x01 \x01(\t"`\n\x16\x45xpireWorkflowResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x1e\n\x11remaining_seconds\x18\x02 \x01(\x01H\x00\x88\x01\x01\x42\x14\n\x12_remaining_seconds"\'\n\x19ShowWorkflowEventsRequest\x12\n\n\x02id\x18\x01 \x01(\t"\xa9\x02\n\x14WorkflowActionStatus\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\x12\x11\n\taction_id\x18\x02 \x01(\t\x12\x11\n\ttask_name\x18\x03 \x01(\t\x12\x13\n\x0b\x61\x63tion_name\x18\x04 \x01(\t\x12\x11\n\tworker_id\x18\x05 \x01(\t\x12%\n\x05state\x18\x06 \x01(\x0e\x32\x16.tinkwell.api.v1.State\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\x03\x12\x0f\n\x07seconds\x18\x08 \x01(\x01\x12\x0f\n\x07message\x18\t \x01(\t\x12\x16\n\texit_code\x18\n \x01(\x03H\x00\x88\x01\x01\x12.\n\ncreated_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0c\n\n_exit_code"\'\n\x19GetWorkflowContextRequest\x12\n\n\x02id\x18\x01 \x01(\t"+\n\x16WorkflowContextRequest\x12\x11\n\tworker_id\x18\x01 \x01(\t"\x92\x03\n\x0fWorkflowContext\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63urrent_worker\x18\x02 \x01(\t\x12\x14\n\x0c\x63urrent_task\x18\x03 \x01(\t\x12\x16\n\x0e\x63urrent_action\x18\x04 \x01(\t\x12\x1c\n\x14\x63urrent_action_index\x18\x05 \x01(\x03\x12\x34\n\x14\x63urrent_action_state\x18\x06 \x01(\x0e\x32\x16.tinkwell.api.v1.State\x12\x1f\n\x17total_number_of_actions\x18\x07 \x01(\x03\x12.\n\x0eworkflow_state\x18\x08 \x01(\x0e\x32\x16.tinkwell.api.v1.State\x12\x19\n\x11\x63ompleted_actions\x18\t \x01(\x03\x12\x1a\n\x12waits_for_workflow\x18\n \x01(\t\x12\x18\n\x10waits_for_worker\x18\x0b \x01(\t\x12.\n\ncreated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp"R\n\x13WorkflowContextList\x12;\n\x11workflow_contexts\x18\x01 \x03(\x0b\x32 .tinkwell.api.v1.WorkflowContext"0\n\x19GetWorkflowActionsRequest\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t"F\n\x12WorkflowActionList\x12\x30\n\x07\x61\x63tions\x18\x01 \x03(\x0b\x32\x1f.tinkwell.api.v1.WorkflowAction"\xfe\x01\n\x19ReportActionStatusRequest\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\x12\x11\n\taction_id\x18\x02 \x01(\t\x12\x11\n\ttask_name\x18\x03 \x01(\t\x12\x13\n\x0b\x61\x63tion_name\x18\x04 \x01(\t\x12\x11\n\tworker_id\x18\x05 \x01(\t\x12%\n\x05state\x18\x06 \x01(\x0e\x32\x16.tinkwell.api.v1.State\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\x03\x12\x0f\n\x07seconds\x18\x08 \x01(\x01\x12\x0f\n\x07message\x18\t \x01(\t\x12\x16\n\texit_code\x18\n \x01(\x03H\x00\x88\x01\x01\x42\x0c\n\n_exit_code"u\n\x1aReportActionStatusResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\x03\x12\x1e\n\x11remaining_seconds\x18\x03 \x01(\x01H\x00\x88\x01\x01\x42\x14\n\x12_remaining_seconds">\n\x16GetWorkflowDataRequest\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05"8\n\x17GetWorkflowDataResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0f\n\x07version\x18\x02 \x01(\x05"P\n\x19UpdateWorkflowDataRequest\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\x12\x10\n\x08metadata\x18\x02 \x01(\x0c\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c"-\n\x1aUpdateWorkflowDataResponse\x12\x0f\n\x07version\x18\x01 \x01(\x05"\xcf\x01\n\x07LogLine\x12\x11\n\taction_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\x03\x12\x0e\n\x06number\x18\x03 \x01(\x03\x12*\n\x06stream\x18\x04 \x01(\x0e\x32\x1a.tinkwell.api.v1.LogStream\x12\x0c\n\x04text\x18\x05 \x01(\t\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\ttask_name\x18\x07 \x01(\t\x12\x13\n\x0b\x61\x63tion_name\x18\x08 \x01(\t"Q\n\x11\x41ppendLogsRequest\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\x12\'\n\x05lines\x18\x02 \x03(\x0b\x32\x18.tinkwell.api.v1.LogLine"&\n\x12\x41ppendLogsResponse\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x01 \x01(\x03"7\n\x10WatchLogsRequest\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\x12\x0e\n\x06\x66ollow\x18\x02 \x01(\x08"<\n\x11WatchLogsResponse\x12\'\n\x05lines\x18\x01 \x03(\x0b\x32\x18.tinkwell.api.v1.LogLine*\x93\x01\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x11\n\rSTATE_PENDING\x10\x01\x12\x11\n\rSTATE_RUNNING\x10\x02\x12\x13\n\x0fSTATE_SUCCEEDED\x10\x03\x12\x10\n\x0cSTATE_FAILED\x10\x04\x12\x11\n\rSTATE_TIMEOUT\x10\x05\x12\x13\n\x0fSTATE_CANCELLED\x10\x06*U\n\tLogStream\x12\x1a\n\x16LOG_STREAM_UNSPECIFIED\x10\x00\x12\x15\n\x11LOG_STREAM_STDOUT\x10\x01\x12\x15\n\x11LOG_STREAM_STDERR\x10\x02\x32\xd8\x0e\n\x0fWorkflowService\x12\x61\n\x0e\x43reateWorkflow\x12&.tinkwell.api.v1.CreateWorkflowRequest\x1a\'.tinkwell.api.v1.CreateWorkflowResponse\x12M\n\x0bGetWorkflow\x12#.tinkwell.api.v1.GetWorkflowRequest\x1a\x19.tinkwell.api.v1.Workflow\x12S\n\rListWorkflows\x12%.tinkwell.api.v1.ListWorkflowsRequest\x1a\x19.tinkwell.api.v1.Workflow0\x01\x12\x61\n\x0e\x44\x65leteWorkflow\x12&.tinkwell.api.v1.DeleteWorkflowRequest\x1a\'.tinkwell.api.v1.DeleteWorkflowResponse\x12\x61\n\x0e\x43\x61ncelWorkflow\x12&.tinkwell.api.v1.CancelWorkflowRequest\x1a\'.tinkwell.api.v1.CancelWorkflowResponse\x12\x61\n\x0e\x45xpireWorkflow\x12&.tinkwell.api.v1.ExpireWorkflowRequest\x1a\'.tinkwell.api.v1.ExpireWorkflowResponse\x12i\n\x12ShowWorkflowEvents\x12*.tinkwell.api.v1.ShowWorkflowEventsRequest\x1a%.tinkwell.api.v1.WorkflowActionStatus0\x01\x12\x62\n\x12GetWorkflowContext\x12*.tinkwell.api.v1.GetWorkflowContextRequest\x1a .tinkwell.api.v1.WorkflowContext\x12g\n\x16GetWorkflowContextList\x12\'.tinkwell.api.v1.WorkflowContextRequest\x1a$.tinkwell.api.v1.WorkflowContextList\x12\x62\n\x13GetWorkflowContexts\x12\'.tinkwell.api.v1.WorkflowContextRequest\x1a .tinkwell.api.v1.WorkflowContext0\x01\x12\x65\n\x12GetWorkflowActions\x12*.tinkwell.api.v1.GetWorkflowActionsRequest\x1a#.tinkwell.api.v1.WorkflowActionList\x12m\n\x12ReportActionStatus\x12*.tinkwell.api.v1.ReportActionStatusRequest\x1a+.tinkwell.api.v1.ReportActionStatusResponse\x12\x64\n\x0fGetWorkflowData\x12\'.tinkwell.api.v1.GetWorkflowDataRequest\x1a(.tinkwell.api.v1.GetWorkflowDataResponse\x12h\n\x13GetWorkflowMetadata\x12\'.tinkwell.api.v1.GetWorkflowDataRequest\x1a(.tinkwell.api.v1.GetWorkflowDataResponse\x12k\n\x16GetWorkflowDataVersion\x12\'.tinkwell.api.v1.GetWorkflowDataRequest\x1a(.tinkwell.api.v1.GetWorkflowDataResponse\x12m\n\x12UpdateWorkflowData\x12*.tinkwell.api.v1.UpdateWorkflowDataRequest\x1a+.tinkwell.api.v1.UpdateWorkflowDataResponse\x12W\n\nAppendLogs\x12".tinkwell.api.v1.AppendLogsRequest\x1a#.tinkwell.api.v1.AppendLogsResponse(\x01\x12T\n\tWatchLogs\x12!.tinkwell.api.v1.WatchLogsRequest\x1a".tinkwell.api.v1.WatchLogsResponse0\x01\x12H\n\x05Watch\x12\x1d.tinkwell.api.v1.WatchRequest\x1a\x1e.tinkwell.api.v1.WatchResponse0\x01\x62\x06proto3'
-)
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&tinkwell/api/v1/workflow_service.proto\x12\x0ftinkwell.api.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#tinkwell/api/v1/event_service.proto\"\xbc\x03\n\x08Workflow\x12\n\n\x02id\x18\x01 \x01(\t\x12\x13\n\x0btemplate_id\x18\x02 \x01(\t\x12\x15\n\rtemplate_name\x18\x03 \x01(\t\x12\x10\n\x08hardware\x18\x04 \x01(\t\x12%\n\x05state\x18\x05 \x01(\x0e\x32\x16.tinkwell.api.v1.State\x12\x0f\n\x07version\x18\x06 \x01(\x03\x12\x0c\n\x04\x64\x61ta\x18\x07 \x01(\t\x12\x15\n\rtotal_actions\x18\x08 \x01(\x03\x12\x19\n\x11\x63ompleted_actions\x18\t \x01(\x03\x12\x1e\n\x16global_timeout_seconds\x18\n \x01(\x03\x12\r\n\x05\x63\x61use\x18\x0b \x01(\t\x12.\n\ncreated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstarted_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x66inished_at\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x9f\x04\n\x0eWorkflowAction\x12\n\n\x02id\x18\x01 \x01(\t\x12\x13\n\x0bworkflow_id\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\x03\x12\x11\n\ttask_name\x18\x04 \x01(\t\x12\x0c\n\x04name\x18\x05 \x01(\t\x12\r\n\x05image\x18\x06 \x01(\t\x12\x17\n\x0ftimeout_seconds\x18\x07 \x01(\x03\x12\x0f\n\x07\x63ommand\x18\x08 \x03(\t\x12\x12\n\non_timeout\x18\t \x03(\t\x12\x12\n\non_failure\x18\n \x03(\t\x12\x11\n\tworker_id\x18\x0b \x01(\t\x12\x0f\n\x07volumes\x18\x0c \x03(\t\x12\x13\n\x0b\x65nvironment\x18\r \x03(\t\x12\x0b\n\x03pid\x18\x0e \x01(\t\x12%\n\x05state\x18\x0f \x01(\x0e\x32\x16.tinkwell.api.v1.State\x12\x0f\n\x07\x61ttempt\x18\x10 \x01(\x03\x12\x0f\n\x07version\x18\x11 \x01(\x03\x12\x0f\n\x07message\x18\x12 \x01(\t\x12\x16\n\texit_code\x18\x13 \x01(\x03H\x00\x88\x01\x01\x12\x1e\n\x11remaining_seconds\x18\x14 \x01(\x01H\x01\x88\x01\x01\x12.\n\nstarted_at\x18\x15 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x66inished_at\x18\x16 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0c\n\n_exit_codeB\x14\n\x12_remaining_seconds\"G\n\x15\x43reateWorkflowRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08template\x18\x02 \x01(\t\x12\x10\n\x08hardware\x18\x03 \x01(\t\"6\n\x16\x43reateWorkflowResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\" \n\x12GetWorkflowRequest\x12\n\n\x02id\x18\x01 \x01(\t\">\n\x14ListWorkflowsRequest\x12&\n\x06states\x18\x01 \x03(\x0e\x32\x16.tinkwell.api.v1.State\"#\n\x15\x44\x65leteWorkflowRequest\x12\n\n\x02id\x18\x01 \x01(\t\"*\n\x16\x44\x65leteWorkflowResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\"3\n\x15\x43\x61ncelWorkflowRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"*\n\x16\x43\x61ncelWorkflowResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\"#\n\x15\x45xpireWorkflowRequest\x12\n\n\x02id\x18\x01 \x01(\t\"`\n\x16\x45xpireWorkflowResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x1e\n\x11remaining_seconds\x18\x02 \x01(\x01H\x00\x88\x01\x01\x42\x14\n\x12_remaining_seconds\"\'\n\x19ShowWorkflowEventsRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\xa9\x02\n\x14WorkflowActionStatus\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\x12\x11\n\taction_id\x18\x02 \x01(\t\x12\x11\n\ttask_name\x18\x03 \x01(\t\x12\x13\n\x0b\x61\x63tion_name\x18\x04 \x01(\t\x12\x11\n\tworker_id\x18\x05 \x01(\t\x12%\n\x05state\x18\x06 \x01(\x0e\x32\x16.tinkwell.api.v1.State\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\x03\x12\x0f\n\x07seconds\x18\x08 \x01(\x01\x12\x0f\n\x07message\x18\t \x01(\t\x12\x16\n\texit_code\x18\n \x01(\x03H\x00\x88\x01\x01\x12.\n\ncreated_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0c\n\n_exit_code\"\'\n\x19GetWorkflowContextRequest\x12\n\n\x02id\x18\x01 \x01(\t\"+\n\x16WorkflowContextRequest\x12\x11\n\tworker_id\x18\x01 \x01(\t\"\x92\x03\n\x0fWorkflowContext\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63urrent_worker\x18\x02 \x01(\t\x12\x14\n\x0c\x63urrent_task\x18\x03 \x01(\t\x12\x16\n\x0e\x63urrent_action\x18\x04 \x01(\t\x12\x1c\n\x14\x63urrent_action_index\x18\x05 \x01(\x03\x12\x34\n\x14\x63urrent_action_state\x18\x06 \x01(\x0e\x32\x16.tinkwell.api.v1.State\x12\x1f\n\x17total_number_of_actions\x18\x07 \x01(\x03\x12.\n\x0eworkflow_state\x18\x08 \x01(\x0e\x32\x16.tinkwell.api.v1.State\x12\x19\n\x11\x63ompleted_actions\x18\t \x01(\x03\x12\x1a\n\x12waits_for_workflow\x18\n \x01(\t\x12\x18\n\x10waits_for_worker\x18\x0b \x01(\t\x12.\n\ncreated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"R\n\x13WorkflowContextList\x12;\n\x11workflow_contexts\x18\x01 \x03(\x0b\x32 .tinkwell.api.v1.WorkflowContext\"0\n\x19GetWorkflowActionsRequest\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\"F\n\x12WorkflowActionList\x12\x30\n\x07\x61\x63tions\x18\x01 \x03(\x0b\x32\x1f.tinkwell.api.v1.WorkflowAction\"\xfe\x01\n\x19ReportActionStatusRequest\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\x12\x11\n\taction_id\x18\x02 \x01(\t\x12\x11\n\ttask_name\x18\x03 \x01(\t\x12\x13\n\x0b\x61\x63tion_name\x18\x04 \x01(\t\x12\x11\n\tworker_id\x18\x05 \x01(\t\x12%\n\x05state\x18\x06 \x01(\x0e\x32\x16.tinkwell.api.v1.State\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\x03\x12\x0f\n\x07seconds\x18\x08 \x01(\x01\x12\x0f\n\x07message\x18\t \x01(\t\x12\x16\n\texit_code\x18\n \x01(\x03H\x00\x88\x01\x01\x42\x0c\n\n_exit_code\"u\n\x1aReportActionStatusResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\x03\x12\x1e\n\x11remaining_seconds\x18\x03 \x01(\x01H\x00\x88\x01\x01\x42\x14\n\x12_remaining_seconds\">\n\x16GetWorkflowDataRequest\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\"8\n\x17GetWorkflowDataResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0f\n\x07version\x18\x02 \x01(\x05\"P\n\x19UpdateWorkflowDataRequest\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\x12\x10\n\x08metadata\x18\x02 \x01(\x0c\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\"-\n\x1aUpdateWorkflowDataResponse\x12\x0f\n\x07version\x18\x01 \x01(\x05\"\xcf\x01\n\x07LogLine\x12\x11\n\taction_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\x03\x12\x0e\n\x06number\x18\x03 \x01(\x03\x12*\n\x06stream\x18\x04 \x01(\x0e\x32\x1a.tinkwell.api.v1.LogStream\x12\x0c\n\x04text\x18\x05 \x01(\t\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\ttask_name\x18\x07 \x01(\t\x12\x13\n\x0b\x61\x63tion_name\x18\x08 \x01(\t\"Q\n\x11\x41ppendLogsRequest\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\x12\'\n\x05lines\x18\x02 \x03(\x0b\x32\x18.tinkwell.api.v1.LogLine\"&\n\x12\x41ppendLogsResponse\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x01 \x01(\x03\"7\n\x10WatchLogsRequest\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\x12\x0e\n\x06\x66ollow\x18\x02 \x01(\x08\"<\n\x11WatchLogsResponse\x12\'\n\x05lines\x18\x01 \x03(\x0b\x32\x18.tinkwell.api.v1.LogLine*\x93\x01\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x11\n\rSTATE_PENDING\x10\x01\x12\x11\n\rSTATE_RUNNING\x10\x02\x12\x13\n\x0fSTATE_SUCCEEDED\x10\x03\x12\x10\n\x0cSTATE_FAILED\x10\x04\x12\x11\n\rSTATE_TIMEOUT\x10\x05\x12\x13\n\x0fSTATE_CANCELLED\x10\x06*U\n\tLogStream\x12\x1a\n\x16LOG_STREAM_UNSPECIFIED\x10\x00\x12\x15\n\x11LOG_STREAM_STDOUT\x10\x01\x12\x15\n\x11LOG_STREAM_STDERR\x10\x02\x32\xd8\x0e\n\x0fWorkflowService\x12\x61\n\x0e\x43reateWorkflow\x12&.tinkwell.api.v1.CreateWorkflowRequest\x1a\'.tinkwell.api.v1.CreateWorkflowResponse\x12M\n\x0bGetWorkflow\x12#.tinkwell.api.v1.GetWorkflowRequest\x1a\x19.tinkwell.api.v1.Workflow\x12S\n\rListWorkflows\x12%.tinkwell.api.v1.ListWorkflowsRequest\x1a\x19.tinkwell.api.v1.Workflow0\x01\x12\x61\n\x0e\x44\x65leteWorkflow\x12&.tinkwell.api.v1.DeleteWorkflowRequest\x1a\'.tinkwell.api.v1.DeleteWorkflowResponse\x12\x61\n\x0e\x43\x61ncelWorkflow\x12&.tinkwell.api.v1.CancelWorkflowRequest\x1a\'.tinkwell.api.v1.CancelWorkflowResponse\x12\x61\n\x0e\x45xpireWorkflow\x12&.tinkwell.api.v1.ExpireWorkflowRequest\x1a\'.tinkwell.api.v1.ExpireWorkflowResponse\x12i\n\x12ShowWorkflowEvents\x12*.tinkwell.api.v1.ShowWorkflowEventsRequest\x1a%.tinkwell.api.v1.WorkflowActionStatus0\x01\x12\x62\n\x12GetWorkflowContext\x12*.tinkwell.api.v1.GetWorkflowContextRequest\x1a .tinkwell.api.v1.WorkflowContext\x12g\n\x16GetWorkflowContextList\x12\'.tinkwell.api.v1.WorkflowContextRequest\x1a$.tinkwell.api.v1.WorkflowContextList\x12\x62\n\x13GetWorkflowContexts\x12\'.tinkwell.api.v1.WorkflowContextRequest\x1a .tinkwell.api.v1.WorkflowContext0\x01\x12\x65\n\x12GetWorkflowActions\x12*.tinkwell.api.v1.GetWorkflowActionsRequest\x1a#.tinkwell.api.v1.WorkflowActionList\x12m\n\x12ReportActionStatus\x12*.tinkwell.api.v1.ReportActionStatusRequest\x1a+.tinkwell.api.v1.ReportActionStatusResponse\x12\x64\n\x0fGetWorkflowData\x12\'.tinkwell.api.v1.GetWorkflowDataRequest\x1a(.tinkwell.api.v1.GetWorkflowDataResponse\x12h\n\x13GetWorkflowMetadata\x12\'.tinkwell.api.v1.GetWorkflowDataRequest\x1a(.tinkwell.api.v1.GetWorkflowDataResponse\x12k\n\x16GetWorkflowDataVersion\x12\'.tinkwell.api.v1.GetWorkflowDataRequest\x1a(.tinkwell.api.v1.GetWorkflowDataResponse\x12m\n\x12UpdateWorkflowData\x12*.tinkwell.api.v1.UpdateWorkflowDataRequest\x1a+.tinkwell.api.v1.UpdateWorkflowDataResponse\x12W\n\nAppendLogs\x12\".tinkwell.api.v1.AppendLogsRequest\x1a#.tinkwell.api.v1.AppendLogsResponse(\x01\x12T\n\tWatchLogs\x12!.tinkwell.api.v1.WatchLogsRequest\x1a\".tinkwell.api.v1.WatchLogsResponse0\x01\x12H\n\x05Watch\x12\x1d.tinkwell.api.v1.WatchRequest\x1a\x1e.tinkwell.api.v1.WatchResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
-_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, "tinkwell.api.v1.workflow_service_pb2", _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tinkwell.api.v1.workflow_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-    DESCRIPTOR._loaded_options = None
-    _globals["_STATE"]._serialized_start = 3780
-    _globals["_STATE"]._serialized_end = 3927
-    _globals["_LOGSTREAM"]._serialized_start = 3929
-    _globals["_LOGSTREAM"]._serialized_end = 4014
-    _globals["_WORKFLOW"]._serialized_start = 130
-    _globals["_WORKFLOW"]._serialized_end = 574
-    _globals["_WORKFLOWACTION"]._serialized_start = 577
-    _globals["_WORKFLOWACTION"]._serialized_end = 1120
-    _globals["_CREATEWORKFLOWREQUEST"]._serialized_start = 1122
-    _globals["_CREATEWORKFLOWREQUEST"]._serialized_end = 1193
-    _globals["_CREATEWORKFLOWRESPONSE"]._serialized_start = 1195
-    _globals["_CREATEWORKFLOWRESPONSE"]._serialized_end = 1249
-    _globals["_GETWORKFLOWREQUEST"]._serialized_start = 1251
-    _globals["_GETWORKFLOWREQUEST"]._serialized_end = 1283
-    _globals["_LISTWORKFLOWSREQUEST"]._serialized_start = 1285
-    _globals["_LISTWORKFLOWSREQUEST"]._serialized_end = 1347
-    _globals["_DELETEWORKFLOWREQUEST"]._serialized_start = 1349
-    _globals["_DELETEWORKFLOWREQUEST"]._serialized_end = 1384
-    _globals["_DELETEWORKFLOWRESPONSE"]._serialized_start = 1386
-    _globals["_DELETEWORKFLOWRESPONSE"]._serialized_end = 1428
-    _globals["_CANCELWORKFLOWREQUEST"]._serialized_start = 1430
-    _globals["_CANCELWORKFLOWREQUEST"]._serialized_end = 1481
-    _globals["_CANCELWORKFLOWRESPONSE"]._serialized_start = 1483
-    _globals["_CANCELWORKFLOWRESPONSE"]._serialized_end = 1525
-    _globals["_EXPIREWORKFLOWREQUEST"]._serialized_start = 1527
-    _globals["_EXPIREWORKFLOWREQUEST"]._serialized_end = 1562
-    _globals["_EXPIREWORKFLOWRESPONSE"]._serialized_start = 1564
-    _globals["_EXPIREWORKFLOWRESPONSE"]._serialized_end = 1660
-    _globals["_SHOWWORKFLOWEVENTSREQUEST"]._serialized_start = 1662
-    _globals["_SHOWWORKFLOWEVENTSREQUEST"]._serialized_end = 1701
-    _globals["_WORKFLOWACTIONSTATUS"]._serialized_start = 1704
-    _globals["_WORKFLOWACTIONSTATUS"]._serialized_end = 2001
-    _globals["_GETWORKFLOWCONTEXTREQUEST"]._serialized_start = 2003
-    _globals["_GETWORKFLOWCONTEXTREQUEST"]._serialized_end = 2042
-    _globals["_WORKFLOWCONTEXTREQUEST"]._serialized_start = 2044
-    _globals["_WORKFLOWCONTEXTREQUEST"]._serialized_end = 2087
-    _globals["_WORKFLOWCONTEXT"]._serialized_start = 2090
-    _globals["_WORKFLOWCONTEXT"]._serialized_end = 2492
-    _globals["_WORKFLOWCONTEXTLIST"]._serialized_start = 2494
-    _globals["_WORKFLOWCONTEXTLIST"]._serialized_end = 2576
-    _globals["_GETWORKFLOWACTIONSREQUEST"]._serialized_start = 2578
-    _globals["_GETWORKFLOWACTIONSREQUEST"]._serialized_end = 2626
-    _globals["_WORKFLOWACTIONLIST"]._serialized_start = 2628
-    _globals["_WORKFLOWACTIONLIST"]._serialized_end = 2698
-    _globals["_REPORTACTIONSTATUSREQUEST"]._serialized_start = 2701
-    _globals["_REPORTACTIONSTATUSREQUEST"]._serialized_end = 2955
-    _globals["_REPORTACTIONSTATUSRESPONSE"]._serialized_start = 2957
-    _globals["_REPORTACTIONSTATUSRESPONSE"]._serialized_end = 3074
-    _globals["_GETWORKFLOWDATAREQUEST"]._serialized_start = 3076
-    _globals["_GETWORKFLOWDATAREQUEST"]._serialized_end = 3138
-    _globals["_GETWORKFLOWDATARESPONSE"]._serialized_start = 3140
-    _globals["_GETWORKFLOWDATARESPONSE"]._serialized_end = 3196
-    _globals["_UPDATEWORKFLOWDATAREQUEST"]._serialized_start = 3198
-    _globals["_UPDATEWORKFLOWDATAREQUEST"]._serialized_end = 3278
-    _globals["_UPDATEWORKFLOWDATARESPONSE"]._serialized_start = 3280
-    _globals["_UPDATEWORKFLOWDATARESPONSE"]._serialized_end = 3325
-    _globals["_LOGLINE"]._serialized_start = 3328
-    _globals["_LOGLINE"]._serialized_end = 3535
-    _globals["_APPENDLOGSREQUEST"]._serialized_start = 3537
-    _globals["_APPENDLOGSREQUEST"]._serialized_end = 3618
-    _globals["_APPENDLOGSRESPONSE"]._serialized_start = 3620
-    _globals["_APPENDLOGSRESPONSE"]._serialized_end = 3658
-    _globals["_WATCHLOGSREQUEST"]._serialized_start = 3660
-    _globals["_WATCHLOGSREQUEST"]._serialized_end = 3715
-    _globals["_WATCHLOGSRESPONSE"]._serialized_start = 3717
-    _globals["_WATCHLOGSRESPONSE"]._serialized_end = 3777
-    _globals["_WORKFLOWSERVICE"]._serialized_start = 4017
-    _globals["_WORKFLOWSERVICE"]._serialized_end = 5897
+  DESCRIPTOR._loaded_options = None
+  _globals['_STATE']._serialized_start=3780
+  _globals['_STATE']._serialized_end=3927
+  _globals['_LOGSTREAM']._serialized_start=3929
+  _globals['_LOGSTREAM']._serialized_end=4014
+  _globals['_WORKFLOW']._serialized_start=130
+  _globals['_WORKFLOW']._serialized_end=574
+  _globals['_WORKFLOWACTION']._serialized_start=577
+  _globals['_WORKFLOWACTION']._serialized_end=1120
+  _globals['_CREATEWORKFLOWREQUEST']._serialized_start=1122
+  _globals['_CREATEWORKFLOWREQUEST']._serialized_end=1193
+  _globals['_CREATEWORKFLOWRESPONSE']._serialized_start=1195
+  _globals['_CREATEWORKFLOWRESPONSE']._serialized_end=1249
+  _globals['_GETWORKFLOWREQUEST']._serialized_start=1251
+  _globals['_GETWORKFLOWREQUEST']._serialized_end=1283
+  _globals['_LISTWORKFLOWSREQUEST']._serialized_start=1285
+  _globals['_LISTWORKFLOWSREQUEST']._serialized_end=1347
+  _globals['_DELETEWORKFLOWREQUEST']._serialized_start=1349
+  _globals['_DELETEWORKFLOWREQUEST']._serialized_end=1384
+  _globals['_DELETEWORKFLOWRESPONSE']._serialized_start=1386
+  _globals['_DELETEWORKFLOWRESPONSE']._serialized_end=1428
+  _globals['_CANCELWORKFLOWREQUEST']._serialized_start=1430
+  _globals['_CANCELWORKFLOWREQUEST']._serialized_end=1481
+  _globals['_CANCELWORKFLOWRESPONSE']._serialized_start=1483
+  _globals['_CANCELWORKFLOWRESPONSE']._serialized_end=1525
+  _globals['_EXPIREWORKFLOWREQUEST']._serialized_start=1527
+  _globals['_EXPIREWORKFLOWREQUEST']._serialized_end=1562
+  _globals['_EXPIREWORKFLOWRESPONSE']._serialized_start=1564
+  _globals['_EXPIREWORKFLOWRESPONSE']._serialized_end=1660
+  _globals['_SHOWWORKFLOWEVENTSREQUEST']._serialized_start=1662
+  _globals['_SHOWWORKFLOWEVENTSREQUEST']._serialized_end=1701
+  _globals['_WORKFLOWACTIONSTATUS']._serialized_start=1704
+  _globals['_WORKFLOWACTIONSTATUS']._serialized_end=2001
+  _globals['_GETWORKFLOWCONTEXTREQUEST']._serialized_start=2003
+  _globals['_GETWORKFLOWCONTEXTREQUEST']._serialized_end=2042
+  _globals['_WORKFLOWCONTEXTREQUEST']._serialized_start=2044
+  _globals['_WORKFLOWCONTEXTREQUEST']._serialized_end=2087
+  _globals['_WORKFLOWCONTEXT']._serialized_start=2090
+  _globals['_WORKFLOWCONTEXT']._serialized_end=2492
+  _globals['_WORKFLOWCONTEXTLIST']._serialized_start=2494
+  _globals['_WORKFLOWCONTEXTLIST']._serialized_end=2576
+  _globals['_GETWORKFLOWACTIONSREQUEST']._serialized_start=2578
+  _globals['_GETWORKFLOWACTIONSREQUEST']._serialized_end=2626
+  _globals['_WORKFLOWACTIONLIST']._serialized_start=2628
+  _globals['_WORKFLOWACTIONLIST']._serialized_end=2698
+  _globals['_REPORTACTIONSTATUSREQUEST']._serialized_start=2701
+  _globals['_REPORTACTIONSTATUSREQUEST']._serialized_end=2955
+  _globals['_REPORTACTIONSTATUSRESPONSE']._serialized_start=2957
+  _globals['_REPORTACTIONSTATUSRESPONSE']._serialized_end=3074
+  _globals['_GETWORKFLOWDATAREQUEST']._serialized_start=3076
+  _globals['_GETWORKFLOWDATAREQUEST']._serialized_end=3138
+  _globals['_GETWORKFLOWDATARESPONSE']._serialized_start=3140
+  _globals['_GETWORKFLOWDATARESPONSE']._serialized_end=3196
+  _globals['_UPDATEWORKFLOWDATAREQUEST']._serialized_start=3198
+  _globals['_UPDATEWORKFLOWDATAREQUEST']._serialized_end=3278
+  _globals['_UPDATEWORKFLOWDATARESPONSE']._serialized_start=3280
+  _globals['_UPDATEWORKFLOWDATARESPONSE']._serialized_end=3325
+  _globals['_LOGLINE']._serialized_start=3328
+  _globals['_LOGLINE']._serialized_end=3535
+  _globals['_APPENDLOGSREQUEST']._serialized_start=3537
+  _globals['_APPENDLOGSREQUEST']._serialized_end=3618
+  _globals['_APPENDLOGSRESPONSE']._serialized_start=3620
+  _globals['_APPENDLOGSRESPONSE']._serialized_end=3658
+  _globals['_WATCHLOGSREQUEST']._serialized_start=3660
+  _globals['_WATCHLOGSREQUEST']._serialized_end=3715
+  _globals['_WATCHLOGSRESPONSE']._serialized_start=3717
+  _globals['_WATCHLOGSRESPONSE']._serialized_end=3777
+  _globals['_WORKFLOWSERVICE']._serialized_start=4017
+  _globals['_WORKFLOWSERVICE']._serialized_end=5897
 # @@protoc_insertion_point(module_scope)

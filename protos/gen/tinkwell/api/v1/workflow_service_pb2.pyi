@@ -124,49 +124,9 @@ class Workflow(_message.Message):
         started_at: _timestamp_pb2.Timestamp | None = ...,
         finished_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal[
-        "created_at",
-        b"created_at",
-        "finished_at",
-        b"finished_at",
-        "started_at",
-        b"started_at",
-        "updated_at",
-        b"updated_at",
-    ]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "finished_at", b"finished_at", "started_at", b"started_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "cause",
-        b"cause",
-        "completed_actions",
-        b"completed_actions",
-        "created_at",
-        b"created_at",
-        "data",
-        b"data",
-        "finished_at",
-        b"finished_at",
-        "global_timeout_seconds",
-        b"global_timeout_seconds",
-        "hardware",
-        b"hardware",
-        "id",
-        b"id",
-        "started_at",
-        b"started_at",
-        "state",
-        b"state",
-        "template_id",
-        b"template_id",
-        "template_name",
-        b"template_name",
-        "total_actions",
-        b"total_actions",
-        "updated_at",
-        b"updated_at",
-        "version",
-        b"version",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "completed_actions", b"completed_actions", "created_at", b"created_at", "data", b"data", "finished_at", b"finished_at", "global_timeout_seconds", b"global_timeout_seconds", "hardware", b"hardware", "id", b"id", "started_at", b"started_at", "state", b"state", "template_id", b"template_id", "template_name", b"template_name", "total_actions", b"total_actions", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -263,71 +223,9 @@ class WorkflowAction(_message.Message):
         started_at: _timestamp_pb2.Timestamp | None = ...,
         finished_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal[
-        "_exit_code",
-        b"_exit_code",
-        "_remaining_seconds",
-        b"_remaining_seconds",
-        "exit_code",
-        b"exit_code",
-        "finished_at",
-        b"finished_at",
-        "remaining_seconds",
-        b"remaining_seconds",
-        "started_at",
-        b"started_at",
-    ]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "_remaining_seconds", b"_remaining_seconds", "exit_code", b"exit_code", "finished_at", b"finished_at", "remaining_seconds", b"remaining_seconds", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "_exit_code",
-        b"_exit_code",
-        "_remaining_seconds",
-        b"_remaining_seconds",
-        "attempt",
-        b"attempt",
-        "command",
-        b"command",
-        "environment",
-        b"environment",
-        "exit_code",
-        b"exit_code",
-        "finished_at",
-        b"finished_at",
-        "id",
-        b"id",
-        "image",
-        b"image",
-        "index",
-        b"index",
-        "message",
-        b"message",
-        "name",
-        b"name",
-        "on_failure",
-        b"on_failure",
-        "on_timeout",
-        b"on_timeout",
-        "pid",
-        b"pid",
-        "remaining_seconds",
-        b"remaining_seconds",
-        "started_at",
-        b"started_at",
-        "state",
-        b"state",
-        "task_name",
-        b"task_name",
-        "timeout_seconds",
-        b"timeout_seconds",
-        "version",
-        b"version",
-        "volumes",
-        b"volumes",
-        "worker_id",
-        b"worker_id",
-        "workflow_id",
-        b"workflow_id",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "_remaining_seconds", b"_remaining_seconds", "attempt", b"attempt", "command", b"command", "environment", b"environment", "exit_code", b"exit_code", "finished_at", b"finished_at", "id", b"id", "image", b"image", "index", b"index", "message", b"message", "name", b"name", "on_failure", b"on_failure", "on_timeout", b"on_timeout", "pid", b"pid", "remaining_seconds", b"remaining_seconds", "started_at", b"started_at", "state", b"state", "task_name", b"task_name", "timeout_seconds", b"timeout_seconds", "version", b"version", "volumes", b"volumes", "worker_id", b"worker_id", "workflow_id", b"workflow_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__exit_code: _TypeAlias = _typing.Literal["exit_code"]  # noqa: Y015
     _WhichOneofArgType__exit_code: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code"]  # noqa: Y015
@@ -336,9 +234,7 @@ class WorkflowAction(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__exit_code) -> _WhichOneofReturnType__exit_code | None: ...
     @_typing.overload
-    def WhichOneof(
-        self, oneof_group: _WhichOneofArgType__remaining_seconds
-    ) -> _WhichOneofReturnType__remaining_seconds | None: ...
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__remaining_seconds) -> _WhichOneofReturnType__remaining_seconds | None: ...
 
 Global___WorkflowAction: _TypeAlias = WorkflowAction  # noqa: Y015
 
@@ -548,19 +444,13 @@ class ExpireWorkflowResponse(_message.Message):
         revision: _builtins.int = ...,
         remaining_seconds: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal[
-        "_remaining_seconds", b"_remaining_seconds", "remaining_seconds", b"remaining_seconds"
-    ]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "remaining_seconds", b"remaining_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "_remaining_seconds", b"_remaining_seconds", "remaining_seconds", b"remaining_seconds", "revision", b"revision"
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "remaining_seconds", b"remaining_seconds", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__remaining_seconds: _TypeAlias = _typing.Literal["remaining_seconds"]  # noqa: Y015
     _WhichOneofArgType__remaining_seconds: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds"]  # noqa: Y015
-    def WhichOneof(
-        self, oneof_group: _WhichOneofArgType__remaining_seconds
-    ) -> _WhichOneofReturnType__remaining_seconds | None: ...
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__remaining_seconds) -> _WhichOneofReturnType__remaining_seconds | None: ...
 
 Global___ExpireWorkflowResponse: _TypeAlias = ExpireWorkflowResponse  # noqa: Y015
 
@@ -627,36 +517,9 @@ class WorkflowActionStatus(_message.Message):
         exit_code: _builtins.int | None = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal[
-        "_exit_code", b"_exit_code", "created_at", b"created_at", "exit_code", b"exit_code"
-    ]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "created_at", b"created_at", "exit_code", b"exit_code"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "_exit_code",
-        b"_exit_code",
-        "action_id",
-        b"action_id",
-        "action_name",
-        b"action_name",
-        "attempt",
-        b"attempt",
-        "created_at",
-        b"created_at",
-        "exit_code",
-        b"exit_code",
-        "message",
-        b"message",
-        "seconds",
-        b"seconds",
-        "state",
-        b"state",
-        "task_name",
-        b"task_name",
-        "worker_id",
-        b"worker_id",
-        "workflow_id",
-        b"workflow_id",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "action_id", b"action_id", "action_name", b"action_name", "attempt", b"attempt", "created_at", b"created_at", "exit_code", b"exit_code", "message", b"message", "seconds", b"seconds", "state", b"state", "task_name", b"task_name", "worker_id", b"worker_id", "workflow_id", b"workflow_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__exit_code: _TypeAlias = _typing.Literal["exit_code"]  # noqa: Y015
     _WhichOneofArgType__exit_code: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code"]  # noqa: Y015
@@ -755,32 +618,7 @@ class WorkflowContext(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "completed_actions",
-        b"completed_actions",
-        "created_at",
-        b"created_at",
-        "current_action",
-        b"current_action",
-        "current_action_index",
-        b"current_action_index",
-        "current_action_state",
-        b"current_action_state",
-        "current_task",
-        b"current_task",
-        "current_worker",
-        b"current_worker",
-        "total_number_of_actions",
-        b"total_number_of_actions",
-        "waits_for_worker",
-        b"waits_for_worker",
-        "waits_for_workflow",
-        b"waits_for_workflow",
-        "workflow_id",
-        b"workflow_id",
-        "workflow_state",
-        b"workflow_state",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["completed_actions", b"completed_actions", "created_at", b"created_at", "current_action", b"current_action", "current_action_index", b"current_action_index", "current_action_state", b"current_action_state", "current_task", b"current_task", "current_worker", b"current_worker", "total_number_of_actions", b"total_number_of_actions", "waits_for_worker", b"waits_for_worker", "waits_for_workflow", b"waits_for_workflow", "workflow_id", b"workflow_id", "workflow_state", b"workflow_state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -891,30 +729,7 @@ class ReportActionStatusRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "exit_code", b"exit_code"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "_exit_code",
-        b"_exit_code",
-        "action_id",
-        b"action_id",
-        "action_name",
-        b"action_name",
-        "attempt",
-        b"attempt",
-        "exit_code",
-        b"exit_code",
-        "message",
-        b"message",
-        "seconds",
-        b"seconds",
-        "state",
-        b"state",
-        "task_name",
-        b"task_name",
-        "worker_id",
-        b"worker_id",
-        "workflow_id",
-        b"workflow_id",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "action_id", b"action_id", "action_name", b"action_name", "attempt", b"attempt", "exit_code", b"exit_code", "message", b"message", "seconds", b"seconds", "state", b"state", "task_name", b"task_name", "worker_id", b"worker_id", "workflow_id", b"workflow_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__exit_code: _TypeAlias = _typing.Literal["exit_code"]  # noqa: Y015
     _WhichOneofArgType__exit_code: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code"]  # noqa: Y015
@@ -942,26 +757,13 @@ class ReportActionStatusResponse(_message.Message):
         attempt: _builtins.int = ...,
         remaining_seconds: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal[
-        "_remaining_seconds", b"_remaining_seconds", "remaining_seconds", b"remaining_seconds"
-    ]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "remaining_seconds", b"remaining_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "_remaining_seconds",
-        b"_remaining_seconds",
-        "attempt",
-        b"attempt",
-        "remaining_seconds",
-        b"remaining_seconds",
-        "revision",
-        b"revision",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "attempt", b"attempt", "remaining_seconds", b"remaining_seconds", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__remaining_seconds: _TypeAlias = _typing.Literal["remaining_seconds"]  # noqa: Y015
     _WhichOneofArgType__remaining_seconds: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds"]  # noqa: Y015
-    def WhichOneof(
-        self, oneof_group: _WhichOneofArgType__remaining_seconds
-    ) -> _WhichOneofReturnType__remaining_seconds | None: ...
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__remaining_seconds) -> _WhichOneofReturnType__remaining_seconds | None: ...
 
 Global___ReportActionStatusResponse: _TypeAlias = ReportActionStatusResponse  # noqa: Y015
 
@@ -1031,9 +833,7 @@ class UpdateWorkflowDataRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "data", b"data", "metadata", b"metadata", "workflow_id", b"workflow_id"
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "metadata", b"metadata", "workflow_id", b"workflow_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1095,24 +895,7 @@ class LogLine(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "action_id",
-        b"action_id",
-        "action_name",
-        b"action_name",
-        "attempt",
-        b"attempt",
-        "created_at",
-        b"created_at",
-        "number",
-        b"number",
-        "stream",
-        b"stream",
-        "task_name",
-        b"task_name",
-        "text",
-        b"text",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_id", b"action_id", "action_name", b"action_name", "attempt", b"attempt", "created_at", b"created_at", "number", b"number", "stream", b"stream", "task_name", b"task_name", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
