@@ -1,0 +1,111 @@
+"""What a rule set has seen, what it owes, and how far its positions may move: pure.
+
+Events go in by revision, effects come out. The position of the set moves to just before the first event about which
+something is still to be done, each expecting rule's to just before the first event whose expectation is not settled.
+Whoever begins again after the smallest of them, and hands in everything once more, gets all effects that were not
+finished, each again under its key: what lies up to a position is only looked at by those whose position it is not.
+
+Deadlines of one rule pass in the order in which its expectations were opened, so nothing that was finished lies behind
+something open, and a restart repeats no alarm.
+"""
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+
+from tinkwell.provisioner.automation import expectation, matching, rule
+
+logger = logging.getLogger(__name__)
+
+
+class Ledger:
+    """What is owed by one rule set. `begun` are the revisions of positions as they were read."""
+
+    def __init__(self, rules: rule.RuleSet, begun: Mapping[str, int]) -> None:
+        self._rules = rules
+        self._begun = dict(begun)
+        self._owed: dict[int, int] = {}
+        self._expected = {
+            each.name: expectation.Expectations(each.trigger.within)
+            for each in rules.rules
+            if isinstance(each.trigger, rule.Expected)
+        }
+        self.seen = min(begun.values())
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is being done; expectations may be open."""
+        return not self._owed and not any(expected.is_handling for expected in self._expected.values())
+
+    @property
+    def open_count(self) -> int:
+        """How many expectations are open."""
+        return sum(len(expected) for expected in self._expected.values())
+
+    def take(self, sight: matching.Sight, *, at: datetime) -> list[rule.Effect]:
+        """Take the next event, made `at` a time, and return what is to be done about it; each is to be finished."""
+        event = sight.event
+        effects: list[rule.Effect] = []
+        for each in self._rules.rules:
+            match each.trigger:
+                case rule.Pattern() as pattern:
+                    is_new = event.revision > self._begun[self._rules.position]
+                    if is_new and matching.matches(pattern, sight, rule_name=each.name):
+                        effects.append(rule.Effect(rule_set=self._rules.name, rule=each, event=event))
+                case rule.Expected() as expected:
+                    if event.revision > self._begun[self._rules.position_of(each)]:
+                        self._look(each.name, expected, sight, at)
+        if effects:
+            self._owed[event.revision] = len(effects)
+        self.seen = event.revision
+        return effects
+
+    def reach(self, revision: int) -> None:
+        """Note that everything up to a revision has been taken."""
+        self.seen = max(self.seen, revision)
+
+    def next_deadline(self) -> datetime | None:
+        """Return when the first open expectation should have been met."""
+        deadlines = (expected.next_deadline() for expected in self._expected.values())
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    def overdue(self, now: datetime) -> list[rule.Effect]:
+        """Return what is to be done about what did not come before `now`; each is to be finished."""
+        return [
+            rule.Effect(rule_set=self._rules.name, rule=each, event=event)
+            for each in self._rules.rules
+            if each.name in self._expected
+            for event in self._expected[each.name].overdue(now)
+        ]
+
+    def finish(self, effect: rule.Effect) -> None:
+        """Note that an effect was done, or has failed for good."""
+        revision = effect.event.revision
+        if effect.rule.name in self._expected:
+            self._expected[effect.rule.name].finish(revision)
+        elif self._owed[revision] > 1:
+            self._owed[revision] -= 1
+        else:
+            del self._owed[revision]
+
+    def positions(self) -> dict[str, int]:
+        """Return how far each position may be moved; none goes back."""
+        # Events are taken in order, so the first owed is the smallest.
+        floors = {self._rules.position: self._floor(next(iter(self._owed), None))}
+        for each in self._rules.rules:
+            if each.name in self._expected:
+                floors[self._rules.position_of(each)] = self._floor(self._expected[each.name].oldest)
+        return {name: max(floor, self._begun[name]) for name, floor in floors.items()}
+
+    def _floor(self, first: int | None) -> int:
+        return self.seen if first is None else first - 1
+
+    def _look(self, name: str, expected: rule.Expected, sight: matching.Sight, at: datetime) -> None:
+        # An event may be both: each heartbeat ends the wait for it, and begins the one for the next.
+        if matching.matches(expected.event, sight, rule_name=name):
+            self._expected[name].arrive(sight.event.resource_id, at=at)
+        if matching.matches(expected.after, sight, rule_name=name) and not self._expected[name].expect(
+            sight.event, at=at
+        ):
+            fields = {"rule": name, "event": sight.event.id, "limit": expectation.MAX_OPEN}
+            logger.error("nothing is expected after an event, because too much is expected already", extra=fields)

@@ -1,0 +1,77 @@
+"""From rules to an engine that runs, alone in its process or beside the driver."""
+
+import asyncio
+import logging
+import signal
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinkwell import client
+from tinkwell.provisioner.automation import delivery, engine, performer, position, rule
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that a process which runs rules needs to know."""
+
+    server: str
+    token: str | None
+    tls: client.TLS | None
+    rules: rule.RuleSet
+    state_dir: Path
+
+
+async def run(server: client.Client, rules: rule.RuleSet, state_dir: Path) -> None:
+    """Run rules until cancelled; returns when another process has claimed their position.
+
+    Raises `client.errors.Error` for what only an operator can mend.
+    """
+    log = delivery.DeliveryLog(state_dir / "automation", rules.name)
+    async with performer.open_doers(rules, server.workflows) as doers:
+        worker = engine.Engine(server.events, rules, performer.Performer(doers, log, rules).perform)
+        try:
+            await worker.run()
+        except BaseExceptionGroup as failures:
+            error = _first(failures)
+            if not isinstance(error, position.Fenced):
+                raise error from failures
+            logger.warning("the rules run elsewhere, and stop here", extra={"rules": rules.name, "cause": str(error)})
+
+
+async def run_until_signal(settings: Settings) -> None:
+    """Run rules until SIGTERM or SIGINT, or until another process has claimed their position."""
+    actor = f"automation@{socket.gethostname()}"
+    loop = asyncio.get_running_loop()
+    async with client.connect(settings.server, token=settings.token, tls=settings.tls, actor=actor) as server:
+        work = asyncio.current_task()
+        assert work is not None
+        is_told = False
+
+        def stop() -> None:
+            nonlocal is_told
+            is_told = True
+            work.cancel()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop)
+        try:
+            await run(server, settings.rules, settings.state_dir)
+        except asyncio.CancelledError:
+            if not is_told:
+                raise
+            logger.info("the rules stop", extra={"rules": settings.rules.name})
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+
+def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return what ended the engine where it is one that is expected to, and otherwise the whole group."""
+    expected = failures.subgroup((position.Fenced, client.errors.Error))
+    first: BaseException | None = expected
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first or failures
