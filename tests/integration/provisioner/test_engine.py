@@ -2,121 +2,27 @@
 
 import asyncio
 import contextlib
-import json
-import socket
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from integration.provisioner import fake_engine
+from integration.provisioner.fake_engine import FakeEngine, Request
 
 from support.waiting import eventually
 from tinkwell.core.decide import RunKey
 from tinkwell.provisioner import state
 from tinkwell.provisioner.runtime import docker, docker_run, engine, mark, port, stream
 
-Handler = Callable[["Request"], None]
 KEY = RunKey("w", "a", 1)
 RUNNING, EXITED = "running", "exited"
 
 
-class Request(BaseHTTPRequestHandler):
-    """One request to the fake engine; what it answers is the test's business."""
-
-    protocol_version = "HTTP/1.1"
-    server: "FakeEngine"
-
-    def do_GET(self) -> None:
-        path = self.path.partition("?")[0].removeprefix("/v1.41")
-        self.server.seen.append(f"{self.command} {path}")
-        if path == "/version":
-            self.answer({"ApiVersion": "1.41"})
-        elif (handler := self.server.handlers.get(path)) is not None:
-            handler(self)
-        else:
-            self.answer({"message": f"no {path} here"}, status=404)
-
-    do_POST = do_DELETE = do_GET  # noqa: N815
-
-    def answer(self, body: object, *, status: int = 200) -> None:
-        content = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def begin(self) -> None:
-        """Begin an answer in chunks."""
-        self.send_response(200)
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-
-    def chunk(self, data: bytes) -> None:
-        self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
-        self.wfile.flush()
-
-    def end(self) -> None:
-        self.chunk(b"")
-
-    def break_off(self) -> None:
-        """Close the connection in the middle of the answer."""
-        self.close_connection = True
-        with contextlib.suppress(OSError):
-            self.connection.shutdown(socket.SHUT_RDWR)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-class FakeEngine(ThreadingHTTPServer):
-    """Answers what a test tells it to."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Request)
-        self.handlers: dict[str, Handler] = {}
-        self.seen: list[str] = []
-        self.released = threading.Event()
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        pass  # a client that went away
-
-    def serve(self, path: str, handler: Handler) -> None:
-        self.handlers[path] = handler
-
-    def serve_state(
-        self, name: str, status: str, *, is_out_of_memory: bool = False, error: str = "", started: bool = True
-    ) -> None:
-        """Let a container be in a state."""
-        found = {
-            "Id": name,
-            "Config": {"Labels": {}},
-            "State": {
-                "Status": status,
-                "ExitCode": 3,
-                "OOMKilled": is_out_of_memory,
-                "Error": error,
-                "StartedAt": "2026-01-01T00:00:00.5Z" if started else "0001-01-01T00:00:00Z",
-                "FinishedAt": "2026-01-01T00:00:02.75Z",
-            },
-        }
-        self.serve(f"/containers/{name}/json", lambda request: request.answer(found))
-
-
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
-    fake = FakeEngine()
-    thread = threading.Thread(target=fake.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{fake.server_port}")
-    yield fake
-    fake.released.set()
-    fake.shutdown()
-    thread.join()
-    fake.server_close()
+    with fake_engine.running() as fake:
+        monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{fake.server_port}")
+        yield fake
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from tinkwell.client import errors
 from tinkwell.core.decide import ALL_WORKERS
 from tinkwell.provisioner import commands, log, main, state
+from tinkwell.provisioner.runtime import setting
 
 ID = str(uuid.uuid4())
 Invoke: TypeAlias = Callable[..., tuple[Result, Any]]
@@ -120,3 +121,64 @@ def test_what_an_operator_must_mend_is_one_sentence_and_exit_code_1(
     assert result.exit_code == 1
     assert str(error) in result.output
     assert "Traceback" not in result.output
+
+
+def test_containers_are_limited_in_nothing_and_may_do_little_unless_it_is_said(invoke: Invoke) -> None:
+    for command in (commands.provisioner, commands.agent):
+        _, settings = invoke(command, *(("--id", ID) if command is commands.agent else ()))
+        assert settings.docker == setting.DockerSettings()
+        assert not settings.docker.is_privileged
+
+
+def test_options_for_containers_come_from_the_environment_too(invoke: Invoke) -> None:
+    env = {
+        "TINKWELL_DOCKER_HOST": "tcp://engine:2376",
+        "TINKWELL_DOCKER_CERT_PATH": "certs",
+        "TINKWELL_DOCKER_PULL": "never",
+        "TINKWELL_DOCKER_REGISTRY": "registry:5000/team/",
+        "TINKWELL_DOCKER_REGISTRY_USER": "me",
+        "TINKWELL_DOCKER_REGISTRY_PASSWORD": "secret",
+        "TINKWELL_DOCKER_CONFIG": "config.json",
+        "TINKWELL_DOCKER_PRIVILEGED": "true",
+        "TINKWELL_DOCKER_MEMORY": "1.5g",
+        "TINKWELL_DOCKER_CPUS": "0.5",
+        "TINKWELL_DOCKER_PIDS": "100",
+        "TINKWELL_DOCKER_LOG_SIZE": "10MiB",
+    }
+    result, _ = invoke(commands.provisioner, env=env)
+    assert "'1.5g' is not a size; write it as 512m or 2g" in result.output
+    _, settings = invoke(commands.provisioner, env=env | {"TINKWELL_DOCKER_MEMORY": "2g"})
+    assert settings.docker == setting.DockerSettings(
+        host="tcp://engine:2376",
+        cert_dir=Path("certs"),
+        pull=setting.PullPolicy.NEVER,
+        registry="registry:5000/team",
+        user="me",
+        password="secret",
+        config_file=Path("config.json"),
+        is_privileged=True,
+        memory_bytes=2 * 1024**3,
+        cpus=0.5,
+        pids=100,
+        log_bytes=10 * 1024**2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--docker-registry", "https://quay.io"), "is no registry"),
+        (("--docker-registry", "quay"), "would not be taken for a host"),
+        (("--docker-registry", "team/images"), "would not be taken for a host"),
+        (("--docker-registry-user", "me"), "go together"),
+        (("--docker-registry-password", "p"), "go together"),
+        (("--docker-memory", "1k"), "is less than"),
+        (("--docker-pull", "sometimes"), "sometimes"),
+    ],
+)
+def test_an_option_for_containers_that_makes_no_sense_is_a_usage_error(
+    invoke: Invoke, arguments: tuple[str, ...], message: str
+) -> None:
+    result, settings = invoke(commands.provisioner, *arguments, env={"COLUMNS": "200"})
+    assert (result.exit_code, settings) == (2, None)
+    assert message in result.output

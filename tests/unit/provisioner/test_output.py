@@ -105,3 +105,29 @@ def test_every_line_is_text_that_can_be_stored_and_numbers_have_no_gaps(data: by
         assert len(line.text.encode()) <= LIMIT
         assert "\0" not in line.text
         assert "\n" not in line.text
+
+
+def stamped(second: int, payload: bytes) -> bytes:
+    return frame(f"2026-01-01T00:00:{second:02}.000000000Z ".encode() + payload)
+
+
+def test_stamps_are_no_output_however_they_are_cut() -> None:
+    whole = stamped(1, b"on") + stamped(2, b"e\n") + stamped(3, b"\n") + stamped(4, b"two")
+    for size in range(1, len(whole)):
+        reader = output.OutputReader(base=7, has_stamps=True)
+        pieces = [whole[begin : begin + size] for begin in range(0, len(whole), size)]
+        lines = [line for piece in pieces for line in reader.feed(piece)] + list(reader.finish())
+        assert [(line.number, line.text) for line in lines] == [(8, "one"), (9, ""), (10, "two")]
+
+
+def test_the_first_stamp_is_known_once_all_of_it_is_there() -> None:
+    whole = stamped(5, b"x")
+    needed = output.HEADER_BYTES + output.STAMP_BYTES
+    assert output.first_stamp(whole[: needed - 1]) == ""
+    assert output.first_stamp(whole[:needed]) == "2026-01-01T00:00:05.000000000Z"
+
+
+def test_there_are_no_more_lines_than_a_server_takes() -> None:
+    lines = read(frame(b"\n" * (output.MAX_LINES + 1)))
+    assert len(lines) == output.MAX_LINES + 1 < 100_000
+    assert lines[-1].text == "[the rest of the output was dropped: it has more than 99,998 lines]"

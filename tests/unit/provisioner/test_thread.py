@@ -61,3 +61,35 @@ async def test_a_call_that_has_not_begun_is_not_made_for_a_cancelled_caller(exec
     may_end.set()
     await first
     assert made == []
+
+
+async def test_an_abandonable_call_gives_its_result_or_its_error() -> None:
+    threads = thread.AbandonableThreads(1, "test")
+    assert await threads.run(lambda: 7, release=lambda _: None) == 7
+    with pytest.raises(ZeroDivisionError):
+        await threads.run(lambda: 1 // 0, release=lambda _: None)
+    await eventually(lambda: not any(each.name == "test" for each in threading.enumerate()))
+
+
+async def test_a_caller_that_is_cancelled_goes_at_once_and_the_late_result_is_released() -> None:
+    threads = thread.AbandonableThreads(1, "test")
+    began, may_end = threading.Event(), threading.Event()
+    released: list[int] = []
+
+    def block() -> int:
+        began.set()
+        may_end.wait()
+        return 7
+
+    caller = asyncio.ensure_future(threads.run(block, release=released.append))
+    await eventually(began.is_set)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    # The thread is still taken, and nobody waits for ever for another one.
+    with pytest.raises(OSError, match="too many calls"):
+        await threads.run(lambda: 8, release=released.append)
+    may_end.set()
+    await eventually(lambda: released == [7])
+    await eventually(lambda: not any(each.name == "test" for each in threading.enumerate()))
+    assert await threads.run(lambda: 9, release=released.append) == 9
