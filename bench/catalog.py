@@ -1,6 +1,6 @@
 """All benchmarks, in the order of the page."""
 
-from bench import bulk, commit, fanout, frozen, idle, latency, replay, retention, workers
+from bench import bulk, commit, dispatch, fanout, frozen, idle, latency, replay, retention, workers
 from bench.context import Case
 
 CASES = (
@@ -13,4 +13,5 @@ CASES = (
     Case("workers", workers.run),
     Case("retention", retention.run),
     Case("bulk", bulk.run),
+    Case("dispatch", dispatch.run),
 )

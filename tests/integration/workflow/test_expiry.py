@@ -18,7 +18,8 @@ async def let_pass(flow: Flow, seconds: int) -> None:
     for table, key in (("workflow", "id"), ("action", "workflow_id")):
         await flow.site.sql.execute(
             f"UPDATE {table} SET started_at = started_at - make_interval(secs => $2),"
-            f" deadline_at = deadline_at - make_interval(secs => $2) WHERE {key} = $1::text::uuid",
+            " deadline_at = deadline_at - make_interval(secs => $2)"
+            f" WHERE {key} = $1::text::uuid AND started_at IS NOT NULL",
             flow.id,
             float(seconds),
         )

@@ -83,6 +83,11 @@ class Cycle:
         return self.tail.tail
 
     @property
+    def has_found(self) -> bool:
+        """Whether the last poll found anything new."""
+        return self._has_found
+
+    @property
     def is_busy(self) -> bool:
         """Whether the last poll found anything new, or anything is missing."""
         return self._has_found or bool(self.tail.gaps)

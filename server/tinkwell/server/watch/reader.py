@@ -7,7 +7,8 @@
         └───────────────────────────────────────────────────┘
 
 It takes the steps that `tinkwell.server.watch.cycle` names, and knows the time. Awake it polls every millisecond or so
-and needs no notification, so that writers under load stay silent. Asleep it holds the bell, which makes every writer
+and needs no notification, so that writers under load stay silent; while events come singly and nothing else is to be
+done, one poll follows the other. Asleep it holds the bell, which makes every writer
 ring; while rings are rare it stays asleep between them, so that each event costs one page.
 
 When a connection is lost, watchers stay: the position and the gaps are kept, what was known about holders is not, and
@@ -17,6 +18,7 @@ reading goes on over a new session. Only another history, or events forgotten be
 import asyncio
 import dataclasses
 import logging
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -36,6 +38,11 @@ class Pace:
 
     # The shortest pause between polls. It grows with this process's load: at most half of a processor goes into polls.
     poll_seconds: float = 0.001
+    # Polls follow each other for so long after one that found something, where pauses would cost more time than they
+    # save work: a poll finds no more events than this, and the loop's other tasks use less of a processor in between.
+    eager_seconds: float = 0.002
+    eager_events: int = 2
+    eager_others_seconds: float = 0.0004
     awake_seconds: float = 0.010
     ask_again_seconds: float = 0.010
     # Rings that come faster than this mean load, under which writers should not have to ring.
@@ -176,6 +183,11 @@ class _Drive:
         self._warned_of = 0
         # When something was last new, and when the bell may be asked for again.
         self._quiet_since = self._ask_at = clock()
+        # When a poll last found something, how many events the last one released, and what the loop's other tasks used
+        # of a processor in the last pause.
+        self._found_at = -math.inf
+        self._released_count = 0
+        self._others_used = 0.0
         # What the thread had used of a processor when the last pause or doze ended. Time spent waiting, for PostgreSQL
         # or for a processor that others use, is no reason to wait longer.
         self._used_before = time.thread_time()
@@ -242,6 +254,7 @@ class _Drive:
         self._publish(self._cycle.observe_oldest(await self._session.oldest_revision()))
 
     def _publish(self, events: Sequence[Event]) -> None:
+        self._released_count += len(events)
         if self._cycle.tail.released > self._hub.released:
             self._hub.publish(events, released=self._cycle.tail.released)
         self._note_wait()
@@ -268,11 +281,23 @@ class _Drive:
             logger.warning("open transactions hold the delivery of events", extra=fields)
 
     async def _rest(self) -> None:
+        now, used = self._clock(), time.thread_time()
         if self._cycle.is_busy:
-            self._quiet_since = self._clock()
-        await asyncio.sleep(max(self._pace.poll_seconds, time.thread_time() - self._used_before))
+            self._quiet_since = now
+        if self._cycle.has_found:
+            self._found_at = now
+        await asyncio.sleep(0 if self._is_eager(now) else max(self._pace.poll_seconds, used - self._used_before))
+        self._released_count = 0
         self._used_before, now = time.thread_time(), self._clock()
+        self._others_used = self._used_before - used
         self._cycle.rested(is_quiet=now >= self._ask_at and now - self._quiet_since >= self._pace.awake_seconds)
+
+    def _is_eager(self, now: float) -> bool:
+        return (
+            now - self._found_at < self._pace.eager_seconds
+            and self._released_count <= self._pace.eager_events
+            and self._others_used < self._pace.eager_others_seconds
+        )
 
     async def _clear(self) -> None:
         self._bell.clear()

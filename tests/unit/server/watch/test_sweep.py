@@ -111,7 +111,8 @@ async def test_a_watcher_that_takes_a_while_to_be_interrupted_is_interrupted_onc
     sweep = Sweep(hub, Patience(stall_seconds=60))
     async with delivering(hub, table) as (transport, subscriber, task):
         transport.is_open.clear()
-        await eventually(lambda: table.reads == 2)
+        # The second piece is read while the first is encoded, and then sent.
+        await eventually(lambda: table.reads == 2 and subscriber.sending_since is not None)
         assert subscriber.sending_since is not None
         for seconds in (61, 63.5):
             sweep.look_at(subscriber, now=subscriber.sending_since + seconds)
