@@ -14,14 +14,17 @@ import rich_click as click
 from click.exceptions import Exit
 
 from tinkwell.cli import connection, failure, log_line, output, server_clock, session, workflow_line, workflow_tree
+from tinkwell.core.kind import State
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from datetime import datetime
 
     from tinkwell.cli import workflow_display
-    from tinkwell.client import Action, Client, Watch, Workflow
+    from tinkwell.client import Action, Client, Watch, Workflow, WorkflowContext
 
+# How often a workflow that has not begun is asked which other one it waits for: no event of its own would tell.
+_HOLD_SECONDS = 2.0
 # How long the last output lines of a workflow that has failed may take to come after its end.
 _LAST_LINES_SECONDS = 2.0
 
@@ -77,28 +80,37 @@ def _judge(tree: workflow_tree.Tree, stopped: signal.Signals | None) -> None:
 
 async def _follow(client: "Client", tree: workflow_tree.Tree, file: TextIO) -> None:
     is_terminal = file.isatty() and os.environ.get("TERM") != "dumb"
-    # What is logged for --debug would be drawn over.
-    if is_terminal and not connection.current().debug:
-        await _draw(client, tree, file)
-    else:
-        await _read_events(client, tree, server_clock.ServerClock(), _Plain(tree, file))
-
-
-async def _draw(client: "Client", tree: workflow_tree.Tree, file: TextIO) -> None:
-    import asyncio  # it and rich cost start-up time, see main
-
-    from tinkwell.cli import workflow_display
-
     clock = server_clock.ServerClock()
+    # What is logged for --debug would be drawn over.
+    if not is_terminal or connection.current().debug:
+        await _read(client, tree, clock, _Plain(tree, file))
+        return
+    from tinkwell.cli import workflow_display  # rich costs start-up time, see main
+
     display = workflow_display.Display(tree, now=clock.now, file=file)
+    await _read(client, tree, clock, _Drawn(display), display)
+
+
+async def _read(
+    client: "Client",
+    tree: workflow_tree.Tree,
+    clock: server_clock.ServerClock,
+    view: _View,
+    display: "workflow_display.Display | None" = None,
+) -> None:
+    """Show what happens to the workflow until it is over, with its output where there is a display."""
+    import asyncio  # it costs start-up time, see main
+
     try:
         async with asyncio.TaskGroup() as group:
-            drawing = group.create_task(display.run(), name="drawing")
-            reading = group.create_task(_read_output(client, tree, display), name="output")
-            await _read_events(client, tree, clock, _Drawn(display))
-            if not tree.has_succeeded:
-                await asyncio.wait((reading,), timeout=_LAST_LINES_SECONDS)
-            for task in (reading, drawing):
+            tasks = [group.create_task(_read_hold(client, tree, clock, view), name="hold")]
+            if display is not None:
+                output_task = group.create_task(_read_output(client, tree, display), name="output")
+                tasks += [output_task, group.create_task(display.run(), name="display")]
+            await _read_events(client, tree, clock, view)
+            if display is not None and not tree.has_succeeded:
+                await asyncio.wait((output_task,), timeout=_LAST_LINES_SECONDS)
+            for task in tasks:
                 task.cancel()
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
@@ -110,12 +122,12 @@ async def _read_events(
     """Take what happens to the workflow until it is over."""
     from tinkwell.client import Event, reflector  # gRPC costs start-up time, see main
 
-    async def list_all() -> "AsyncIterator[tuple[Workflow, tuple[Action, ...]]]":
+    async def list_all() -> "AsyncIterator[tuple[Workflow, tuple[Action, ...], WorkflowContext]]":
         # In this order: where the workflow is over, so are all of its actions.
         workflow = await client.workflows.get(tree.workflow_id)
         actions = await client.workflows.actions(tree.workflow_id)
         clock.is_at_least(server_clock.moment_of_answer(workflow, actions))
-        yield workflow, actions
+        yield workflow, actions, await client.workflows.context(tree.workflow_id)
 
     def open_watch() -> "Watch":
         return client.workflows.watch(
@@ -132,10 +144,28 @@ async def _read_events(
                 if (changed := tree.apply(part)) is not None:
                     view.show(changed, part.created_at)
             else:
-                for changed in tree.replace(*part.items[0]):
+                workflow, actions, context = part.items[0]
+                tree.hold(context)
+                for changed in tree.replace(workflow, actions):
                     view.show(changed, tree.moment(changed))
             if tree.is_over:
                 return
+
+
+async def _read_hold(client: "Client", tree: workflow_tree.Tree, clock: server_clock.ServerClock, view: _View) -> None:
+    """Ask from time to time which other workflow keeps this one waiting, until it has begun."""
+    import asyncio  # it costs start-up time, see main
+
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
+
+    while tree.workflow is None or tree.workflow.state is State.PENDING:
+        await asyncio.sleep(_HOLD_SECONDS)
+        try:
+            context = await client.workflows.context(tree.workflow_id)
+        except errors.Error:
+            continue  # whatever it is, the watch tells it too, or ends by it
+        if (waiting := tree.hold(context)) is not None:
+            view.show(waiting, clock.now())
 
 
 async def _read_output(client: "Client", tree: workflow_tree.Tree, display: "workflow_display.Display") -> None:

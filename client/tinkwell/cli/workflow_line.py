@@ -4,7 +4,7 @@
     TIME  ACTION    STATE  task/action  attempt N  seconds  exit N  message, or what it waits for
 
 Columns are divided by two blanks, the first four are always there, and TIME is when it happened by the server's clock.
-Nothing depends on when it is read, so the same events give the same lines.
+Nothing depends on when it is read, but for the other workflow that one waits for, of which there are no events.
 """
 
 from collections.abc import Iterator

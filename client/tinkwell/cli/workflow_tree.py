@@ -15,7 +15,7 @@ from tinkwell.core.transition import Reason
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from tinkwell.client import Action, Event, LogLine, Workflow
+    from tinkwell.client import Action, Event, LogLine, Workflow, WorkflowContext
 
     Resource: TypeAlias = Workflow | Action
 
@@ -29,6 +29,7 @@ class Tree:
         self.workflow_id = workflow_id
         self.workflow: Workflow | None = None
         self.is_deleted = False
+        self._holder = ("", "")
         self._actions: dict[str, Action] = {}
         self._tails: dict[str, tuple[int, deque[str]]] = {}
 
@@ -83,6 +84,14 @@ class Tree:
             case _:
                 return None
 
+    def hold(self, context: "WorkflowContext") -> "Action | None":
+        """Take which other workflow keeps this one waiting; gives the action that waits, where that has changed."""
+        holder = (context.waits_for_workflow, context.waits_for_worker)
+        if self._holder == holder:
+            return None
+        self._holder = holder
+        return self.current
+
     def add(self, line: "LogLine") -> None:
         """Take an output line; lines of an attempt come in order."""
         attempt, tail = self._tails.get(line.action_id, (0, deque()))
@@ -105,8 +114,12 @@ class Tree:
             return f"waits for {title(current)}"
         if action.attempt:
             return f"waits for attempt {action.attempt + 1} by worker {action.worker_id}"
-        is_first = self.workflow is not None and self.workflow.state is State.PENDING
-        return f"{'not started, ' if is_first else ''}waits for worker {action.worker_id}"
+        if self.workflow is None or self.workflow.state is not State.PENDING:
+            return f"waits for worker {action.worker_id}"
+        workflow_id, worker_id = self._holder
+        if workflow_id:
+            return f"not started, waits for workflow {workflow_id}, which runs on worker {worker_id}"
+        return f"not started, waits for worker {action.worker_id}"
 
     def moment(self, resource: "Resource") -> "datetime | None":
         """Give the time of the last change of a resource that came without an event."""

@@ -26,6 +26,7 @@ from tinkwell.core.kind import State
 TINKWELL = str(Path(sys.executable).with_name("tinkwell"))
 WAIT_SECONDS = 60
 ID = "6f1c2b1e-8a54-4b7e-9a53-6f3f1f0f2a11"
+OTHER = "7f1c2b1e-8a54-4b7e-9a53-6f3f1f0f2a11"
 WORKER = "0eba0bf8-3772-4b4a-ab9f-6ebe93b90a94"
 ACTIONS = ("a0000000-0000-4000-8000-000000000000", "a0000000-0000-4000-8000-000000000001")
 TEMPLATE = """version: "0.1"
@@ -217,6 +218,19 @@ async def test_lines_go_on_where_the_history_was_lost_meanwhile(site: Site) -> N
         assert (await end(process))[0] == 0
 
 
+async def test_a_line_tells_which_workflow_is_waited_for_also_where_that_changes(site: Site) -> None:
+    other = site.server.put(Workflow(id=OTHER, state=State.RUNNING))
+    site.server.put(Action(OTHER, workflow_id=OTHER, worker_id=WORKER))
+    async with tinkwell(site, "workflow", "watch", ID) as process:
+        await line(process)
+        waits = f"not started, waits for workflow {OTHER}, which runs on worker {WORKER}"
+        assert await line(process) == f"ACTION    PENDING    os/disk  {waits}"
+        site.server.put(dataclasses.replace(other, state=State.SUCCEEDED))
+        assert await line(process) == f"ACTION    PENDING    os/disk  not started, waits for worker {WORKER}"
+        site.succeed()
+        assert (await end(process))[0] == 0
+
+
 async def test_a_workflow_that_is_deleted_meanwhile_is_a_failure(site: Site) -> None:
     async with tinkwell(site, "workflow", "watch", ID) as process:
         await site.is_watched()
@@ -322,7 +336,7 @@ def report(site: Site, state: State, **fields: Any) -> None:
 @pytest.fixture
 def templates(site: Site) -> Site:
     site.server.put(Hardware(id=WORKER))
-    site.server.put(Template(id="7f1c2b1e-8a54-4b7e-9a53-6f3f1f0f2a11", name="hello", data=TEMPLATE))
+    site.server.put(Template(id=OTHER, name="hello", data=TEMPLATE))
     return site
 
 
@@ -342,7 +356,8 @@ async def test_waiting_leaves_standard_output_to_the_id_and_succeeds_with_the_wo
 async def test_waiting_fails_with_the_workflow_and_says_why(templates: Site) -> None:
     async with tinkwell(templates, *CREATE, "-o", "yaml") as process:
         assert process.stdout is not None
-        workflow_id = (await process.stdout.readline()).decode().removeprefix("id: ").strip()
+        assert (await process.stdout.readline()).startswith(b"id: ")
+        workflow_id = created(templates).workflow_id
         await templates.is_watched()
         report(templates, State.FAILED)
         code, stdout, stderr = await end(process)

@@ -4,7 +4,7 @@ import pytest
 from unit.cli.following import ID, action, event, running, tree, workflow
 
 from tinkwell.cli import workflow_tree
-from tinkwell.client import LogLine
+from tinkwell.client import LogLine, WorkflowContext
 from tinkwell.core.kind import EventType, State
 
 
@@ -63,6 +63,16 @@ def test_each_action_says_what_it_waits_for() -> None:
     followed.apply(event(action(0, State.SUCCEEDED, attempt=2, version=3)))
     assert followed.wait(followed.actions[0]) == ""
     assert followed.wait(followed.actions[1]) == "waits for worker w2"
+
+
+def test_a_workflow_that_has_not_begun_says_which_other_one_keeps_it_waiting() -> None:
+    followed = tree(workflow(), action(0))
+    held = WorkflowContext(ID, waits_for_workflow="other", waits_for_worker="w1")
+    assert followed.hold(held) == followed.actions[0]
+    assert followed.hold(held) is None
+    assert followed.wait(followed.actions[0]) == "not started, waits for workflow other, which runs on worker w1"
+    assert followed.hold(WorkflowContext(ID)) == followed.actions[0]
+    assert followed.wait(followed.actions[0]) == "not started, waits for worker w1"
 
 
 def test_nothing_waits_once_the_workflow_is_over() -> None:
