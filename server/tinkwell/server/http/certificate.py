@@ -25,7 +25,7 @@ def add_to(application: Starlette, path: Path | None) -> None:
 
 
 class Bundle:
-    """The certificates of a PEM file. Raises `OSError` for one that cannot be read, `errors.Unavailable` for none in it.
+    """The certificates of a PEM file. Raises `OSError` where it cannot be read, `errors.Unavailable` for none in it.
 
     A renewed file is read again; while it cannot be, the former certificates are told, as they are also shown.
     """

@@ -44,6 +44,14 @@ _SELECTION = Selection(
     ),
     resource_types=frozenset({ResourceType.ACTION}),
 )
+# With these the turn may pass to another worker.
+_STEPS = frozenset(
+    {
+        event_service_pb2.EVENT_TYPE_ACTION_SUCCEEDED,
+        event_service_pb2.EVENT_TYPE_ACTION_FAILED,
+        event_service_pb2.EVENT_TYPE_ACTION_TIMEOUT,
+    }
+)
 
 Write = Callable[[Progress], Awaitable[None]]
 
@@ -160,16 +168,17 @@ class Dispatch:
         if event.event_type == event_service_pb2.EVENT_TYPE_CREATED and action["index"] > 0:
             return
         self._wake(action["worker_id"])
-        is_step = event.event_type == event_service_pb2.EVENT_TYPE_ACTION_SUCCEEDED
-        if is_step and self._held.keys() - {action["worker_id"]}:
-            await self._wake_next(event.parent_id, action["index"])
+        if event.event_type in _STEPS and self._held.keys() - {action["worker_id"]}:
+            await self._wake_others(event.parent_id)
 
-    async def _wake_next(self, workflow_id: str, index: int) -> None:
-        """Wake whoever comes after the action of this index; an event says only whose action it is about."""
+    async def _wake_others(self, workflow_id: str) -> None:
+        """Wake all workers of a workflow: one comes next, or each is free for another workflow.
+
+        An event says only whose action it is about.
+        """
         with contextlib.suppress(errors.NotFound):
-            for action in await self._workflows.list_actions(workflow_id):
-                if action.index == index + 1:
-                    self._wake(action.worker_id)
+            for worker_id in {action.worker_id for action in await self._workflows.list_actions(workflow_id)}:
+                self._wake(worker_id)
 
     def _wake(self, worker_id: str) -> None:
         for woken in self._held.get(worker_id, ()):
