@@ -39,11 +39,13 @@ from tinkwell.server.api.workflow import WorkflowServicer
 from tinkwell.server.http import certificate
 from tinkwell.server.http.application import create_application
 from tinkwell.server.http.listener import HttpListener
+from tinkwell.server.http.phone_home import PhoneHome
 from tinkwell.server.http.probe import Probe
 from tinkwell.server.relay import extra
 from tinkwell.server.relay.broker import Broker
 from tinkwell.server.relay.option import Options
 from tinkwell.server.relay.relay import Relay
+from tinkwell.server.service.enrolment import PhoneCalls
 from tinkwell.server.service.event import EventService
 from tinkwell.server.service.hardware import HardwareService
 from tinkwell.server.service.lag import Lag
@@ -53,7 +55,7 @@ from tinkwell.server.service.template import TemplateService
 from tinkwell.server.service.watch import WatchService
 from tinkwell.server.service.workflow import WorkflowService
 from tinkwell.server.service.workflow_data import WorkflowDataService
-from tinkwell.server.settings import Settings, nats_urls
+from tinkwell.server.settings import Settings, nats_urls, networks
 from tinkwell.server.store import engine, partition, position, readiness
 from tinkwell.server.store.database import Database
 from tinkwell.server.store.election import PostgresElection
@@ -76,6 +78,7 @@ _SERVICES = tuple(
     )
 )
 _LOOK_SECONDS = 0.005
+_PHONE_CONNECTIONS = 2
 # A client that vanished without goodbye is found within half a minute; clients may ask as often about us. gRPC waits
 # for the answer to a ping as long as ping_timeout says, a minute by default, however short the keepalive timeout is.
 _OPTIONS = (
@@ -123,6 +126,23 @@ async def serve(
         log = await stack.enter_async_context(PostgresLog(database_url, table_readers=settings.catchup_readers).open())
         server = _Server(settings, Database(pool), log, shares_port=shares_port)
         await server.run(ready, side)
+
+
+@asynccontextmanager
+async def open_phone_home(settings: Settings) -> AsyncIterator[PhoneHome | None]:
+    """Open what answers phone calls of machines over connections of its own; None where it is turned off."""
+    pool = engine.create(settings.database_url.get_secret_value(), pool_size=_PHONE_CONNECTIONS)
+    try:
+        yield _phone_home(settings, Database(pool))
+    finally:
+        await pool.dispose()
+
+
+def _phone_home(settings: Settings, database: Database) -> PhoneHome | None:
+    if not settings.phone_home:
+        return None
+    calls = PhoneCalls(database, max_enrolled=settings.max_enrolled if settings.enrol_unknown else 0)
+    return PhoneHome(calls, proxies=networks(settings.trusted_proxies))
 
 
 async def maintain(settings: Settings) -> Result:
@@ -248,7 +268,8 @@ class _Server:
                 await asyncio.get_running_loop().create_future()
 
     def _http(self, probe: Probe) -> HttpListener:
-        application = create_application(probe, version=metadata.version("tinkwell"))
+        phone_home = _phone_home(self._settings, self._database)
+        application = create_application(probe, version=metadata.version("tinkwell"), phone_home=phone_home)
         certificate.add_to(application, self._settings.tink_bundle)
         return HttpListener(application, host=self._settings.host, port=self._settings.http_port)
 

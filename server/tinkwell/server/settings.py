@@ -5,6 +5,7 @@ TOML file. A name that is not a setting is an error in all of them: a misspelt s
 """
 
 import difflib
+import ipaddress
 import os
 import tomllib
 import urllib.parse
@@ -73,7 +74,15 @@ class Settings(pydantic_settings.BaseSettings):
     port: Port = 50_051
     """gRPC port; 0 takes a free one."""
     http_port: Port = 8_080
-    """Port of health checks and metrics; 0 takes a free one."""
+    """Port of health checks, metrics and phone calls of machines; 0 takes a free one."""
+    phone_home: bool = True
+    """Let machines announce themselves by `POST /phone-home` there. They are known by address, not by token."""
+    trusted_proxies: str = ""
+    """Addresses and networks, joined by commas, of proxies before that port, whose X-Forwarded-For is believed."""
+    enrol_unknown: bool = False
+    """Make a machine of an unknown one that announces itself."""
+    max_enrolled: int = pydantic.Field(default=1_000, ge=1, le=1_000_000)
+    """How many machines there may be that enrolled themselves."""
     workers: int = pydantic.Field(default=1, ge=1, le=64)
     """Processes that share the gRPC port. Each is a whole server, to which what follows applies for itself."""
     server_cert: pydantic.FilePath | None = None
@@ -170,6 +179,15 @@ class Settings(pydantic_settings.BaseSettings):
             raise ValueError("it must look like nats://HOST:4222, or several of these joined by commas")
         return urls
 
+    @pydantic.field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, joined: str) -> str:
+        try:
+            networks(joined)
+        except ValueError as error:
+            raise ValueError(f"{error}; give such as 10.0.0.7 or 10.1.0.0/16, joined by commas") from None
+        return joined
+
     @pydantic.field_validator("tokens")
     @classmethod
     def _tell_callers_apart(cls, tokens: dict[str, pydantic.SecretStr]) -> dict[str, pydantic.SecretStr]:
@@ -230,6 +248,11 @@ def load(config: Path | None = None, **options: object) -> Settings:
 def nats_urls(joined: pydantic.SecretStr) -> list[str]:
     """Return the addresses that are joined by commas."""
     return [url.strip() for url in joined.get_secret_value().split(",")]
+
+
+def networks(joined: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    """Return the addresses and networks that are joined by commas; raises `ValueError`."""
+    return [ipaddress.ip_network(text.strip()) for text in joined.split(",") if text.strip()]
 
 
 def _is_nats_url(url: str) -> bool:

@@ -1,1 +1,1 @@
-"""The HTTP side: health and metrics."""
+"""The HTTP side: health, metrics, and phone calls of machines."""

@@ -1,4 +1,4 @@
-"""The HTTP side of a server, for those who run it: is it alive, is it ready, how is it doing."""
+"""The HTTP side of a server. For those who run it: is it alive, is it ready, how is it doing. For machines: I am up."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,16 +9,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from tinkwell.server.http.phone_home import PhoneHome
 from tinkwell.server.http.probe import Checks, Probe
 
 _ANSWER_SECONDS = 5
 
 
-def create_application(probe: Probe, *, version: str) -> Starlette:
+def create_application(probe: Probe, *, version: str, phone_home: PhoneHome | None = None) -> Starlette:
     """Make the application.
 
     `/livez` answers as long as the server can; `/readyz` tells the readiness checks and answers 503 unless all are
-    True; `/metrics` is for Prometheus; `/` tells the version.
+    True; `/metrics` is for Prometheus; `/` tells the version. `/phone-home` is there if something answers it.
     """
 
     async def index(request: Request) -> Response:
@@ -36,14 +37,15 @@ def create_application(probe: Probe, *, version: str) -> Starlette:
     async def metrics(request: Request) -> Response:
         return Response(await probe.metrics(), media_type=prometheus_client.CONTENT_TYPE_LATEST)
 
-    return Starlette(
-        routes=[
-            Route("/", index),
-            Route("/livez", livez),
-            Route("/readyz", readyz),
-            Route("/metrics", metrics),
-        ]
-    )
+    routes = [
+        Route("/", index),
+        Route("/livez", livez),
+        Route("/readyz", readyz),
+        Route("/metrics", metrics),
+    ]
+    if phone_home is not None:
+        routes.append(Route("/phone-home", phone_home.answer, methods=["POST"]))
+    return Starlette(routes=routes)
 
 
 async def _ask(question: Callable[[], Awaitable[Checks]]) -> dict[str, bool | str]:

@@ -42,6 +42,8 @@ class HttpListener:
                 lifespan="off",
                 ws="none",
                 server_header=False,
+                # By default whoever calls from this machine could say to be anybody; see `http.caller`.
+                proxy_headers=False,
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             )
         )

@@ -52,13 +52,14 @@ async def run(settings: Settings, *, ready: Callable[[main.Addresses], None], co
 
     Must be called from the main thread. Raises `WorkersFailed`, and `errors.Unavailable` for a taken port.
     """
-    with contextlib.ExitStack() as held:
+    async with contextlib.AsyncExitStack() as held:
         ports = {"port": held.enter_context(port.reserved(host=settings.host, port=settings.port))}
         if settings.tink_port is not None:
             ports["tink_port"] = held.enter_context(port.reserved(host=settings.host, port=settings.tink_port))
         shared = settings.model_copy(update=ports)
         keepers = [Keeper(worker, shared, command) for worker in range(settings.workers)]
-        application = create_application(_probe(keepers), version=metadata.version("tinkwell"))
+        phone_home = await held.enter_async_context(main.open_phone_home(settings))
+        application = create_application(_probe(keepers), version=metadata.version("tinkwell"), phone_home=phone_home)
         certificate.add_to(application, settings.tink_bundle)
         http = HttpListener(application, host=settings.host, port=settings.http_port)
         async with http.listen() as http_address, asyncio.TaskGroup() as tasks:
