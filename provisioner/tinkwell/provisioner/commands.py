@@ -101,6 +101,12 @@ def _with_options(function: F) -> F:
     metavar="ID|all",
     help="Run the actions of this machine here, or of all; may be repeated. Without it, none are run.",
 )
+@_setting(
+    "--automation",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Run the rules of this file, too, as tinkwell automation run does.",
+)
 @_with_options
 @click.pass_context
 def provisioner(ctx: click.RichContext, /, agent_for: tuple[str, ...], **options: Any) -> None:
@@ -152,12 +158,28 @@ def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) 
         docker=docker_option.settings_of(options),
         resync_seconds=options["resync_seconds"],
         is_ephemeral=options["ephemeral"],
+        beside=_automation(options),
         **connection,
     )
     try:
         asyncio.run(main.run(settings))
     except (state.StateError, port.RunError, client.errors.Error) as error:
         raise click.ClickException(str(error)) from error
+
+
+def _automation(options: dict[str, Any]) -> Any:
+    """Return what runs the rules of the file that was named, None for no file."""
+    if options.get("automation") is None:
+        return None
+    import functools
+
+    from tinkwell.provisioner.automation import main, rule_file
+
+    try:
+        rules = rule_file.load(options["automation"], os.environ)
+    except rule_file.RuleError as error:
+        raise click.ClickException(str(error)) from error
+    return functools.partial(main.run, rules=rules, state_dir=options["state_dir"] or _default_state_dir())
 
 
 def _connection_option(ctx: click.Context, name: str) -> Any:

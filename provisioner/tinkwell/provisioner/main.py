@@ -5,7 +5,7 @@ import contextlib
 import logging
 import signal
 import socket
-from collections.abc import Container
+from collections.abc import Callable, Container, Coroutine
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -44,6 +44,8 @@ class Settings:
     docker: setting.DockerSettings = field(default_factory=setting.DockerSettings)
     resync_seconds: float = 30.0
     is_ephemeral: bool = False
+    # What else runs here until the driver stops, such as rules; it may end before.
+    beside: Callable[[client.Client], Coroutine[object, object, None]] | None = None
 
 
 async def run(settings: Settings) -> None:
@@ -69,7 +71,7 @@ async def run(settings: Settings) -> None:
                     concurrency=settings.concurrency,
                     resync_seconds=settings.resync_seconds,
                 )
-                await _run_until_signal(worker)
+                await _run_until_signal(worker, settings.beside and settings.beside(server))
         finally:
             if settings.is_ephemeral:
                 await _remove_runs(runtime)
@@ -105,17 +107,20 @@ async def _remove_runs(runtime: port.Runtime) -> None:
         logger.warning("what runs cannot be removed", extra={"cause": str(error) or type(error).__name__})
 
 
-async def _run_until_signal(worker: driver.Driver) -> None:
+async def _run_until_signal(worker: driver.Driver, beside: Coroutine[object, object, None] | None) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     try:
         async with asyncio.TaskGroup() as group:
-            work = group.create_task(worker.run(), name="driver")
+            works: list[asyncio.Task[None]] = [group.create_task(worker.run(), name="driver")]
+            if beside is not None:
+                works.append(group.create_task(beside, name="automation"))
             await stopped.wait()
             logger.info("the provisioner stops")
-            work.cancel()
+            for work in works:
+                work.cancel()
     except BaseExceptionGroup as failures:
         raise _first_error(failures) from failures
     finally:

@@ -260,3 +260,13 @@ async def test_what_does_not_come_is_told_once_though_the_process_that_expected_
         marker = await client.events.publish("test.marker")
         await caught_up(client, "automation_test_stuck", marker.revision)
     assert [request.json for request in place.receiver.requests] == [{"text": f"{stuck} is stuck", "total": 1}]
+
+
+async def test_the_provisioner_runs_rules_beside_its_driver(client: Client, place: Place) -> None:
+    rules = place.file(HOOK)
+    words = ("--automation", str(rules), "--runtime", "process")
+    async with place.running(rules, *words, module="tinkwell.provisioner") as provisioner:
+        published = await client.events.publish("rack.door_opened")
+        await caught_up(client, "automation_test", published.revision)
+        assert await provisioner.stop() == 0
+    assert place.receiver.keys == [f"{published.id}:test:hook"]
