@@ -29,7 +29,7 @@ async def journal(tools: Tools, workflow_id: str) -> list[tuple[str, int]]:
 
 async def test_one_open_stream_brings_two_workflows_in_a_row(machines: Tools) -> None:
     worker = Worker(machines)
-    stream = aiter(worker.contexts())
+    stream = worker.contexts()
     coming = asyncio.ensure_future(anext(stream))
     first = await machines.create_workflow(FIRST_MAC, FIRST_MAC, name="first")
     context = await coming
@@ -54,7 +54,7 @@ async def test_a_workflow_waits_while_the_worker_is_busy_with_another(machines: 
     worker = Worker(machines)
     first = await machines.create_workflow(FIRST_MAC, FIRST_MAC, name="first")
     second = await machines.create_workflow(FIRST_MAC, name="second")
-    stream = aiter(worker.contexts())
+    stream = worker.contexts()
     assert (await anext(stream)).workflow_id == first
     coming = asyncio.ensure_future(anext(stream))
     await machines.report(first, 0, pb.STATE_RUNNING)
@@ -68,7 +68,7 @@ async def test_a_workflow_waits_while_the_worker_is_busy_with_another(machines: 
 
 async def test_workers_take_turns_at_any_index_and_a_turn_may_come_back(machines: Tools) -> None:
     first, second = Worker(machines), Worker(machines, SECOND_WORKER)
-    streams = [aiter(worker.contexts()) for worker in (first, second)]
+    streams = [worker.contexts() for worker in (first, second)]
     coming = [asyncio.ensure_future(anext(stream)) for stream in streams]
     workflow_id = await machines.create_workflow(FIRST_MAC, FIRST_MAC, SECOND_MAC, FIRST_MAC, SECOND_MAC)
     for turn, worker in enumerate((first, second, first, second)):
@@ -95,7 +95,7 @@ async def test_a_worker_that_comes_back_resumes_at_any_index(machines: Tools, la
     if last == pb.STATE_RUNNING:
         await machines.report(workflow_id, 2, pb.STATE_RUNNING)
     worker = Worker(machines)
-    stream = aiter(worker.contexts())
+    stream = worker.contexts()
     context = await anext(stream)
     assert context.current_action_state == last
     # After a running action it tells the starts of none.
@@ -111,7 +111,7 @@ async def test_a_worker_that_comes_back_resumes_at_any_index(machines: Tools, la
 async def test_an_action_that_ends_badly_ends_its_workflow(machines: Tools, outcome: pb.State.ValueType) -> None:
     workflow_id = await machines.create_workflow(FIRST_MAC, FIRST_MAC, FIRST_MAC)
     worker = Worker(machines, outcome=lambda action: outcome if action.name == "action1" else pb.STATE_SUCCESS)
-    stream = aiter(worker.contexts())
+    stream = worker.contexts()
     await worker.take(await anext(stream))
     await stream.aclose()
     assert await state(machines, workflow_id) == outcome
@@ -150,7 +150,7 @@ async def test_reports_that_cannot_be_are_refused_and_leave_the_state(machines: 
 async def test_a_deleted_workflow_is_refused_to_its_worker_and_the_next_one_comes(machines: Tools) -> None:
     worker = Worker(machines)
     first = await machines.create_workflow(FIRST_MAC, name="first")
-    stream = aiter(worker.contexts())
+    stream = worker.contexts()
     assert (await anext(stream)).workflow_id == first
     await machines.report(first, 0, pb.STATE_RUNNING)
     await machines.workflow.DeleteWorkflow(pb.GetRequest(id=first), timeout=30)
@@ -214,7 +214,7 @@ async def test_beyond_the_limit_a_stream_ends_once_it_has_nothing_to_send(
         await tools.push()
         await tools.push(SECOND_WORKER, SECOND_MAC)
         workflow_id = await tools.create_workflow(FIRST_MAC)
-        held = aiter(Worker(tools).contexts())
+        held = Worker(tools).contexts()
         assert (await anext(held)).workflow_id == workflow_id
         assert [context.workflow_id async for context in Worker(tools).contexts()] == [workflow_id]
         assert [context async for context in Worker(tools, SECOND_WORKER).contexts()] == []
@@ -236,7 +236,7 @@ async def test_a_stopping_server_ends_the_streams_at_once(database_url: str, cer
 
 
 async def test_work_comes_also_after_the_server_lost_its_connections_to_the_log(machines: Tools) -> None:
-    stream = aiter(Worker(machines).contexts())
+    stream = Worker(machines).contexts()
     coming = asyncio.ensure_future(anext(stream))
     connection = await asyncpg.connect(machines.server.database_url)
     await connection.execute(

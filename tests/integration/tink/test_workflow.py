@@ -124,7 +124,7 @@ async def test_a_changed_or_deleted_template_does_not_reach_its_workflows(machin
     await machines.template.DeleteTemplate(template_pb2.GetRequest(id=template_id), timeout=30)
     assert (await machines.workflow.GetWorkflow(pb.GetRequest(id=created.id), timeout=30)).data == before.data
     worker = Worker(machines)
-    stream = aiter(worker.contexts())
+    stream = worker.contexts()
     await worker.take(await anext(stream))
     await stream.aclose()
     assert worker.ran == [(created.id, "hello")]
