@@ -23,20 +23,23 @@ TAIL_LINES = 5
 
 
 class Tree:
-    """A workflow, its actions, and the last output lines of each one's latest attempt."""
+    """A workflow, its actions, and the last output lines of each one's latest attempt.
+
+    `actions` are in their order. `current` is the one whose turn it is, None when the workflow is over. `focus` is the
+    one to look at: that one, or the one during which the workflow ended without success. They are worked out once after
+    each change, since a picture asks for them again and again.
+    """
 
     def __init__(self, workflow_id: str) -> None:
         self.workflow_id = workflow_id
         self.workflow: Workflow | None = None
         self.is_deleted = False
+        self.actions: tuple[Action, ...] = ()
+        self.current: Action | None = None
+        self.focus: Action | None = None
         self._holder = ("", "")
         self._actions: dict[str, Action] = {}
         self._tails: dict[str, tuple[int, deque[str]]] = {}
-
-    @property
-    def actions(self) -> "list[Action]":
-        """The actions in their order."""
-        return sorted(self._actions.values(), key=lambda action: action.index)
 
     @property
     def is_over(self) -> bool:
@@ -48,22 +51,6 @@ class Tree:
         """Whether the workflow is finished and has succeeded."""
         return self.workflow is not None and self.workflow.state is State.SUCCEEDED
 
-    @property
-    def current(self) -> "Action | None":
-        """The action whose turn it is; None when the workflow is over."""
-        if self.is_over:
-            return None
-        return next((action for action in self.actions if action.state is not State.SUCCEEDED), None)
-
-    @property
-    def focus(self) -> "Action | None":
-        """The action to look at: the one whose turn it is, or the one that ended the workflow without success."""
-        if self.workflow is None or not self.workflow.state.is_final:
-            return self.current
-        ends = (State.FAILED, State.TIMEOUT)
-        culprit = str((self.workflow.cause or {}).get("action_id", ""))
-        return self._actions.get(culprit) or next((a for a in self.actions if a.state in ends), None)
-
     def replace(self, workflow: "Workflow", actions: "Iterable[Action]") -> "list[Resource]":
         """Take a whole new list; gives what differs from before, the workflow last if it is over and first if not."""
         actions = sorted(actions, key=lambda action: action.index)
@@ -72,17 +59,20 @@ class Tree:
             changed.insert(len(changed) if workflow.state.is_final else 0, workflow)
         self.workflow, self._actions = workflow, {action.id: action for action in actions}
         self._tails = {id_: tail for id_, tail in self._tails.items() if id_ in self._actions}
+        self._settle()
         return changed
 
     def apply(self, event: "Event") -> "Resource | None":
         """Take an event; gives the resource as it is now, None where the event is older than what is known."""
         match event.resource_type:
             case ResourceType.WORKFLOW if event.resource_id == self.workflow_id:
-                return self._apply_workflow(event)
+                changed: Resource | None = self._apply_workflow(event)
             case ResourceType.ACTION if event.parent_id == self.workflow_id:
-                return self._apply_action(event)
+                changed = self._apply_action(event)
             case _:
                 return None
+        self._settle()
+        return changed
 
     def hold(self, context: "WorkflowContext") -> "Action | None":
         """Take which other workflow keeps this one waiting; gives the action that waits, where that has changed."""
@@ -133,6 +123,16 @@ class Tree:
             return f"workflow {self.workflow_id} was deleted before it was finished"
         ended = f"workflow {self.workflow_id} ended as {self.workflow.state}"
         return f"{ended}: {reason}" if (reason := self._reason(self.workflow)) else ended
+
+    def _settle(self) -> None:
+        self.actions = tuple(sorted(self._actions.values(), key=lambda action: action.index))
+        unfinished = (action for action in self.actions if action.state is not State.SUCCEEDED)
+        self.current = None if self.is_over else next(unfinished, None)
+        self.focus = self.current
+        if self.workflow is not None and self.workflow.state.is_final:
+            culprit = str((self.workflow.cause or {}).get("action_id", ""))
+            ends = (State.FAILED, State.TIMEOUT)
+            self.focus = self._actions.get(culprit) or next((a for a in self.actions if a.state in ends), None)
 
     def _apply_workflow(self, event: "Event") -> "Workflow | None":
         known = self.workflow

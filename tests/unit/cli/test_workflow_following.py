@@ -11,7 +11,7 @@ import signal
 import struct
 import sys
 import termios
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -129,31 +129,37 @@ async def end(process: asyncio.subprocess.Process) -> tuple[int, str, str]:
 
 
 class Terminal:
-    """A terminal of 100 columns that remembers all that was written to it."""
+    """A terminal of 100 columns that takes and remembers all that is written to it."""
 
     def __init__(self) -> None:
         self._controller, self.descriptor = pty.openpty()
         fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
         os.set_blocking(self._controller, False)
         self._written = b""
+        # All the time, since who writes to a full terminal waits.
+        asyncio.get_running_loop().add_reader(self._controller, self._take)
 
     @property
     def text(self) -> str:
-        with contextlib.suppress(BlockingIOError, OSError):
-            while chunk := os.read(self._controller, 100_000):
-                self._written += chunk
-        return self._written.decode()
+        self._take()
+        return self._written.decode(errors="replace")
 
     async def shows(self, text: str) -> None:
         await waiting.eventually(lambda: text in self.text, deadline_seconds=WAIT_SECONDS)
 
     def close(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._controller)
         os.close(self._controller)
         os.close(self.descriptor)
 
+    def _take(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self._written += os.read(self._controller, 100_000)
+
 
 @pytest.fixture
-def terminal() -> Iterator[Terminal]:
+async def terminal() -> AsyncIterator[Terminal]:
     opened = Terminal()
     yield opened
     opened.close()
