@@ -35,10 +35,10 @@ def _provide_image(client: docker.APIClient) -> None:
                 f"the test image is not there, and cannot be made: {BUSYBOX} is missing (package busybox-static)"
             )
         repository, _, tag = IMAGE.partition(":")
-        client.import_image_from_data(_file_system(), repository=repository, tag=tag)
+        client.import_image_from_data(file_system(), repository=repository, tag=tag)
 
 
-def _file_system() -> bytes:
+def file_system() -> bytes:
     """Return a tar of busybox and a link for each of its commands."""
     buffer = io.BytesIO()
     listed = subprocess.run([BUSYBOX, "--list"], capture_output=True, text=True, check=True, timeout=10)

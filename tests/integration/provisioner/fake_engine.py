@@ -3,6 +3,7 @@
 import contextlib
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -97,9 +98,11 @@ class FakeEngine(ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def running() -> Iterator[FakeEngine]:
+def running(tls: ssl.SSLContext | None = None) -> Iterator[FakeEngine]:
     """Run one; what it still answers is cut off in the end."""
     fake = FakeEngine()
+    if tls is not None:
+        fake.socket = tls.wrap_socket(fake.socket, server_side=True)
     thread = threading.Thread(target=fake.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:

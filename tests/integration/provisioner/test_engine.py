@@ -2,17 +2,20 @@
 
 import asyncio
 import contextlib
+import importlib.util
+import ssl
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import trustme
 from integration.provisioner import fake_engine
 from integration.provisioner.fake_engine import FakeEngine, Request
 
 from support.waiting import eventually
 from tinkwell.core.decide import RunKey
 from tinkwell.provisioner import state
-from tinkwell.provisioner.runtime import docker, docker_run, engine, mark, port, stream
+from tinkwell.provisioner.runtime import docker, docker_run, engine, mark, port, setting, stream
 
 KEY = RunKey("w", "a", 1)
 RUNNING, EXITED = "running", "exited"
@@ -244,3 +247,78 @@ async def test_a_container_that_is_removed_before_it_ran_has_not_succeeded(
     with pytest.raises(port.RunError) as caught:
         await waiting
     assert caught.value.reason is port.Reason.LOST
+
+
+@pytest.fixture
+def certs(tmp_path: Path) -> tuple[trustme.CA, Path]:
+    """An authority, and the folder of a client that it knows."""
+    authority = trustme.CA()
+    folder = tmp_path / "certs"
+    folder.mkdir()
+    client = authority.issue_cert("tinkwell@example.com")
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    client.cert_chain_pems[0].write_to_path(folder / "cert.pem")
+    client.private_key_pem.write_to_path(folder / "key.pem")
+    return authority, folder
+
+
+def engine_tls(authority: trustme.CA, name: str) -> ssl.SSLContext:
+    """Return what an engine has that asks its clients for certificates."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(name).configure_cert(context)
+    authority.configure_trust(context)
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+async def test_an_engine_is_reached_by_tls_and_its_streams_can_be_given_up(
+    certs: tuple[trustme.CA, Path], directory: state.StateDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, folder = certs
+    # Whom this machine trusts for the web is of no account.
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(folder / "cert.pem"))
+
+    def logs(request: Request) -> None:
+        request.begin()
+        request.chunk(frame("one\n"))
+        request.server.released.wait()
+
+    with fake_engine.running(engine_tls(authority, "127.0.0.1")) as fake:
+        fake.serve("/containers/c/logs", logs)
+        fake.serve_state("c", RUNNING)
+        settings = setting.DockerSettings(host=f"tcp://127.0.0.1:{fake.server_port}", cert_dir=folder)
+        found = await engine.Engine.connect(streams=2, settings=settings)
+        for _ in range(5):  # more than there are threads
+            run = docker_run.DockerRun(KEY, "c", found, mark.MarkFolder(directory))
+            async with asyncio.timeout(20), contextlib.aclosing(run.lines()) as lines:
+                assert (await anext(lines)).text == "one"
+        found.close()
+
+
+async def test_an_engine_whose_certificate_is_for_another_host_is_refused(certs: tuple[trustme.CA, Path]) -> None:
+    authority, folder = certs
+    with fake_engine.running(engine_tls(authority, "other.example.com")) as fake:
+        settings = setting.DockerSettings(host=f"tcp://127.0.0.1:{fake.server_port}", cert_dir=folder)
+        with pytest.raises(engine.Unreachable, match="CERTIFICATE_VERIFY_FAILED"):
+            await engine.Engine.connect(streams=1, settings=settings)
+
+
+async def test_a_file_that_tls_needs_and_lacks_is_named(certs: tuple[trustme.CA, Path]) -> None:
+    _, folder = certs
+    (folder / "key.pem").unlink()
+    settings = setting.DockerSettings(host="tcp://127.0.0.1:1", cert_dir=folder)
+    with pytest.raises(engine.Unreachable, match=r"TLS to the engine needs .*/certs, and key.pem is missing"):
+        await engine.Engine.connect(streams=1, settings=settings)
+
+
+async def test_ssh_without_what_it_needs_says_what_that_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    settings = setting.DockerSettings(host="ssh://root@engine.example.com")
+    message = r"needs the Python package paramiko, which is not installed. .* -L \S+ root@engine.example.com\)"
+    with pytest.raises(engine.Unreachable, match=message):
+        await engine.Engine.connect(streams=1, settings=settings)
+
+
+async def test_an_address_of_no_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(engine.Unreachable, match="carrier://pigeon"):
+        await engine.Engine.connect(streams=1, settings=setting.DockerSettings(host="carrier://pigeon"))

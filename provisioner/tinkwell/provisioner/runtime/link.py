@@ -4,14 +4,27 @@ import importlib.util
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import docker
+import requests
 from docker import utils
 
 from tinkwell.provisioner.runtime import setting
 
 _UNIX, _SSH = "http+unix://", "ssh://"
 _CERT_FILES = ("ca.pem", "cert.pem", "key.pem")
+
+
+class _Client(docker.APIClient):
+    """The SDK's client, which trusts the engine's own authority, also where the environment names one for the web.
+
+    The library below the SDK prefers `REQUESTS_CA_BUNDLE` to what a client was told, unless the request says it again.
+    """
+
+    def request(self, *arguments: Any, **options: Any) -> requests.Response:
+        """Make a request."""
+        return super().request(*arguments, **{"verify": self.verify} | options)
 
 
 def open_client(settings: setting.DockerSettings, *, connections: int, answer_seconds: int) -> docker.APIClient:
@@ -25,7 +38,7 @@ def open_client(settings: setting.DockerSettings, *, connections: int, answer_se
         _probe(url.removeprefix(_UNIX), answer_seconds)
     if url.startswith(_SSH):
         _check_ssh(url)
-    return docker.APIClient(version="auto", timeout=answer_seconds, max_pool_size=connections, **arguments)
+    return _Client(version="auto", timeout=answer_seconds, max_pool_size=connections, **arguments)
 
 
 def _environment(settings: setting.DockerSettings) -> dict[str, str]:
