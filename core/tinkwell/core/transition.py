@@ -1,10 +1,12 @@
-"""How workflows and their actions may change: the table of states, and the rules for reports and cancellations.
+"""How workflows and their actions change: the rules for reports, cancellations and the passing of time.
 
     PENDING ───▶ RUNNING ───▶ SUCCEEDED
        │          │    ├────▶ FAILED
        │          │    ├────▶ TIMEOUT
        └──────────┼────┴────▶ CANCELLED
                   └─────────▶ PENDING     an action only: it waits for another attempt
+
+`tinkwell.core.lifecycle` has these states as a table.
 
 Actions run strictly in the order of their index. The first start of one starts the workflow, the success of the last
 one ends it, and an action that fails or times out ends it too, with the actions after it cancelled. A deadline that
@@ -14,28 +16,13 @@ The rules are pure. They return steps, and the order of the steps is the order i
 each one becomes an event. A report that is heard twice changes nothing; a late one never changes a final state.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
 from tinkwell.core import document, errors
 from tinkwell.core.kind import State
-
-_RUNNING_ENDS = frozenset({State.SUCCEEDED, State.FAILED, State.TIMEOUT, State.CANCELLED})
-_FINAL: Mapping[State, frozenset[State]] = {state: frozenset() for state in State if state.is_final}
-
-# From each state, the others that may follow it. The database's trigger `check_transition` holds every writer to them.
-WORKFLOW_TRANSITIONS: Mapping[State, frozenset[State]] = {
-    State.PENDING: frozenset({State.RUNNING, State.CANCELLED}),
-    State.RUNNING: _RUNNING_ENDS,
-    **_FINAL,
-}
-ACTION_TRANSITIONS: Mapping[State, frozenset[State]] = {
-    State.PENDING: frozenset({State.RUNNING, State.CANCELLED}),
-    State.RUNNING: _RUNNING_ENDS | {State.PENDING},
-    **_FINAL,
-}
 
 # Who runs an action reports its timeout by itself, and gets so long for it. After that, whoever asks ends it.
 GRACE_SECONDS = 1.0

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 import asyncpg
 import pytest
 
-from tinkwell.core import transition
+from tinkwell.core import lifecycle
 from tinkwell.core.kind import State
 
 
@@ -51,8 +51,8 @@ async def is_allowed(sql: asyncpg.Connection, table: str, before: State, after: 
 
 async def test_the_trigger_allows_what_the_table_allows(sql: asyncpg.Connection) -> None:
     tables: Mapping[str, Mapping[State, frozenset[State]]] = {
-        "workflow": transition.WORKFLOW_TRANSITIONS,
-        "action": transition.ACTION_TRANSITIONS,
+        "workflow": lifecycle.targets(lifecycle.WORKFLOW_RULES),
+        "action": lifecycle.targets(lifecycle.ACTION_RULES),
     }
     for table, transitions in tables.items():
         for before, after in itertools.product(State, repeat=2):
@@ -63,3 +63,18 @@ async def test_the_trigger_allows_what_the_table_allows(sql: asyncpg.Connection)
                 after,
                 expected,
             )
+
+
+async def test_each_step_becomes_the_event_that_the_table_names(sql: asyncpg.Connection) -> None:
+    for table, rules in (("workflow", lifecycle.WORKFLOW_RULES), ("action", lifecycle.ACTION_RULES)):
+        for rule in rules:
+            attempt = sql.transaction()
+            await attempt.start()
+            await insert(sql, rule.source)
+            await sql.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            await sql.execute(f"UPDATE {table} SET state = $1", rule.target)
+            last = await sql.fetchval(
+                "SELECT event_type FROM events WHERE resource_type = $1 ORDER BY revision DESC LIMIT 1", table.upper()
+            )
+            await attempt.rollback()
+            assert (table, rule.source, rule.target, last) == (table, rule.source, rule.target, rule.event_type)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinkwell.core import document, errors, transition
+from tinkwell.core import document, errors, lifecycle, transition
 from tinkwell.core.kind import State
 from tinkwell.core.transition import (
     Action,
@@ -31,6 +31,8 @@ T = TypeVar("T", Workflow, Action)
 PENDING, RUNNING, SUCCEEDED = State.PENDING, State.RUNNING, State.SUCCEEDED
 FAILED, TIMEOUT, CANCELLED = State.FAILED, State.TIMEOUT, State.CANCELLED
 FINAL = [state for state in State if state.is_final]
+WORKFLOW_TARGETS = lifecycle.targets(lifecycle.WORKFLOW_RULES)
+ACTION_TARGETS = lifecycle.targets(lifecycle.ACTION_RULES)
 
 
 def action(
@@ -317,15 +319,13 @@ def apply(flow: Workflow, acts: Sequence[Action], changes: Changes) -> Situation
     for step in changes.steps:
         match step:
             case StartWorkflow():
-                flow = moved(transition.WORKFLOW_TRANSITIONS, flow, RUNNING)
+                flow = moved(WORKFLOW_TARGETS, flow, RUNNING)
             case EndWorkflow():
-                flow = moved(transition.WORKFLOW_TRANSITIONS, flow, step.state)
+                flow = moved(WORKFLOW_TARGETS, flow, step.state)
             case StartAction():
                 acts = [started(a, step) if a.id == step.action_id else a for a in acts]
             case EndAction():
-                acts = [
-                    moved(transition.ACTION_TRANSITIONS, a, step.state) if a.id == step.action_id else a for a in acts
-                ]
+                acts = [moved(ACTION_TARGETS, a, step.state) if a.id == step.action_id else a for a in acts]
             case AdvanceWorkflow():
                 assert flow.state is RUNNING
     return flow, acts
@@ -337,7 +337,7 @@ def moved(table: Table, item: T, state: State) -> T:
 
 
 def started(act: Action, step: StartAction) -> Action:
-    return replace(moved(transition.ACTION_TRANSITIONS, act, RUNNING), attempt=step.attempt)
+    return replace(moved(ACTION_TARGETS, act, RUNNING), attempt=step.attempt)
 
 
 def do(flow: Workflow, acts: Sequence[Action], event: Event) -> Changes:
@@ -361,6 +361,7 @@ def run(
             continue
         flow, acts = apply(flow, acts, changes)
         check(before, (flow, acts), changes)
+        check_mover(before, (flow, acts), MOVERS.get(str(event), lifecycle.Mover.WORKER))
         accepted.append(event)
     return flow, acts, accepted
 
@@ -382,7 +383,17 @@ def check(before: Situation, after: Situation, changes: Changes) -> None:
     assert counted in ([], [sum(act.state is SUCCEEDED for act in acts)])
 
 
+def check_mover(before: Situation, after: Situation, mover: lifecycle.Mover) -> None:
+    (old_flow, old_acts), (flow, acts) = before, after
+    moves = [(lifecycle.ACTION_RULES, old.state, new.state) for old, new in zip(old_acts, acts, strict=True)]
+    # A workflow may start and end by one report, but never within one change.
+    for rules, source, target in [(lifecycle.WORKFLOW_RULES, old_flow.state, flow.state), *moves]:
+        if source is not target:
+            assert any((rule.source, rule.target) == (source, target) and mover in rule.movers for rule in rules)
+
+
 SIZE = 4
+MOVERS = {"cancel": lifecycle.Mover.USER, "expire": lifecycle.Mover.CLOCK}
 reports = st.builds(
     transition.Report,
     action_id=st.sampled_from([f"a{index}" for index in range(SIZE + 1)]),
@@ -438,6 +449,6 @@ def test_an_honest_worker_gets_every_workflow_to_success() -> None:
 
 
 def test_no_final_state_leads_anywhere() -> None:
-    for table in (transition.WORKFLOW_TRANSITIONS, transition.ACTION_TRANSITIONS):
+    for table in (WORKFLOW_TARGETS, ACTION_TARGETS):
         assert set(table) == set(State)
         assert all(not table[state] for state in FINAL)

@@ -10,7 +10,7 @@ BEGIN
     RETURN NEW;
 END $$;
 
--- The same table as tinkwell.core.transition; a test holds the two together.
+-- The same tables as in tinkwell.core.lifecycle; a test holds them together.
 CREATE FUNCTION check_transition() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
