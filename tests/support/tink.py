@@ -92,7 +92,10 @@ async def fetch(url: str) -> bytes:
 async def connected(server: Server) -> AsyncIterator[Tools]:
     """Connect as Tinkerbell's tools do: trust what `/cert` tells, and nothing else."""
     bundle = await fetch(f"http://{server.http_address}/cert")
-    async with grpc.aio.secure_channel(server.tink_address, grpc.ssl_channel_credentials(bundle)) as channel:
+    # Each has a connection of its own.
+    options = [("grpc.use_local_subchannel_pool", 1)]
+    secure = grpc.ssl_channel_credentials(bundle)
+    async with grpc.aio.secure_channel(server.tink_address, secure, options=options) as channel:
         yield Tools(channel, server)
 
 

@@ -1,6 +1,7 @@
 """How Tinkerbell's tools reach the server: the certificate first, then TLS, and no token."""
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import urllib.error
@@ -15,11 +16,14 @@ import trustme
 
 import tinkwell.client
 from support import server as support
-from support.tink import FIRST_WORKER, Tools, code, connected, fetch
+from support.tink import FIRST_MAC, FIRST_WORKER, Tools, code, connected, fetch
+from support.tink_worker import Worker
 from tinkwell.api.tink import hardware_pb2
 from tinkwell.client import errors
 from tinkwell.core.kind import ResourceType
+from tinkwell.server import main
 from tinkwell.server.settings import Settings
+from tinkwell.server.workers import supervisor
 
 URL = "postgresql://db/tinkwell"
 
@@ -119,3 +123,31 @@ async def test_what_cannot_be_decoded_is_refused(tools: Tools) -> None:
     assert await code(tools.channel.unary_unary(path, request_serializer=bytes)(b"\xff")) is (
         grpc.StatusCode.INVALID_ARGUMENT
     )
+
+
+async def test_several_processes_share_the_port_and_tell_one_bundle(
+    database_url: str, certificate: dict[str, Path]
+) -> None:
+    ports = {"workers": 2, "port": 0, "http_port": 0, "tink_port": 0}
+    chosen = Settings.model_validate({"database_url": database_url, "throwaway_database": True, **ports, **certificate})
+    ready: asyncio.Future[main.Addresses] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(supervisor.run(chosen, ready=ready.set_result))
+    try:
+        async with asyncio.timeout(60):
+            waited: list[asyncio.Future[Any]] = [ready, serving]
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            where = ready.result()
+        server = support.Server(where.grpc, where.http, database_url, where.tink)
+        async with contextlib.AsyncExitStack() as stack:
+            # The kernel gives each connection to one of the processes.
+            several = [await stack.enter_async_context(connected(server)) for _ in range(4)]
+            await several[0].push()
+            streams = [Worker(tools).contexts() for tools in several]
+            coming = [asyncio.ensure_future(anext(stream)) for stream in streams]
+            workflow_id = await several[0].create_workflow(FIRST_MAC)
+            assert {context.workflow_id for context in await asyncio.gather(*coming)} == {workflow_id}
+            for stream in streams:
+                await stream.aclose()
+    finally:
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
