@@ -19,7 +19,12 @@ class Webhook:
     """Delivers the effects of one rule."""
 
     def __init__(
-        self, action: rule.PostWebhook, *, concurrency: int, transport: httpx.AsyncBaseTransport | None = None
+        self,
+        action: rule.PostWebhook,
+        *,
+        concurrency: int,
+        transport: httpx.AsyncBaseTransport | None = None,
+        resolve: guard.Resolve = guard.resolve,
     ) -> None:
         self._action = action
         self._signer = standardwebhooks.Webhook(action.secret) if action.secret is not None else None
@@ -30,7 +35,7 @@ class Webhook:
             limits=httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency),
         )
         self._client = httpx.AsyncClient(
-            transport=guard.GuardedTransport(inner, is_private_allowed=action.is_private_allowed),
+            transport=guard.GuardedTransport(inner, is_private_allowed=action.is_private_allowed, resolve=resolve),
             trust_env=False,
             follow_redirects=False,
             timeout=None,  # noqa: S113  (the whole of an attempt has one limit, below)

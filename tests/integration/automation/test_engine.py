@@ -1,0 +1,145 @@
+"""How the log of a real server is followed, with effects that the test holds in its hand."""
+
+import asyncio
+import contextlib
+import datetime
+from collections.abc import AsyncIterator
+
+import pytest
+
+from support.waiting import eventually
+from tinkwell.client import Client, errors
+from tinkwell.provisioner.automation import engine, rule, rule_file
+
+SECONDS = 60
+RULES = rule_file.parse(
+    """
+name: test
+rules:
+  - name: one
+    on: {name: rack.door_opened}
+    do: {command: {argv: [x]}}
+  - name: closed
+    expect:
+      after: {on: {name: rack.door_opened}, if: event.data.watched}
+      event: {on: {name: rack.door_closed}}
+      within: 1s
+    do: {command: {argv: [x]}}
+""",
+    {},
+    source="test",
+)
+
+
+class Hands:
+    """Holds effects until they may end."""
+
+    def __init__(self) -> None:
+        self.begun: list[rule.Effect] = []
+        self.ended: list[rule.Effect] = []
+        self.may_end = asyncio.Event()
+
+    async def perform(self, effect: rule.Effect) -> None:
+        self.begun.append(effect)
+        await self.may_end.wait()
+        self.ended.append(effect)
+
+    def revisions(self, name: str) -> list[int]:
+        return [effect.event.revision for effect in self.ended if effect.rule.name == name]
+
+
+@contextlib.asynccontextmanager
+async def following(client: Client, hands: Hands, *, max_begun: int = 100) -> AsyncIterator[engine.Engine]:
+    """Follow the log until the block ends."""
+    worker = engine.Engine(
+        client.events, RULES, hands.perform, max_begun=max_begun, grace=datetime.timedelta(seconds=0.5)
+    )
+    task = asyncio.create_task(worker.run())
+    try:
+        yield worker
+        assert not task.done()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def position(client: Client, name: str = "automation_test") -> int:
+    return (await client.events.position(name)).revision
+
+
+async def is_claimed(client: Client) -> None:
+    """Wait until the first position is stored: what happens from then on is followed."""
+
+    async def has_begun() -> bool:
+        with contextlib.suppress(errors.NotFound):
+            return await position(client, "automation_test_closed") > 0
+        return False
+
+    await eventually(has_begun, deadline_seconds=SECONDS)
+
+
+async def test_slow_effects_hold_the_watch_back_and_lose_nothing(client: Client) -> None:
+    await client.events.publish("test.marker")
+    hands = Hands()
+    async with following(client, hands, max_begun=2):
+        await is_claimed(client)
+        resources = [f"00000000-0000-0000-0000-00000000000{number}" for number in range(5)]
+        published = [
+            await client.events.publish("rack.door_opened", resource_id=resource)
+            for _ in "ab"
+            for resource in resources
+        ]
+        await eventually(lambda: len(hands.begun) == 2, deadline_seconds=SECONDS)
+        assert await position(client) < published[0].revision
+        hands.may_end.set()
+        await eventually(lambda: len(hands.ended) == 10, deadline_seconds=SECONDS)
+
+        async def is_committed() -> bool:
+            return await position(client) >= published[-1].revision
+
+        await eventually(is_committed, deadline_seconds=SECONDS)
+    assert sorted(hands.revisions("one")) == [each.revision for each in published]
+    for resource in resources:
+        about = [effect.event.revision for effect in hands.ended if effect.event.resource_id == resource]
+        assert about == sorted(about)
+
+
+async def test_what_comes_in_time_is_no_alarm_and_what_does_not_is_one(client: Client) -> None:
+    await client.events.publish("test.marker")
+    hands = Hands()
+    hands.may_end.set()
+    async with following(client, hands):
+        await is_claimed(client)
+        met, missed = "00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"
+        await client.events.publish("rack.door_opened", resource_id=met, data={"watched": True})
+        late = await client.events.publish("rack.door_opened", resource_id=missed, data={"watched": True})
+        await client.events.publish("rack.door_closed", resource_id=met)
+        await eventually(lambda: bool(hands.revisions("closed")), deadline_seconds=SECONDS)
+        await client.events.publish("rack.door_closed", resource_id=missed)
+
+        async def is_committed() -> bool:
+            return await position(client, "automation_test_closed") > late.revision
+
+        await eventually(is_committed, deadline_seconds=SECONDS)
+    assert hands.revisions("closed") == [late.revision]
+
+
+async def test_a_log_that_is_another_one_is_followed_from_a_little_way_back(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    await client.events.publish("test.marker")
+    held = await client.events.position("automation_test", claim=True)
+    await client.events.commit_position(
+        "automation_test", revision=1, history_id="00000000-0000-0000-0000-000000000009", token=held.token
+    )
+    published = await client.events.publish("rack.door_opened", data={"watched": False})
+    hands = Hands()
+    hands.may_end.set()
+    async with following(client, hands):
+        await eventually(lambda: hands.revisions("one") == [published.revision], deadline_seconds=SECONDS)
+
+        async def is_committed() -> bool:
+            return (await client.events.position("automation_test")).history_id == held.history_id
+
+        await eventually(is_committed, deadline_seconds=SECONDS)
+    assert "events were missed" in caplog.text
