@@ -1,6 +1,6 @@
 """All benchmarks, in the order of the page."""
 
-from bench import bulk, commit, dispatch, fanout, frozen, idle, latency, replay, retention, workers
+from bench import bulk, commit, container, dispatch, fanout, frozen, idle, latency, replay, retention, workers
 from bench.context import Case
 
 CASES = (
@@ -14,4 +14,5 @@ CASES = (
     Case("retention", retention.run),
     Case("bulk", bulk.run),
     Case("dispatch", dispatch.run),
+    Case("container", container.run),
 )
