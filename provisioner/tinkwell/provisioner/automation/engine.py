@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 MAX_BEGUN = 256
 # Where nothing was done, positions need not follow every event: what lies behind them is only looked at again.
 IDLE_COMMIT_SECONDS = 2.0
+# Where nothing is committed for so long, it is asked whether another process has taken over.
+CHECK_SECONDS = 5.0
 # An event counts by when it was made; one made just before a deadline needs a moment until it can be had.
 GRACE = timedelta(seconds=2)
 # Where to begin in a log that is not the one that the positions are in.
@@ -175,7 +177,12 @@ class Engine:
 
     async def _commit_again_and_again(self) -> None:
         while True:
-            await self._is_ahead.wait()
+            try:
+                async with asyncio.timeout(CHECK_SECONDS):
+                    await self._is_ahead.wait()
+            except TimeoutError:
+                await self._positions.check(self._rules.position)
+                continue
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(IDLE_COMMIT_SECONDS):
                     await self._is_done.wait()

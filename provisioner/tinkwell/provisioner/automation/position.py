@@ -71,9 +71,20 @@ class Positions:
         try:
             self._note(await retry.until_answered(call, what="commit a position", gives_up=(errors.LostRace,)))
         except errors.LostRace as error:
-            raise Fenced(f"another process has claimed the position {name}") from error
+            raise _fenced(name) from error
+
+    async def check(self, name: str) -> None:
+        """Look whether a position is still held, without moving it; raises `Fenced`."""
+        held = self._held[name]
+        call = functools.partial(self._api.position, name)
+        if (await retry.until_answered(call, what="look at a position")).token != held.token:
+            raise _fenced(name)
 
     def _note(self, position: model.Position) -> None:
         self._held[position.name] = position
         if position.updated_at is not None:
             self._clock.note(position.updated_at)
+
+
+def _fenced(name: str) -> Fenced:
+    return Fenced(f"another process has claimed the position {name}")

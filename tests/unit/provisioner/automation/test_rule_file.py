@@ -73,6 +73,12 @@ def test_the_examples_are_right_without_their_secrets(name: str) -> None:
     assert list(description.describe(rule_file.load(EXAMPLES / name, None)))
 
 
+def test_the_file_in_the_documentation_is_right() -> None:
+    page = (EXAMPLES.parents[1] / "docs" / "automation.md").read_text()
+    read = rule_file.parse(page.split("```yaml\n")[1].split("```")[0], None, source="docs")
+    assert [each.name for each in read.rules] == ["recover", "tell", "stuck"]
+
+
 def test_a_file_that_is_not_there_is_told_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(rule_file.RuleError, match="cannot be read: No such file"):
         rule_file.load(tmp_path / "none.yaml", {})
