@@ -6,6 +6,7 @@ commands, and a command that was obeyed is not given again, because the run is t
 
     first action that has not succeeded      its worker is served here             otherwise
     PENDING                                  StartAction with the next attempt     Wait
+    PENDING, and a machine is busy           Wait                                  Wait
     RUNNING, a run of it is here             Wait                                  Wait
     RUNNING, no run of it is here            AdoptAction                           Wait
     FAILED, TIMEOUT, CANCELLED, or none      nothing: the workflow is over         nothing
@@ -45,11 +46,12 @@ class ActionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowView:
-    """What is known of a workflow; its actions in any order."""
+    """What is known of a workflow; its actions in any order. It is blocked while another one runs on its machines."""
 
     id: str
     state: State
     actions: tuple[ActionView, ...]
+    is_blocked: bool = False
 
     @classmethod
     def deleted(cls, workflow_id: str) -> "WorkflowView":
@@ -72,6 +74,7 @@ class WaitReason(StrEnum):
 
     NOT_SERVED = "the next action belongs to a worker that is not served here"
     RUNNING_HERE = "the action runs here"
+    MACHINE_BUSY = "another workflow runs on a machine of this one"
     STOPPING = "a run of this workflow is being stopped first"
 
 
@@ -128,11 +131,11 @@ def decide(
     action = _next_action(view)
     if action is None:
         return [*stops]
-    return [*stops, _proceed(view.id, action, serves=serves, watched=watched, is_stopping=bool(stops))]
+    return [*stops, _proceed(view, action, serves=serves, watched=watched, is_stopping=bool(stops))]
 
 
 def _proceed(
-    workflow_id: str,
+    view: WorkflowView,
     action: ActionView,
     *,
     serves: Container[str],
@@ -147,8 +150,10 @@ def _proceed(
     if any(key.action_id == action.id for key in watched):
         return Wait(action, WaitReason.RUNNING_HERE)
     if action.state is State.RUNNING:
-        return AdoptAction(action, RunKey(workflow_id, action.id, action.attempt))
-    return StartAction(action, RunKey(workflow_id, action.id, action.attempt + 1))
+        return AdoptAction(action, RunKey(view.id, action.id, action.attempt))
+    if view.is_blocked:
+        return Wait(action, WaitReason.MACHINE_BUSY)
+    return StartAction(action, RunKey(view.id, action.id, action.attempt + 1))
 
 
 def _next_action(view: WorkflowView) -> ActionView | None:

@@ -71,6 +71,8 @@ class Job:
         self.is_settled = False
         # The server did not let it begin.
         self.was_refused = False
+        # That was because another workflow runs on one of its machines.
+        self.was_blocked = False
         self.stop_reason = ""
         self._stop = asyncio.Event()
 
@@ -252,6 +254,7 @@ class Agent:
                 what=f"report {outcome.state}",
             )
         except _REFUSALS as error:
+            job.was_blocked = isinstance(error, errors.MachineBusy)
             logger.info("a report was refused", extra=_fields(key) | {"cause": str(error)})
             return None
 

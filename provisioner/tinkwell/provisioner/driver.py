@@ -13,7 +13,8 @@ a watch begins, and from time to time in case some other way of noticing has fai
 
 A workflow is looked at by one looker at a time, so its commands are given in order. A look ends without waiting for
 what it began: jobs run beside it, at most `concurrency` of them; a workflow whose turn would be one more waits, by its
-id, until a job has ended. Adopted runs count but never wait, because they run already.
+id, until a job has ended. Adopted runs count but never wait, because they run already. A workflow that may not start
+because another one runs on its machine waits as well, until that one has ended; see `turn`.
 
 Until agents hold leases, a worker must be served by one provisioner only: a second one would report actions that run at
 the first as lost.
@@ -24,13 +25,15 @@ import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import NoReturn, Protocol, assert_never
 
 from tinkwell.client import errors, model
 from tinkwell.core import decide
 from tinkwell.core.decide import RunKey
 from tinkwell.core.kind import ResourceType, State
-from tinkwell.provisioner import agent, dirty, expiry, retry
+from tinkwell.provisioner import agent, dirty, expiry, retry, turn
 from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
@@ -40,6 +43,7 @@ MAX_DIRTY = 1000
 MAX_WAITING = 10_000
 # So many workflows are remembered as having no worker that is served here; a forgotten one costs a look.
 MAX_FOREIGN = 10_000
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 UNFINISHED = (State.PENDING, State.RUNNING)
 
 
@@ -71,6 +75,22 @@ class Files(Protocol):
         """Remove a workflow's files."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """What a look has found out about a workflow; a machine of it may be held by another one, which `held_by` names."""
+
+    view: decide.WorkflowView
+    actions: dict[str, model.Action] = field(default_factory=dict)
+    created_at: datetime = _LONG_AGO
+    machine: str = ""
+    held_by: str = ""
+
+    @property
+    def waiter(self) -> turn.Waiter:
+        """The workflow as one that would start."""
+        return turn.Waiter(self.created_at, self.view.id)
+
+
 class Driver:
     """Does what the workflows of the workers it serves need, until it is cancelled. Their runs outlive it."""
 
@@ -98,6 +118,7 @@ class Driver:
         self._clearing: set[RunKey] = set()
         self._held: set[RunKey] = set()
         self._waiting: OrderedDict[str, None] = OrderedDict()
+        self._turns = turn.Turns(MAX_WAITING)
         self._foreign: OrderedDict[str, None] = OrderedDict()
         self._group = asyncio.TaskGroup()
 
@@ -139,6 +160,8 @@ class Driver:
             self._relist.clear()
             await self._find_held()
             await retry.until_answered(self._list, what="list workflows")
+            for holder in self._turns.holders():
+                await self._dirty.put(holder)
 
     async def _find_held(self) -> None:
         """Find the runs that are here, watched or not: such as those of a dead predecessor."""
@@ -156,7 +179,8 @@ class Driver:
             await self._note(workflow.id)
 
     async def _note(self, workflow_id: str) -> None:
-        if workflow_id and (workflow_id not in self._foreign or self._runs_here(workflow_id)):
+        is_foreign = workflow_id in self._foreign and not self._runs_here(workflow_id)
+        if workflow_id and (not is_foreign or self._turns.is_holder(workflow_id)):
             await self._dirty.put(workflow_id)
 
     async def _look_at_dirty(self) -> None:
@@ -173,30 +197,63 @@ class Driver:
 
     async def _look_at(self, workflow_id: str) -> None:
         """Find out what a workflow needs and see to it."""
-        view, actions = await retry.until_answered(
-            lambda: self._view(workflow_id), what="get a workflow", gives_up=(errors.Internal,)
+        seen = await retry.until_answered(
+            lambda: self._see(workflow_id), what="get a workflow", gives_up=(errors.Internal,)
         )
+        view = seen.view
         if view.actions and not any(action.worker_id in self._serves for action in view.actions):
             self._remember_foreign(workflow_id)
         running = [key for key, job in self._jobs.items() if not job.is_settled]
         leftover = self._held - self._jobs.keys() - self._clearing
-        for command in decide.decide(view, serves=self._serves, running=running, leftover=leftover):
-            self._obey(command, actions)
+        commands = decide.decide(view, serves=self._serves, running=running, leftover=leftover)
+        if self._has_turn(seen, commands):
+            for command in commands:
+                self._obey(command, seen.actions)
         is_forgettable = view.state is State.SUCCEEDED or not view.actions
         if is_forgettable and not self._runs_here(workflow_id):
             await asyncio.to_thread(self._files.forget_workflow, workflow_id)
 
-    async def _view(self, workflow_id: str) -> tuple[decide.WorkflowView, dict[str, model.Action]]:
+    async def _see(self, workflow_id: str) -> _Seen:
         """Ask for the workflow's state first: what is then read of its actions is no older."""
         try:
             context = await self._api.context(workflow_id)
             actions = await self._api.actions(workflow_id)
         except errors.NotFound:
-            return decide.WorkflowView.deleted(workflow_id), {}
+            return _Seen(view=decide.WorkflowView.deleted(workflow_id))
         view = decide.WorkflowView(
-            id=workflow_id, state=context.workflow_state, actions=tuple(_view_of(action) for action in actions)
+            id=workflow_id,
+            state=context.workflow_state,
+            actions=tuple(_view_of(action) for action in actions),
+            is_blocked=bool(context.waits_for_workflow),
         )
-        return view, {action.id: action for action in actions}
+        return _Seen(
+            view=view,
+            actions={action.id: action for action in actions},
+            created_at=context.created_at or _LONG_AGO,
+            machine=context.waits_for_worker,
+            held_by=context.waits_for_workflow,
+        )
+
+    def _has_turn(self, seen: _Seen, commands: list[decide.Command]) -> bool:
+        """Keep the turns true to what was seen; False for a workflow that would start and must wait for another."""
+        last = commands[-1] if commands else None
+        match seen.view.state, last:
+            case State.PENDING, decide.StartAction():
+                machines = {action.worker_id for action in seen.view.actions}
+                has_turn, woken = self._turns.begin(seen.waiter, machines)
+            case State.PENDING, decide.Wait(reason=decide.WaitReason.MACHINE_BUSY):
+                has_turn, woken = True, self._turns.wait(seen.waiter, machine=seen.machine, holder=seen.held_by)
+            case (State.RUNNING, _) | (State.PENDING, decide.Wait(reason=decide.WaitReason.RUNNING_HERE)):
+                has_turn, woken = True, []
+            case _:
+                has_turn, woken = True, self._turns.end(seen.view.id)
+        self._wake(woken)
+        return has_turn
+
+    def _wake(self, workflow_ids: list[str]) -> None:
+        """Look at workflows, though there may be no room for them yet: who looks must not wait for who looks."""
+        for workflow_id in workflow_ids:
+            self._group.create_task(self._dirty.put(workflow_id), name=f"wake {workflow_id}")
 
     def _obey(self, command: decide.Command, actions: dict[str, model.Action]) -> None:
         """Begin what a command says. There is no await in here, so the jobs are still those that were decided upon."""
@@ -247,8 +304,10 @@ class Driver:
         looks_again = False
         try:
             await work()
-            looks_again = not job.was_refused
+            looks_again = not job.was_refused or job.was_blocked
             self._held.discard(key)
+            if job.was_refused:
+                self._wake(self._turns.end(key.workflow_id))
         except Exception:
             # One broken action must not take the others down. What it left is found by the next list.
             logger.exception("a job failed", extra={"workflow": key.workflow_id, "action": key.action_id})

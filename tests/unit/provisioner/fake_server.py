@@ -5,6 +5,7 @@ import itertools
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from tinkwell.client import errors, model
@@ -21,12 +22,16 @@ class FakeServer:
 
     def __init__(self) -> None:
         self.workflows: dict[str, State] = {}
+        self.born: dict[str, datetime] = {}
         self.rows: dict[str, Rows] = {}
         self.remaining: dict[str, float] = {}
         self.workflow_remaining: dict[str, float] = {}
         self.lines: dict[str, list[model.LogLine]] = {}
         self.batches: list[int] = []
         self.reports: list[tuple[str, State]] = []
+        self.refused_starts: list[str] = []
+        # A workflow that another provisioner starts just before the next report comes.
+        self.steals_machine_for = ""
         self.calls = 0
         self.is_away = False
         self.takes_logs = asyncio.Event()
@@ -41,6 +46,7 @@ class FakeServer:
     def add_workflow(self, workflow_id: str, *actions: model.Action) -> None:
         """Add a workflow; each action is named after its index."""
         self.workflows[workflow_id] = State.PENDING
+        self.born[workflow_id] = datetime.fromtimestamp(len(self.born), UTC)
         self.rows[workflow_id] = [
             replace(action, id=f"{workflow_id}-{index}", workflow_id=workflow_id, index=index)
             for index, action in enumerate(actions)
@@ -91,7 +97,10 @@ class FakeServer:
         await self._answer()
         if id not in self.workflows:
             raise errors.NotFound
-        return model.WorkflowContext(id, workflow_state=self.workflows[id])
+        context = model.WorkflowContext(id, workflow_state=self.workflows[id], created_at=self.born[id])
+        if self.workflows[id] is State.PENDING and (held := self._holder(id)):
+            context = replace(context, waits_for_worker=held.worker_id, waits_for_workflow=held.workflow_id)
+        return context
 
     async def actions(self, id: str) -> tuple[model.Action, ...]:  # noqa: A002
         await self._answer()
@@ -114,6 +123,9 @@ class FakeServer:
         await self._answer()
         if workflow_id not in self.workflows:
             raise errors.NotFound
+        if stolen_for := self.steals_machine_for:
+            self.steals_machine_for = ""
+            self.workflows[stolen_for] = State.RUNNING
         heard = transition.Report(
             action_id=action_id, worker_id=worker_id, state=state, attempt=attempt, message=message, exit_code=exit_code
         )
@@ -121,6 +133,9 @@ class FakeServer:
             changes = transition.report(self._workflow(workflow_id), self._rules(workflow_id), heard)
         except core_errors.IllegalTransition as error:
             raise errors.IllegalTransition(str(error)) from error
+        if transition.StartWorkflow() in changes.steps and (held := self._holder(workflow_id)):
+            self.refused_starts.append(workflow_id)
+            raise errors.MachineBusy(f"workflow {held.workflow_id} runs on machine {held.worker_id}")
         if changes.steps:
             self.reports.append((action_id, state))
         self._apply(workflow_id, changes)
@@ -170,6 +185,12 @@ class FakeServer:
         self.calls += 1
         if self.is_away:
             raise errors.Unavailable
+
+    def _holder(self, workflow_id: str) -> model.Action | None:
+        """Return an action of another workflow, which runs, on a machine of this one."""
+        machines = {action.worker_id for action in self.rows[workflow_id]}
+        others = (id_ for id_, state in self.workflows.items() if state is State.RUNNING and id_ != workflow_id)
+        return next((row for id_ in others for row in self.rows[id_] if row.worker_id in machines), None)
 
     def _workflow(self, workflow_id: str) -> transition.Workflow:
         return transition.Workflow(

@@ -78,6 +78,19 @@ class Stage:
     async def finish(self, action_id: str, code: int = 0) -> None:
         await (await self.run_of(action_id)).exit(code)
 
+    async def report_running(self, action_id: str, worker_id: str) -> None:
+        """Start an action as another provisioner does."""
+        await self.server.report(
+            action_id.rpartition("-")[0],
+            action_id=action_id,
+            worker_id=worker_id,
+            state=RUNNING,
+            attempt=1,
+            seconds=0.0,
+            message="",
+            exit_code=None,
+        )
+
     async def reaches(self, workflow_id: str, state: State) -> None:
         await eventually(lambda: self.server.workflows.get(workflow_id) is state)
 
@@ -448,12 +461,71 @@ async def test_adopted_runs_do_not_wait_for_a_place(stage: Stage) -> None:
     names = [f"w{number}" for number in range(4)]
     async with stage.provisioner():
         for name in names:
-            stage.server.add_workflow(name, action())
+            stage.server.add_workflow(name, action(f"machine of {name}"))
             await stage.run_of(f"{name}-0")
     async with stage.provisioner(concurrency=1):
         for name in reversed(names):
             await stage.finish(f"{name}-0")
             await stage.reaches(name, SUCCEEDED)
+
+
+async def test_a_machine_runs_one_workflow_after_the_other_the_oldest_first(stage: Stage) -> None:
+    names = [f"w{number}" for number in range(4)]
+    async with stage.provisioner():
+        stage.server.add_workflow("first", action(), action())
+        await stage.run_of("first-0")
+        # However they are noticed, and though one of them has another machine first.
+        for name in names:
+            stage.server.add_workflow(name, *[action("m-2")] * (name == "w2"), action())
+        for name in reversed(names):
+            stage.server.notify(name, EventType.UPDATED)
+        await stage.finish("first-0")
+        await stage.finish("first-1")
+        for name in names:
+            for index in range(len(stage.server.rows[name])):
+                await stage.run_of(f"{name}-{index}")
+                assert [n for n, state in stage.server.workflows.items() if state is RUNNING] == [name]
+                await stage.finish(f"{name}-{index}")
+            await stage.reaches(name, SUCCEEDED)
+    assert stage.server.refused_starts == []
+
+
+async def test_what_waits_for_a_machine_starts_when_the_one_before_it_is_cancelled_or_deleted(stage: Stage) -> None:
+    async with stage.provisioner():
+        for name in ("first", "second", "third", "fourth"):
+            stage.server.add_workflow(name, action())
+            await stage.run_of("first-0")
+        stage.server.cancel("second")
+        stage.server.cancel("first")
+        await stage.run_of("third-0")
+        stage.server.delete("third")
+        await stage.finish("fourth-0")
+        await stage.reaches("fourth", SUCCEEDED)
+        await stage.is_clear()
+
+
+async def test_a_workflow_of_somebody_else_on_one_of_its_machines_is_waited_for(stage: Stage) -> None:
+    async with stage.provisioner(serves={"m-1"}) as worker:
+        stage.server.add_workflow("theirs", action("m-2"))
+        await stage.report_running("theirs-0", "m-2")
+        stage.server.add_workflow("ours", action("m-1"), action("m-2"))
+        await eventually(lambda: worker._turns.is_holder("theirs"))
+        assert not stage.world.runs
+        stage.server.cancel("theirs")
+        await stage.run_of("ours-0")
+    assert stage.server.refused_starts == []
+
+
+async def test_a_start_that_another_provisioner_was_faster_with_waits_for_its_end(stage: Stage) -> None:
+    stage.server.steals_machine_for = "theirs"
+    stage.server.add_workflow("ours", action("m-1"), action("m-2"))
+    stage.server.add_workflow("theirs", action("m-2"))
+    async with stage.provisioner(serves={"m-1"}):
+        await eventually(lambda: stage.server.refused_starts == ["ours"])
+        assert stage.server.states("ours") == [State.PENDING] * 2
+        stage.server.cancel("theirs")
+        await stage.finish("ours-0")
+        await eventually(lambda: stage.server.states("ours")[0] is SUCCEEDED)
 
 
 async def test_output_is_sent_in_batches_and_in_order(stage: Stage) -> None:
@@ -565,7 +637,7 @@ async def test_workflows_that_the_server_fails_on_do_not_hold_up_the_others(
 async def test_files_go_with_success_and_stay_after_failure(stage: Stage) -> None:
     stage.files.kept = {"good", "bad", "gone"}
     for name in ("good", "bad"):
-        stage.server.add_workflow(name, action())
+        stage.server.add_workflow(name, action(f"machine of {name}"))
     async with stage.provisioner():
         await stage.finish("good-0", code=0)
         await stage.finish("bad-0", code=1)

@@ -1,0 +1,127 @@
+"""Whose turn it is on each machine: workflows that wait because another one runs there, oldest first.
+
+Theory of operation. The server lets a machine run one workflow at a time and refuses the others; it alone decides. What
+is kept here says when to look at which of the refused again, and in which order.
+
+    it must wait ──▶ behind the holder ──▶ the holder has ended: the oldest is the holder ──▶ it is looked at
+         ▲                                                                                        │        │
+         └───────────── another machine of it is busy, so it lets this one go ◀───────────────────┘        ▼
+                                                                                                       it starts
+
+The holder of a machine is the workflow that runs on it, or that is about to start. Whatever waits for a machine waits
+behind a holder, and whoever uses this looks at each holder from time to time, so that no end goes unnoticed. A holder
+whose turn has only come gives way to an older one, so that the oldest of several that share machines always gets on.
+"""
+
+import bisect
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Waiter:
+    """A workflow that would start; the older one goes first."""
+
+    created_at: datetime
+    id: str
+
+
+@dataclass(slots=True)
+class _Machine:
+    holder: str = ""
+    waiting: list[Waiter] = field(default_factory=list)
+
+
+class Turns:
+    """The machines that are held, and who waits for them.
+
+    Each waits for one machine at a time. Beyond `limit` nobody is remembered; who was not is found by a later list.
+    Methods return ids of workflows that are to be looked at now.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._machines: dict[str, _Machine] = {}
+        self._held: dict[str, set[str]] = {}
+        # Holders whose turn has come, and which have not begun.
+        self._called: dict[str, Waiter] = {}
+        # Where each workflow that waits does so.
+        self._places: dict[str, tuple[str, Waiter]] = {}
+
+    def holders(self) -> list[str]:
+        """Return the workflows that hold machines."""
+        return list(self._held)
+
+    def is_holder(self, workflow_id: str) -> bool:
+        """Return whether a workflow holds a machine."""
+        return workflow_id in self._held
+
+    def begin(self, waiter: Waiter, machines: Iterable[str]) -> tuple[bool, list[str]]:
+        """Let a workflow hold all its machines; False if it must wait for one of them instead."""
+        needed = sorted(machines)
+        busy = next((name for name in needed if self._is_busy(name, waiter)), None)
+        if busy is not None:
+            return False, self.wait(waiter, machine=busy, holder=self._holder(busy))
+        self._leave(waiter.id)
+        self._called.pop(waiter.id, None)
+        for name in needed:
+            self._hold(name, waiter.id)
+        return True, []
+
+    def wait(self, waiter: Waiter, *, machine: str, holder: str) -> list[str]:
+        """Let a workflow, which holds nothing from now on, wait for a machine until its holder has ended."""
+        woken = self.end(waiter.id)
+        # It may have ended before this was known; a look will tell.
+        is_news = holder not in self._held
+        self._hold(machine, holder)
+        if len(self._places) < self._limit:
+            bisect.insort(self._machines[machine].waiting, waiter)
+            self._places[waiter.id] = (machine, waiter)
+        return [*woken, holder] if is_news else woken
+
+    def end(self, workflow_id: str) -> list[str]:
+        """Note that a workflow holds nothing and waits for nothing; the oldest who waits for its machines is next."""
+        self._leave(workflow_id)
+        self._called.pop(workflow_id, None)
+        woken = []
+        for name in self._held.pop(workflow_id, ()):
+            machine = self._machines[name]
+            machine.holder = ""
+            if machine.waiting:
+                following = machine.waiting[0]
+                self._leave(following.id)
+                self._hold(name, following.id)
+                self._called[following.id] = following
+                woken.append(following.id)
+            else:
+                del self._machines[name]
+        return woken
+
+    def _is_busy(self, name: str, waiter: Waiter) -> bool:
+        holder = self._holder(name)
+        if holder in ("", waiter.id):
+            return False
+        called = self._called.get(holder)
+        return called is None or called < waiter
+
+    def _holder(self, name: str) -> str:
+        machine = self._machines.get(name)
+        return machine.holder if machine is not None else ""
+
+    def _hold(self, name: str, workflow_id: str) -> None:
+        machine = self._machines.setdefault(name, _Machine())
+        if machine.holder and machine.holder != workflow_id:
+            others = self._held[machine.holder]
+            others.remove(name)
+            if not others:
+                del self._held[machine.holder]
+                self._called.pop(machine.holder, None)
+        machine.holder = workflow_id
+        self._held.setdefault(workflow_id, set()).add(name)
+
+    def _leave(self, workflow_id: str) -> None:
+        if (place := self._places.pop(workflow_id, None)) is not None:
+            name, waiter = place
+            waiting = self._machines[name].waiting
+            del waiting[bisect.bisect_left(waiting, waiter)]
