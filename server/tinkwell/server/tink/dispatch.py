@@ -95,7 +95,10 @@ class Dispatch:
                 await self._feed.follow(_SELECTION, Now(), self._hear, begun=self._begin, reader="dispatch")
             except errors.TinkwellError as error:
                 logger.info("the log is not followed for a moment", extra={"cause": str(error)})
-                await asyncio.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311
+            except Exception:
+                # Streams look again by themselves, so nothing that goes wrong here is worth the server's end.
+                logger.exception("the log could not be followed")
+            await asyncio.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311
 
     def close(self) -> None:
         """End every stream, and each that comes."""
