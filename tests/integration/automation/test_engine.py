@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from support.waiting import eventually
-from tinkwell.client import Client, errors
+from tinkwell.client import Client, connect, errors, testing
+from tinkwell.core.kind import EventType
 from tinkwell.provisioner.automation import engine, rule, rule_file
 
 SECONDS = 60
@@ -142,4 +143,23 @@ async def test_a_log_that_is_another_one_is_followed_from_a_little_way_back(
             return (await client.events.position("automation_test")).history_id == held.history_id
 
         await eventually(is_committed, deadline_seconds=SECONDS)
+    assert "events were missed" in caplog.text
+
+
+async def test_events_that_are_no_longer_kept_are_missed_loudly_and_the_rest_is_handled(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    hands = Hands()
+    hands.may_end.set()
+    async with testing.FakeServer() as server, connect(server.address) as client:
+        doors = [
+            server.emit(EventType.CUSTOM, name="rack.door_opened", data={"watched": False}).revision for _ in range(6)
+        ]
+        held = await client.events.position("automation_test", claim=True)
+        await client.events.commit_position(
+            "automation_test", revision=doors[0], history_id=held.history_id, token=held.token
+        )
+        server.compact(doors[3])
+        async with following(client, hands):
+            await eventually(lambda: hands.revisions("one") == doors[3:], deadline_seconds=SECONDS)
     assert "events were missed" in caplog.text

@@ -39,6 +39,10 @@ def _action(action: rule.Action) -> str:
         case rule.PostWebhook() as hook:
             signed = "signed" if hook.secret is not None else "unsigned"
             private = ", private addresses allowed" if hook.is_private_allowed else ""
-            return f"POST to {target}, {signed}{private}, up to {hook.attempts} times"
+            return f"POST to {target}, {signed}{private}, {_times(hook.attempts)}"
         case rule.RunCommand() as command:
-            return f"run {' '.join(command.argv)}, up to {command.attempts} times"
+            return f"run {' '.join(command.argv)}, {_times(command.attempts)}"
+
+
+def _times(attempts: int) -> str:
+    return "once" if attempts == 1 else f"up to {attempts} times"

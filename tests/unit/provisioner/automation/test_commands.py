@@ -1,0 +1,106 @@
+"""The command line of automation."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tinkwell.client import errors
+from tinkwell.provisioner import commands as provisioner_commands
+from tinkwell.provisioner import log
+from tinkwell.provisioner import main as provisioner_main
+from tinkwell.provisioner.automation import commands, main
+
+RULES = """
+name: set
+rules:
+  - name: one
+    on: {event_type: WORKFLOW_TIMEOUT}
+    do: {command: {argv: [x], environment: [AUTOMATION_SECRET]}}
+"""
+BEFORE = SimpleNamespace(
+    server="before:1", token="t", tls=False, tls_ca=None, tls_cert=None, tls_key=None, tls_server_name=None
+)
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> str:
+    path = tmp_path / "rules.yaml"
+    path.write_text(RULES)
+    return str(path)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What would be run."""
+    settings: list[Any] = []
+
+    async def run(wanted: object) -> None:
+        settings.append(wanted)
+
+    monkeypatch.setattr(main, "run_until_signal", run)
+    monkeypatch.setattr(provisioner_main, "run", run)
+    monkeypatch.setattr(log, "set_up", lambda level: None)
+    return settings
+
+
+def test_rules_are_run_with_what_the_environment_holds(rules: str, seen: list[Any], tmp_path: Path) -> None:
+    env = {
+        "AUTOMATION_SECRET": "s",
+        "TINKWELL_SERVER": "there:1",
+        "TINKWELL_AUTOMATION": rules,
+        "XDG_STATE_HOME": str(tmp_path),
+    }
+    assert CliRunner().invoke(commands.automation, ["run"], env=env).exit_code == 0
+    (settings,) = seen
+    assert (settings.server, settings.tls) == ("there:1", None)
+    assert settings.state_dir == tmp_path / "tinkwell" / "provisioner"
+    assert settings.rules.rules[0].action.environment == {"AUTOMATION_SECRET": "s"}
+
+
+def test_connection_options_before_the_command_count_and_those_behind_it_win(rules: str, seen: list[Any]) -> None:
+    words, env = ["run", "--rules", rules], {"AUTOMATION_SECRET": "s", "TINKWELL_SERVER": "environment:1"}
+    CliRunner().invoke(commands.automation, words, env=env, obj=BEFORE)
+    CliRunner().invoke(commands.automation, [*words, "--server", "behind:1", "--tls"], env=env, obj=BEFORE)
+    assert [(each.server, each.token, each.tls is None) for each in seen] == [
+        ("before:1", "t", True),
+        ("behind:1", "t", False),
+    ]
+
+
+def test_what_an_operator_must_mend_is_told_and_ends_with_1(
+    rules: str, seen: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = CliRunner().invoke(commands.automation, ["run", "--rules", rules])
+    assert result.exit_code == 1
+    assert "AUTOMATION_SECRET is not set" in " ".join(result.output.split())
+
+    async def fail(_: object) -> None:
+        raise errors.Unauthenticated("no token")
+
+    monkeypatch.setattr(main, "run_until_signal", fail)
+    result = CliRunner().invoke(commands.automation, ["run", "--rules", rules], env={"AUTOMATION_SECRET": "s"})
+    assert result.exit_code == 1
+    assert "no token" in result.output
+    assert not seen
+
+
+def test_checking_needs_no_secrets_and_prints_the_rules(rules: str) -> None:
+    result = CliRunner().invoke(commands.automation, ["check", rules])
+    assert result.exit_code == 0
+    assert result.output.splitlines() == [
+        "set: 1 rule, position automation_set",
+        "one:",
+        "  on WORKFLOW_TIMEOUT",
+        "  do run x, once",
+    ]
+
+
+def test_a_wrong_file_stops_a_provisioner_before_it_begins(rules: str, seen: list[Any]) -> None:
+    provisioner = provisioner_commands.provisioner
+    assert CliRunner().invoke(provisioner, ["--automation", rules]).exit_code == 1
+    assert not seen
+    assert CliRunner().invoke(provisioner, ["--automation", rules], env={"AUTOMATION_SECRET": "s"}).exit_code == 0
+    assert seen[0].beside is not None
