@@ -107,6 +107,11 @@ def _with_options(function: F) -> F:
     metavar="FILE",
     help="Run the rules of this file, too, as tinkwell automation run does.",
 )
+@_setting(
+    "--default-template",
+    metavar="NAME",
+    help="Give each machine that announces itself and has no workflow one from this template, by its id or name.",
+)
 @_with_options
 @click.pass_context
 def provisioner(ctx: click.RichContext, /, agent_for: tuple[str, ...], **options: Any) -> None:
@@ -158,6 +163,7 @@ def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) 
         docker=docker_option.settings_of(options),
         resync_seconds=options["resync_seconds"],
         is_ephemeral=options["ephemeral"],
+        default_template=options.get("default_template"),
         beside=_automation(options),
         **connection,
     )

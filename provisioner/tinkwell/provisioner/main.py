@@ -5,13 +5,13 @@ import contextlib
 import logging
 import signal
 import socket
-from collections.abc import Callable, Container, Coroutine
+from collections.abc import Callable, Container, Coroutine, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
 from tinkwell import client
-from tinkwell.provisioner import driver, state
+from tinkwell.provisioner import driver, enrolment, state
 from tinkwell.provisioner.runtime import docker, port, process, setting
 
 logger = logging.getLogger(__name__)
@@ -44,6 +44,8 @@ class Settings:
     docker: setting.DockerSettings = field(default_factory=setting.DockerSettings)
     resync_seconds: float = 30.0
     is_ephemeral: bool = False
+    # Machines that announce themselves and have no workflow get one from this template.
+    default_template: str | None = None
     # What else runs here until the driver stops, such as rules; it may end before.
     beside: Callable[[client.Client], Coroutine[object, object, None]] | None = None
 
@@ -71,7 +73,12 @@ async def run(settings: Settings) -> None:
                     concurrency=settings.concurrency,
                     resync_seconds=settings.resync_seconds,
                 )
-                await _run_until_signal(worker, settings.beside and settings.beside(server))
+                works: dict[str, Coroutine[object, object, None]] = {"driver": worker.run()}
+                if settings.default_template is not None:
+                    works["enrolment"] = enrolment.Enrolment(server, settings.default_template).run()
+                if settings.beside is not None:
+                    works["automation"] = settings.beside(server)
+                await _run_until_signal(works)
         finally:
             if settings.is_ephemeral:
                 await _remove_runs(runtime)
@@ -107,20 +114,18 @@ async def _remove_runs(runtime: port.Runtime) -> None:
         logger.warning("what runs cannot be removed", extra={"cause": str(error) or type(error).__name__})
 
 
-async def _run_until_signal(worker: driver.Driver, beside: Coroutine[object, object, None] | None) -> None:
+async def _run_until_signal(works: Mapping[str, Coroutine[object, object, None]]) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     try:
         async with asyncio.TaskGroup() as group:
-            works: list[asyncio.Task[None]] = [group.create_task(worker.run(), name="driver")]
-            if beside is not None:
-                works.append(group.create_task(beside, name="automation"))
+            tasks = [group.create_task(work, name=name) for name, work in works.items()]
             await stopped.wait()
             logger.info("the provisioner stops")
-            for work in works:
-                work.cancel()
+            for task in tasks:
+                task.cancel()
     except BaseExceptionGroup as failures:
         raise _first_error(failures) from failures
     finally:

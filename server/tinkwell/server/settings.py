@@ -40,6 +40,7 @@ _OTHERS = frozenset(
         "DOCKER_PRIVILEGED",
         "RESYNC_SECONDS",
         "EPHEMERAL",
+        "DEFAULT_TEMPLATE",
     )
 )
 _OTHERS_PREFIXES = (f"{_PREFIX}PROVISIONER_", f"{_PREFIX}AGENT_", f"{_PREFIX}DEV_")

@@ -56,6 +56,13 @@ def test_all_workers_are_served_when_asked(invoke: Invoke) -> None:
     assert settings.serves is ALL_WORKERS
 
 
+def test_only_a_provisioner_gives_machines_a_default_template(invoke: Invoke) -> None:
+    _, settings = invoke(commands.provisioner, "--default-template", "welcome")
+    assert settings.default_template == "welcome"
+    _, settings = invoke(commands.agent, "--id", ID, env={"TINKWELL_DEFAULT_TEMPLATE": "welcome"})
+    assert settings.default_template is None
+
+
 @pytest.mark.parametrize("arguments", [("--agent-for", "me"), ("--concurrency", "0"), ("--runtime", "podman")])
 def test_a_wrong_option_is_a_usage_error(invoke: Invoke, arguments: tuple[str, ...]) -> None:
     result, settings = invoke(commands.provisioner, *arguments)
