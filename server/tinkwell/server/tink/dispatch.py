@@ -71,18 +71,10 @@ class _Turn:
 class Dispatch:
     """Serves the streams. Beyond `max_held` of them a stream ends as soon as it would have to wait."""
 
-    def __init__(
-        self,
-        workflows: WorkflowService,
-        feed: Feed,
-        *,
-        max_held: int,
-        look_again_seconds: float = _LOOK_AGAIN_SECONDS,
-    ) -> None:
+    def __init__(self, workflows: WorkflowService, feed: Feed, *, max_held: int) -> None:
         self._workflows = workflows
         self._feed = feed
         self._max_held = max_held
-        self._look_again_seconds = look_again_seconds
         # Of each worker, what wakes its streams.
         self._held: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self._held_count = 0
@@ -121,7 +113,7 @@ class Dispatch:
                 woken.clear()
                 turn = await self._look(worker_id, turn, write)
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._look_again_seconds):
+                    async with asyncio.timeout(_LOOK_AGAIN_SECONDS):
                         await woken.wait()
         raise errors.Unavailable("the server is stopping; try again")
 

@@ -67,7 +67,7 @@ class Log:
 async def serving(workflows: Workflows, log: Log) -> AsyncIterator[tuple[Dispatch, list[tuple[str, int]]]]:
     """Serve the first worker; yields what it has been given."""
     given: list[tuple[str, int]] = []
-    made = Dispatch(cast("WorkflowService", workflows), cast("Feed", log), max_held=1, look_again_seconds=1_000)
+    made = Dispatch(cast("WorkflowService", workflows), cast("Feed", log), max_held=1)
 
     async def write(progress: Progress) -> None:
         given.append((progress.workflow_id, progress.completed_actions))
@@ -79,7 +79,7 @@ async def serving(workflows: Workflows, log: Log) -> AsyncIterator[tuple[Dispatc
     async with asyncio.TaskGroup() as tasks:
         following = tasks.create_task(made.run())
         tasks.create_task(serve())
-        await eventually(lambda: log.follows == 1)
+        await eventually(lambda: log.follows == 1 and workflows.looks == 1)
         yield made, given
         following.cancel()
         made.close()
@@ -88,6 +88,7 @@ async def serving(workflows: Workflows, log: Log) -> AsyncIterator[tuple[Dispatc
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "_LONGEST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(dispatch, "_LOOK_AGAIN_SECONDS", 1_000)
 
 
 async def look_again(workflows: Workflows, log: Log, error: Exception | None = None) -> None:
