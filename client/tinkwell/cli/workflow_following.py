@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # How often a workflow that has not begun is asked which other one it waits for: no event of its own would tell.
 _HOLD_SECONDS = 2.0
 # How long the last output lines of a workflow that has failed may take to come after its end.
-_LAST_LINES_SECONDS = 2.0
+_LAST_LINES_SECONDS = 5.0
 
 _LOST = "The connection is lost; what happens meanwhile is told once it is back."
 _BACK = "The connection is back."

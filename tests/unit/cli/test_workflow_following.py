@@ -78,7 +78,7 @@ class Site:
         self.server.log.wake()
 
     async def is_watched(self) -> None:
-        """Wait until somebody has listed the actions, which comes after the watch."""
+        """Wait until somebody asks for the actions, which comes after the watch."""
         await waiting.eventually(
             lambda: bool(self.server.requests("GetWorkflowActions")), deadline_seconds=WAIT_SECONDS
         )
@@ -239,7 +239,7 @@ async def test_a_line_tells_which_workflow_is_waited_for_also_where_that_changes
 
 async def test_a_workflow_that_is_deleted_meanwhile_is_a_failure(site: Site) -> None:
     async with tinkwell(site, "workflow", "watch", ID) as process:
-        await site.is_watched()
+        await line(process)
         site.server.remove(site.server.world.find(Workflow, ID))
         code, _, stderr = await end(process)
     assert (code, stderr) == (1, f"Error: workflow {ID} was deleted before it was finished\n")
@@ -312,6 +312,25 @@ async def test_a_tree_goes_on_without_the_output_that_the_server_refuses(site: S
         await terminal.shows("The output cannot be shown: 200 others are reading")
         site.succeed()
         assert await end(process) == (0, "", "")
+
+
+async def test_the_last_output_of_a_failure_is_shown_although_it_comes_late(site: Site, terminal: Terminal) -> None:
+    site.begin()
+    site.prints("its last words")
+    site.fail()
+    site.server.fail_next(core_errors.Unavailable("try again"), method="WatchLogs")
+    async with tinkwell(site, "workflow", "watch", ID, stdout=terminal.descriptor) as process:
+        assert (await end(process))[0] == 1
+    assert "its last words" in terminal.text
+
+
+async def test_in_another_format_a_watch_of_one_workflow_shows_its_events(site: Site) -> None:
+    site.succeed()
+    async with tinkwell(site, "workflow", "watch", ID, "-o", "jsonl") as process:
+        assert process.stdout is not None
+        assert json.loads(await process.stdout.readline())["name"] == "workflow.created"
+        process.send_signal(signal.SIGINT)
+        assert (await end(process))[::2] == (0, "")
 
 
 async def test_a_terminal_that_cannot_move_its_cursor_gets_lines(site: Site, terminal: Terminal) -> None:
