@@ -15,7 +15,7 @@ from integration.provisioner.fake_engine import FakeEngine, Request
 from support.waiting import eventually
 from tinkwell.core.decide import RunKey
 from tinkwell.provisioner import state
-from tinkwell.provisioner.runtime import docker, docker_run, engine, mark, port, setting, stream
+from tinkwell.provisioner.runtime import docker, docker_run, engine, mark, output, port, setting, stream
 
 KEY = RunKey("w", "a", 1)
 RUNNING, EXITED = "running", "exited"
@@ -322,3 +322,23 @@ async def test_ssh_without_what_it_needs_says_what_that_is(monkeypatch: pytest.M
 async def test_an_address_of_no_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(engine.Unreachable, match="carrier://pigeon"):
         await engine.Engine.connect(streams=1, settings=setting.DockerSettings(host="carrier://pigeon"))
+
+
+async def test_lines_that_went_missing_while_the_output_filled_up_are_noted(
+    fake: FakeEngine, run: docker_run.DockerRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log's beginning is another one by then: what the engine forgot may lie between any two lines."""
+    monkeypatch.setattr(output, "MAX_LINES", 2)
+    asked = []
+
+    def logs(request: Request) -> None:
+        asked.append(request)
+        request.begin()
+        request.chunk(frame("one\ntwo\nthree\n", second=len(asked)))
+        request.end()
+
+    fake.serve("/containers/c/logs", logs)
+    fake.serve_state("c", EXITED)
+    full = "[the rest of the output was dropped: it has more than 2 lines]"
+    assert await texts(run) == ["one", "two", full, f"[{docker_run.MISSING}]"]
+    assert len(asked) == 2

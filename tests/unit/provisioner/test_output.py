@@ -122,9 +122,18 @@ def test_stamps_are_no_output_however_they_are_cut() -> None:
 
 def test_the_first_stamp_is_known_once_all_of_it_is_there() -> None:
     whole = stamped(5, b"x")
-    needed = output.HEADER_BYTES + output.STAMP_BYTES
-    assert output.first_stamp(whole[: needed - 1]) == ""
+    needed = len(whole) - len(b"x")
+    for size in range(needed):
+        assert output.first_stamp(whole[:size]) is None
     assert output.first_stamp(whole[:needed]) == "2026-01-01T00:00:05.000000000Z"
+    assert output.first_stamp(frame(b"none\n")) == ""
+
+
+@pytest.mark.parametrize("stamp", ["2026-01-01T00:00:05Z", "2026-01-01T00:00:05.123+02:00"])
+def test_stamps_of_any_length_are_no_output(stamp: str) -> None:
+    reader = output.OutputReader(has_stamps=True)
+    lines = list(reader.feed(frame(f"{stamp} a b\n".encode()) + frame(f"{stamp} \n".encode())))
+    assert [line.text for line in lines] == ["a b", ""]
 
 
 def test_there_are_no_more_lines_than_a_server_takes() -> None:

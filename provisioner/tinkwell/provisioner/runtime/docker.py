@@ -78,10 +78,10 @@ class DockerRuntime:
         """Return the runs whose containers carry this state directory's id, whether they were ever started or not."""
         mine = f"{LABEL_PREFIX}instance={self._directory.instance}"
         with docker_run.told():
-            marks = self._marks.names()  # before the containers are: each container is older than its mark
+            marks = await asyncio.to_thread(self._marks.names)  # first: a container is older than its mark
             found = await self._engine.labels_of_all(labels=[f"{LABEL_PREFIX}managed=true", mine])
             keys = frozenset(key for labels in found if (key := _key_of(labels)) is not None)
-            self._marks.remove_others(marks, keys)
+            await asyncio.to_thread(self._marks.remove_others, marks, keys)
         return keys
 
     async def close(self) -> None:

@@ -88,7 +88,7 @@ class DockerRun:
         """Remove the container and its anonymous volumes."""
         with told():
             await self._engine.remove(self.container)
-            self._marks.remove(self.key)
+            await asyncio.to_thread(self._marks.remove, self.key)
 
     async def start(self) -> None:
         """Start the container, which was never started."""
@@ -135,7 +135,7 @@ class DockerRun:
         if reading.reader is not None:
             return reading.reader.feed(chunk)
         reading.head += chunk
-        if not (stamp := output.first_stamp(reading.head)):
+        if (stamp := output.first_stamp(reading.head)) is None:
             return ()
         base = await self._mark.begin(stamp)
         reader = reading.reader = output.OutputReader(base=base, has_stamps=True)
@@ -150,10 +150,10 @@ class DockerRun:
         if not reading.is_full:
             return reading.reader.finish()
         stamp = await self._first_stamp()
-        return [reading.reader.note(MISSING)] if stamp and not self._mark.is_stamp(stamp) else ()
+        return () if stamp is None or self._mark.is_stamp(stamp) else [reading.reader.note(MISSING)]
 
-    async def _first_stamp(self) -> str:
-        """Return the stamp of the oldest line that the engine has, empty where it cannot be had."""
+    async def _first_stamp(self) -> str | None:
+        """Return the stamp of the oldest line that the engine has, None where it cannot be had."""
         head = bytearray()
         with contextlib.suppress(engine.Gone, stream.BrokenStreamError):
             log = await self._engine.logs(self.container, follow=False)
@@ -161,9 +161,9 @@ class DockerRun:
             async with contextlib.aclosing(log.chunks()) as chunks:
                 async for chunk in chunks:
                     head += chunk
-                    if stamp := output.first_stamp(head):
+                    if (stamp := output.first_stamp(head)) is not None:
                         return stamp
-        return ""
+        return None
 
     async def _has_ended(self) -> bool:
         try:

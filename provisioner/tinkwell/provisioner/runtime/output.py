@@ -22,7 +22,8 @@ MAX_LINES = 99_998
 # What keeping a line costs beside its text: without it, a run that writes nothing but newlines has no limit.
 LINE_OVERHEAD_BYTES = 64
 HEADER_BYTES = 8
-STAMP_BYTES = len("2026-01-01T00:00:00.000000000Z ")
+# Docker's have 31 with the space; other engines' have an offset and fewer digits.
+MAX_STAMP_BYTES = 64
 _STREAMS = {1: LogStream.STDOUT, 2: LogStream.STDERR}
 
 
@@ -45,7 +46,7 @@ class OutputReader:
 
     def __init__(self, *, max_bytes: int = MAX_BYTES, base: int = 0, has_stamps: bool = False) -> None:
         self._max_bytes = max_bytes
-        self._stamp_bytes = STAMP_BYTES if has_stamps else 0
+        self._has_stamps = has_stamps
         self._frames = bytearray()
         self._stream = LogStream.STDOUT
         self._missing = 0  # bytes of the current frame's payload that have not come yet
@@ -80,12 +81,13 @@ class OutputReader:
         begin = 0
         while not self.is_full:
             if self._missing == 0:
-                header = self._frames[begin : begin + HEADER_BYTES + self._stamp_bytes]
-                if len(header) < HEADER_BYTES + self._stamp_bytes:
+                header = self._frames[begin : begin + HEADER_BYTES]
+                stamp = _find_stamp(self._frames, begin) if self._has_stamps else b""
+                if len(header) < HEADER_BYTES or stamp is None:
                     break
                 self._stream = _STREAMS.get(header[0], LogStream.STDOUT)
-                self._missing = max(int.from_bytes(header[4:HEADER_BYTES]) - self._stamp_bytes, 0)
-                begin += len(header)
+                self._missing = int.from_bytes(header[4:]) - len(stamp)
+                begin += HEADER_BYTES + len(stamp)
             payload = bytes(self._frames[begin : begin + self._missing])
             if not payload and self._missing:
                 break
@@ -110,10 +112,21 @@ class OutputReader:
                 yield self.note(f"the rest of the output was dropped: it is more than {self._max_bytes:,} bytes")
 
 
-def first_stamp(frames: bytes | bytearray) -> str:
-    """Return the stamp of the first frame, empty where not all of it has come."""
-    head = bytes(frames[HEADER_BYTES : HEADER_BYTES + STAMP_BYTES])
-    return head.decode("ascii", errors="replace").strip() if len(head) == STAMP_BYTES else ""
+def first_stamp(frames: bytes | bytearray) -> str | None:
+    """Return the stamp of the first frame, empty where it has none, None where not all of it has come."""
+    stamp = _find_stamp(frames, 0)
+    return None if stamp is None else stamp.decode("ascii", errors="replace").strip()
+
+
+def _find_stamp(frames: bytes | bytearray, frame: int) -> bytes | None:
+    """Return the stamp of the frame that begins there, with its space; None where that cannot be known yet."""
+    begin = frame + HEADER_BYTES
+    length = int.from_bytes(frames[begin - 4 : begin]) if len(frames) >= begin else 0
+    end = begin + min(length, MAX_STAMP_BYTES)
+    space = frames.find(b" ", begin, end)
+    if space >= 0:
+        return bytes(frames[begin : space + 1])
+    return b"" if begin <= len(frames) and end <= len(frames) else None
 
 
 def _take_lines(buffer: bytearray) -> Iterator[bytes]:
