@@ -22,15 +22,7 @@ RESOURCE_TYPES: Mapping[int, ResourceType] = {
 EVENT_TYPES: Mapping[int, frozenset[EventType]] = {
     pb.EVENT_TYPE_CREATED: frozenset({EventType.CREATED}),
     pb.EVENT_TYPE_UPDATED: frozenset(
-        {
-            EventType.UPDATED,
-            EventType.WORKFLOW_STARTED,
-            EventType.WORKFLOW_INPROGRESS,
-            EventType.WORKFLOW_SUCCEEDED,
-            EventType.WORKFLOW_FAILED,
-            EventType.WORKFLOW_TIMEOUT,
-            EventType.WORKFLOW_CANCELLED,
-        }
+        {EventType.UPDATED, *(kind for kind in EventType if kind.startswith("WORKFLOW_"))}
     ),
     pb.EVENT_TYPE_DELETED: frozenset({EventType.DELETED}),
 }
