@@ -226,8 +226,13 @@ class Engine:
 
     async def _ask_for_head(self) -> tuple[int, str]:
         found: list[int] = []
-        probe = self._api.watch(now=True, reconnect=False, on_bookmark=lambda events: found.append(events.revision))
-        async with asyncio.timeout(HEAD_SECONDS), probe:
+        probe = self._api.watch(
+            now=True,
+            reconnect=False,
+            connect_timeout_seconds=HEAD_SECONDS,
+            on_bookmark=lambda events: found.append(events.revision),
+        )
+        async with probe:
             # The first answer said where the log ends, and asking for an event brings that out, before it waits for
             # one. An empty log has no end, and nothing comes out.
             with contextlib.suppress(TimeoutError):

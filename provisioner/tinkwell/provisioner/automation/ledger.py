@@ -89,12 +89,16 @@ class Ledger:
             del self._owed[revision]
 
     def positions(self) -> dict[str, int]:
-        """Return how far each position may be moved; none goes back."""
+        """Return how far each position may be moved; none goes back. They are to be moved in this order.
+
+        A rule that is new begins where the set is, so until its own position is stored the set's must not move on.
+        """
+        floors = {
+            self._rules.position_of(each): self._floor(self._expected[each.name].oldest)
+            for each in self._rules.expecting
+        }
         # Events are taken in order, so the first owed is the smallest.
-        floors = {self._rules.position: self._floor(next(iter(self._owed), None))}
-        for each in self._rules.rules:
-            if each.name in self._expected:
-                floors[self._rules.position_of(each)] = self._floor(self._expected[each.name].oldest)
+        floors[self._rules.position] = self._floor(next(iter(self._owed), None))
         return {name: max(floor, self._begun[name]) for name, floor in floors.items()}
 
     def _floor(self, first: int | None) -> int:

@@ -78,6 +78,12 @@ def test_a_rules_own_position_stays_before_what_it_waits_for() -> None:
     assert book.positions()["automation_set_late"] == 6
 
 
+def test_the_sets_position_is_moved_last_since_rules_that_are_new_begin_there() -> None:
+    book = begin()
+    book.reach(9)
+    assert list(book.positions())[-1] == "automation_set"
+
+
 def test_a_condition_that_cannot_be_evaluated_is_logged_and_does_not_match(caplog: pytest.LogCaptureFixture) -> None:
     found = event(1, "workflow.timeout")
     with caplog.at_level(logging.WARNING):
