@@ -134,6 +134,7 @@ async def test_never_says_what_to_do_about_an_image_that_is_missing(site: Site) 
         ((404, "manifest for quay.io/x:v1 not found: manifest unknown"), "does quay.io have it, with this tag?"),
         ((500, NO_HOST), "is quay.io reachable from the engine's machine?"),
         ((0, "no space left on device"), "no space left on device$"),
+        ((500, "connection refused: " + "x" * 5_000), r"x{480}; is quay.io reachable"),
         ((0, "unauthorized: the token has expired"), "the token has expired; does it exist, and may this"),
     ],
 )

@@ -9,6 +9,9 @@ from tinkwell.provisioner.runtime import credential, engine, port, reference, se
 
 logger = logging.getLogger(__name__)
 
+# A registry may answer with a page; the advice behind it must fit into the message of the action, too.
+MAX_SAID_CHARACTERS = 500
+
 
 class Fault(Enum):
     """Why a pull failed, as far as that decides what to do about it."""
@@ -115,4 +118,4 @@ def _image_error(what: str, name: str, error: engine.Refused) -> port.RunError:
             advice = f"; does {registry} have it, with this tag?"
         case _:
             advice = ""
-    return port.RunError(port.Reason.IMAGE, f"{what}: {str(error).strip()}{advice}")
+    return port.RunError(port.Reason.IMAGE, f"{what}: {str(error).strip()[:MAX_SAID_CHARACTERS]}{advice}")
