@@ -43,12 +43,15 @@ class Served:
         """Every process that belongs to the server."""
         return [self.running.pid, *(pid for worker in range(WORKERS) for pid in self.pids(worker))]
 
-    async def get(self, path: str) -> tuple[int, str]:
+    async def get(self, path: str, *, posted: bytes | None = None) -> tuple[int, str]:
         """Ask the HTTP side."""
+        asked = urllib.request.Request(
+            f"http://{self.http}{path}", posted, headers={"Content-Type": "application/json"}
+        )
 
         def request() -> tuple[int, str]:
             try:
-                with urllib.request.urlopen(f"http://{self.http}{path}", timeout=10) as response:
+                with urllib.request.urlopen(asked, timeout=10) as response:
                     return response.status, response.read().decode()
             except urllib.error.HTTPError as error:
                 with error:
@@ -148,6 +151,10 @@ async def test_each_worker_delivers_what_was_made_through_any_and_a_killed_one_i
         await eventually(lambda: first.revisions == second.revisions == made)
         assert "gRPC" in served.running.output
         assert re.search(rf"INFO +the server is ready grpc={re.escape(served.grpc)} worker=1", served.running.output)
+
+        # The supervisor answers machines by itself.
+        status, told = await served.get("/phone-home", posted=b"{}")
+        assert (status, told) == (404, '{"error":"no machine has the address 127.0.0.1, from which this call came"}')
 
         os.kill(served.pids(0)[0], signal.SIGKILL)
         made.append(await push(second.client))
