@@ -105,6 +105,13 @@ def test_the_state_shows_progress_and_every_action(running: CommandLine) -> None
     assert second.split(maxsplit=7) == ["1", "os", "kexec", "RUNNING", "2", "-", "-", "on its way"]
 
 
+def test_the_state_says_which_workflow_it_waits_for(running: CommandLine) -> None:
+    assert "WAITS FOR" not in running.ok("workflow", "state", ID)
+    running.do(lambda server: server.put(Workflow(id=OTHER, template_name="hello", total_actions=1)))
+    running.do(lambda server: server.put(Action("other", OTHER, 0, "os", "disk", worker_id=WORKER)))
+    assert f"WAITS FOR  workflow {ID} on machine {WORKER}" in running.ok("workflow", "state", OTHER)
+
+
 def test_the_state_names_the_workers_where_there_are_several(running: CommandLine) -> None:
     running.do(lambda server: server.put(action(2, "other", worker_id=OTHER)))
     rows = running.ok("workflow", "state", ID).split("\n\n")[1].splitlines()

@@ -38,6 +38,13 @@ def workflow(*actions: decide.ActionView, state: State = State.RUNNING) -> decid
     return decide.WorkflowView(id=WORKFLOW, state=state, actions=tuple(actions))
 
 
+def test_nothing_starts_while_another_workflow_runs_on_a_machine_of_this_one() -> None:
+    blocked = replace(workflow(action(0), action(1), state=State.PENDING), is_blocked=True)
+    assert ask(blocked) == [decide.Wait(action(0), decide.WaitReason.MACHINE_BUSY)]
+    assert ask(blocked, serves=frozenset()) == [decide.Wait(action(0), decide.WaitReason.NOT_SERVED)]
+    assert kinds(ask(blocked, leftover=[key(0, 0)])) == ["StopAction", "Wait"]
+
+
 def key(index: int, attempt: int = 1) -> decide.RunKey:
     return decide.RunKey(WORKFLOW, f"a-{index}", attempt)
 

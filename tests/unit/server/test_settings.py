@@ -85,6 +85,8 @@ def test_variables_of_other_components_are_not_taken_for_settings(monkeypatch: p
         ("", {"SERVER_CERT": "absent.pem"}, {}, "TINKWELL_SERVER_CERT: Path does not point to a file"),
         ("server_cert = 'tinkwell.toml'", {}, {}, "server_cert and server_key belong together"),
         ("client_ca = 'tinkwell.toml'", {}, {}, "client_ca needs server_cert and server_key"),
+        ("", {"TRUSTED_PROXIES": "10.0.0.1/8"}, {}, "TINKWELL_TRUSTED_PROXIES: 10.0.0.1/8 has host bits set; give"),
+        ("", {"TRUSTED_PROXIES": "a proxy"}, {}, "TINKWELL_TRUSTED_PROXIES: 'a proxy' does not appear to be"),
     ],
 )
 def test_a_wrong_setting_is_named_with_the_place_it_came_from(
