@@ -35,6 +35,7 @@ _KNOWN = {
     "server": ("Run a server.", "server"),
     "provisioner": ("Run a provisioner, which brings workflows to completion.", "provisioner"),
     "agent": ("Run the actions that are meant for certain machines.", "provisioner"),
+    "automation": ("React to events by rules in a file.", "provisioner"),
     "db": ("Bring the database's schema up to date.", "server"),
 }
 
