@@ -113,7 +113,8 @@ def _details(error: errors.TinkwellError) -> Iterator[protobuf.Message]:
             yield _bad_request(error)
         case errors.NotFound():
             yield error_details_pb2.ResourceInfo(
-                resource_type=error.resource_type, resource_name=_cut(error.resource_id, _MAX_FIELD_BYTES)
+                resource_type=_cut(error.resource_type, _MAX_FIELD_BYTES),
+                resource_name=_cut(error.resource_id, _MAX_FIELD_BYTES),
             )
         case errors.IllegalTransition() | errors.MachineBusy():
             violation = error_details_pb2.PreconditionFailure.Violation(
