@@ -103,7 +103,9 @@ async def tinkwell(
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """Run the command; it is killed where the test leaves it running."""
     environment = {**os.environ, "TINKWELL_SERVER": site.server.address, "TERM": term}
-    environment.pop("NO_COLOR", None)
+    # Runners of tests may set a width, which would count for more than the terminal's own.
+    for name in ("NO_COLOR", "COLUMNS", "LINES"):
+        environment.pop(name, None)
     process = await asyncio.create_subprocess_exec(
         *(TINKWELL, *args), stdin=asyncio.subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=environment
     )
@@ -145,7 +147,10 @@ class Terminal:
         return self._written.decode(errors="replace")
 
     async def shows(self, text: str) -> None:
-        await waiting.eventually(lambda: text in self.text, deadline_seconds=WAIT_SECONDS)
+        try:
+            await waiting.eventually(lambda: text in self.text, deadline_seconds=WAIT_SECONDS / 2)
+        except TimeoutError:
+            raise AssertionError(f"{text!r} was never shown, but {self.text[-2_000:]!r}") from None
 
     def close(self) -> None:
         asyncio.get_running_loop().remove_reader(self._controller)
