@@ -5,7 +5,7 @@ import contextlib
 import logging
 import signal
 import socket
-from collections.abc import Callable, Container, Coroutine, Mapping
+from collections.abc import Callable, Container, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -56,7 +56,7 @@ async def run(settings: Settings) -> None:
     An ephemeral one, whose state directory ends with it, has no next provisioner, and removes what runs. Raises
     `state.StateError`, `port.RunError` or `client.errors.Error` for what only an operator can mend.
     """
-    with contextlib.closing(state.StateDir.open(settings.state_dir)) as directory:
+    with contextlib.closing(state.StateDir.open(settings.state_dir)) as directory, _signals() as stopped:
         runtime = await open_runtime(settings, directory)
         try:
             actor = f"provisioner@{socket.gethostname()}"
@@ -78,7 +78,7 @@ async def run(settings: Settings) -> None:
                     works["enrolment"] = enrolment.Enrolment(server, settings.default_template).run()
                 if settings.beside is not None:
                     works["automation"] = settings.beside(server)
-                await _run_until_signal(works)
+                await _run_until(stopped, works)
         finally:
             if settings.is_ephemeral:
                 await _remove_runs(runtime)
@@ -114,11 +114,25 @@ async def _remove_runs(runtime: port.Runtime) -> None:
         logger.warning("what runs cannot be removed", extra={"cause": str(error) or type(error).__name__})
 
 
-async def _run_until_signal(works: Mapping[str, Coroutine[object, object, None]]) -> None:
+@contextlib.contextmanager
+def _signals() -> Iterator[asyncio.Event]:
+    """Turn SIGTERM and SIGINT into an event until the block ends.
+
+    One that comes twice must not interrupt what is still to be cleared up: a parent's death is told once for each of
+    its threads.
+    """
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
+    try:
+        yield stopped
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+async def _run_until(stopped: asyncio.Event, works: Mapping[str, Coroutine[object, object, None]]) -> None:
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(work, name=name) for name, work in works.items()]
@@ -128,9 +142,6 @@ async def _run_until_signal(works: Mapping[str, Coroutine[object, object, None]]
                 task.cancel()
     except BaseExceptionGroup as failures:
         raise _first_error(failures) from failures
-    finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)
 
 
 def _first_error(failures: BaseExceptionGroup[BaseException]) -> BaseException:
