@@ -190,6 +190,24 @@ async def test_a_stopped_provisioner_leaves_its_runs_to_the_next(place: Place, s
     assert server.world.actions_of(workflow.id)[0].exit_code == 4
 
 
+async def test_an_ephemeral_provisioner_clears_up_to_the_end_though_the_signal_comes_again_and_again(
+    place: Place, server: testing.FakeServer
+) -> None:
+    workflow = add_workflow(server, place.action("echo waiting; sleep 1000"))
+    async with provisioner(place, server, "--ephemeral") as process:
+        await prints(server, workflow, "waiting")
+        process.send_signal(signal.SIGTERM)
+        await eventually(lambda: place.says("the provisioner stops"), deadline_seconds=SECONDS)
+        while process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+            if not place.runs():
+                break
+            await asyncio.sleep(0)
+        # Its value is left open: a signal that comes while Python itself ends, when all is cleared up, shows in it.
+        await exit_code(process)
+    assert place.runs() == []
+
+
 async def test_a_server_that_is_killed_meanwhile_hears_the_rest_when_it_is_back(
     place: Place, server: testing.FakeServer
 ) -> None:
