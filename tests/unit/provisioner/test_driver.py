@@ -1,20 +1,16 @@
 """The driver and the agent, on a server and a runtime in memory."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Container
 from typing import Any
 
 import pytest
-from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
-from unit.provisioner.fake_server import FakeServer
+from unit.provisioner.stage import Stage, action
 
 from support.waiting import eventually
 from tinkwell.client import errors, model
-from tinkwell.client.model import LogStream
 from tinkwell.core.decide import ALL_WORKERS, RunKey
 from tinkwell.core.kind import EventType, State
-from tinkwell.provisioner import agent, driver, retry, shipper
+from tinkwell.provisioner import driver
 from tinkwell.provisioner.runtime import port
 
 RUNNING, SUCCEEDED, FAILED, TIMEOUT, CANCELLED = (
@@ -24,95 +20,6 @@ RUNNING, SUCCEEDED, FAILED, TIMEOUT, CANCELLED = (
     State.TIMEOUT,
     State.CANCELLED,
 )
-
-
-class Files:
-    """The files of workflows, as names."""
-
-    def __init__(self) -> None:
-        self.kept: set[str] = set()
-
-    def workflows(self) -> list[str]:
-        return sorted(self.kept)
-
-    def forget_workflow(self, workflow_id: str) -> None:
-        self.kept.discard(workflow_id)
-
-
-class Stage:
-    """A server, a world of runs, and one provisioner at a time."""
-
-    def __init__(self) -> None:
-        self.server = FakeServer()
-        self.world = FakeWorld()
-        self.runtime = FakeRuntime(self.world)
-        self.files = Files()
-
-    @contextlib.asynccontextmanager
-    async def provisioner(
-        self, *, serves: Container[str] = ALL_WORKERS, concurrency: int = 8, resync_seconds: float = 1000.0
-    ) -> AsyncIterator[driver.Driver]:
-        """Run a provisioner; leaving is its death."""
-        worker = driver.Driver(
-            self.server,
-            self.runtime,
-            self.files,
-            serves=serves,
-            concurrency=concurrency,
-            resync_seconds=resync_seconds,
-        )
-        task = asyncio.ensure_future(worker.run())
-        try:
-            yield worker
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-
-    async def run_of(self, action_id: str, attempt: int = 1) -> FakeRun:
-        """Wait until an action runs."""
-        key = RunKey(action_id.rpartition("-")[0], action_id, attempt)
-        await eventually(lambda: key in self.world.runs)
-        return self.world.runs[key]
-
-    async def finish(self, action_id: str, code: int = 0) -> None:
-        await (await self.run_of(action_id)).exit(code)
-
-    async def report_running(self, action_id: str, worker_id: str) -> None:
-        """Start an action as another provisioner does."""
-        await self.server.report(
-            action_id.rpartition("-")[0],
-            action_id=action_id,
-            worker_id=worker_id,
-            state=RUNNING,
-            attempt=1,
-            seconds=0.0,
-            message="",
-            exit_code=None,
-        )
-
-    async def reaches(self, workflow_id: str, state: State) -> None:
-        await eventually(lambda: self.server.workflows.get(workflow_id) is state)
-
-    async def is_clear(self) -> None:
-        """Wait until nothing is left of any run."""
-        await eventually(lambda: not self.world.runs)
-
-
-@pytest.fixture
-def stage() -> Stage:
-    return Stage()
-
-
-@pytest.fixture(autouse=True)
-def _is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "LONGEST_SECONDS", 0.01)
-    monkeypatch.setattr(agent, "ADOPTION_SECONDS", 0.05)
-    monkeypatch.setattr(agent, "LAST_OUTPUT_SECONDS", 0.05)
-
-
-def action(worker: str = "m-1", **fields: Any) -> model.Action:
-    return model.Action("", worker_id=worker, task_name="task", name="step", image="image", **fields)
 
 
 async def test_actions_run_in_order_over_several_workers(stage: Stage) -> None:
@@ -162,8 +69,8 @@ async def test_a_worker_that_is_not_served_is_left_alone(stage: Stage) -> None:
         await stage.finish("ours-0")
         await stage.reaches("ours", SUCCEEDED)
         assert stage.server.states("theirs") == [State.PENDING, State.PENDING]
-        await report(stage, "theirs-0", "m-2", RUNNING)
-        await report(stage, "theirs-0", "m-2", SUCCEEDED)
+        await stage.report("theirs-0", "m-2", RUNNING)
+        await stage.report("theirs-0", "m-2", SUCCEEDED)
         await stage.finish("theirs-1")
         await stage.reaches("theirs", SUCCEEDED)
 
@@ -297,79 +204,6 @@ async def test_a_run_that_cannot_start_fails_its_action(stage: Stage) -> None:
         await stage.reaches("w", FAILED)
     failed = stage.server.rows["w"][0]
     assert (failed.message, failed.exit_code) == ("there is no such image", None)
-
-
-async def test_a_run_outlives_its_provisioner_and_is_adopted_not_repeated(stage: Stage) -> None:
-    async with stage.provisioner():
-        stage.server.add_workflow("w", action(), action())
-        run = await stage.run_of("w-0")
-        await run.write("one\n")
-        await eventually(lambda: stage.server.texts("w-0") == ["one"])
-    assert run.ending is None
-    await run.write("two\n")
-    async with stage.provisioner():
-        await eventually(lambda: stage.server.texts("w-0") == ["one", "two"])
-        await run.exit(0)
-        await stage.finish("w-1")
-        await stage.reaches("w", SUCCEEDED)
-    assert set(stage.world.starts.values()) == {1}
-
-
-async def test_a_run_that_ended_between_two_provisioners_is_reported(stage: Stage) -> None:
-    async with stage.provisioner():
-        stage.server.add_workflow("w", action())
-        run = await stage.run_of("w-0")
-    await run.write("last words\n")
-    await run.exit(5)
-    stage.server.remaining["w-0"] = -10.0
-    async with stage.provisioner():
-        await stage.reaches("w", FAILED)
-        await stage.is_clear()
-    assert stage.server.rows["w"][0].exit_code == 5
-    assert stage.server.texts("w-0") == ["last words"]
-
-
-async def test_an_adopted_run_past_its_deadline_is_killed(stage: Stage) -> None:
-    async with stage.provisioner():
-        stage.server.add_workflow("w", action())
-        await stage.run_of("w-0")
-    stage.server.remaining["w-0"] = -10.0
-    async with stage.provisioner():
-        await stage.reaches("w", TIMEOUT)
-        await stage.is_clear()
-
-
-async def test_an_action_whose_run_is_gone_is_lost_and_not_repeated(stage: Stage) -> None:
-    async with stage.provisioner():
-        stage.server.add_workflow("w", action())
-        run = await stage.run_of("w-0")
-    await run.remove()
-    async with stage.provisioner():
-        await stage.reaches("w", FAILED)
-    assert stage.server.rows["w"][0].message.startswith("lost: ")
-    assert stage.world.starts[RunKey("w", "w-0", 1)] == 1
-
-
-async def test_a_run_of_a_workflow_that_was_cancelled_meanwhile_is_stopped_at_the_start(stage: Stage) -> None:
-    async with stage.provisioner():
-        stage.server.add_workflow("w", action())
-        await stage.run_of("w-0")
-    stage.server.cancel("w")
-    async with stage.provisioner():
-        await stage.is_clear()
-
-
-async def test_a_run_that_was_reported_but_not_removed_is_removed_at_the_start(stage: Stage) -> None:
-    async with stage.provisioner():
-        stage.server.add_workflow("w", action(), action())
-        run = await stage.run_of("w-0")
-    await run.exit(0)
-    await report(stage, "w-0", "m-1", SUCCEEDED)
-    async with stage.provisioner():
-        await stage.finish("w-1")
-        await stage.reaches("w", SUCCEEDED)
-        await stage.is_clear()
-    assert set(stage.world.starts.values()) == {1}
 
 
 async def test_a_report_is_repeated_until_the_server_is_back(stage: Stage) -> None:
@@ -507,7 +341,7 @@ async def test_what_waits_for_a_machine_starts_when_the_one_before_it_is_cancell
 async def test_a_workflow_of_somebody_else_on_one_of_its_machines_is_waited_for(stage: Stage) -> None:
     async with stage.provisioner(serves={"m-1"}) as worker:
         stage.server.add_workflow("theirs", action("m-2"))
-        await stage.report_running("theirs-0", "m-2")
+        await stage.report("theirs-0", "m-2", RUNNING)
         stage.server.add_workflow("ours", action("m-1"), action("m-2"))
         await eventually(lambda: worker._turns.is_holder("theirs"))
         assert not stage.world.runs
@@ -526,93 +360,6 @@ async def test_a_start_that_another_provisioner_was_faster_with_waits_for_its_en
         stage.server.cancel("theirs")
         await stage.finish("ours-0")
         await eventually(lambda: stage.server.states("ours")[0] is SUCCEEDED)
-
-
-async def test_output_is_sent_in_batches_and_in_order(stage: Stage) -> None:
-    async with stage.provisioner():
-        stage.server.add_workflow("w", action())
-        run = await stage.run_of("w-0")
-        await run.write("first\n")
-        await eventually(lambda: stage.server.texts("w-0") == ["first"])
-        stage.server.takes_logs.clear()
-        expected = ["first"]
-        for number in range(300):
-            await run.write(f"{number}\n", LogStream.STDERR if number % 2 else LogStream.STDOUT)
-            expected.append(str(number))
-        stage.server.takes_logs.set()
-        await run.exit(0)
-        await stage.reaches("w", SUCCEEDED)
-    assert stage.server.texts("w-0") == expected
-    lines = stage.server.lines["w-0"]
-    assert [line.number for line in lines] == list(range(1, 302))
-    assert {line.stream for line in lines[1:]} == {LogStream.STDOUT, LogStream.STDERR}
-    assert len(stage.server.batches) < 50
-
-
-async def test_reading_output_waits_for_a_server_that_does_not_take_it(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shipper, "QUEUE_LINES", 10)
-    stage.server.takes_logs.clear()
-    async with stage.provisioner():
-        stage.server.add_workflow("w", action())
-        run = await stage.run_of("w-0")
-        await run.write("line\n" * 1000)
-        await run.exit(0)
-        await eventually(lambda: run.lines_read > 10)
-        for _ in range(100):
-            await asyncio.sleep(0)
-        # The queue, the batch under way, and the line in hand.
-        assert run.lines_read <= 10 + 10 + 1
-        assert stage.server.states("w") == [RUNNING]
-        stage.server.takes_logs.set()
-        await stage.reaches("w", SUCCEEDED)
-    assert len(stage.server.texts("w-0")) == 1000
-
-
-async def test_the_end_is_reported_after_the_output(stage: Stage) -> None:
-    stage.server.takes_logs.clear()
-    async with stage.provisioner():
-        stage.server.add_workflow("w", action())
-        run = await stage.run_of("w-0")
-        await run.write("unsent\n")
-        await run.exit(0)
-        await eventually(lambda: run.lines_read == 1)
-        for _ in range(100):
-            await asyncio.sleep(0)
-        assert stage.server.states("w") == [RUNNING]
-        stage.server.takes_logs.set()
-        await stage.reaches("w", SUCCEEDED)
-
-
-async def test_output_that_the_server_refuses_does_not_hold_up_the_action(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def refuse(*_: object) -> int:
-        raise errors.InvalidField("no")
-
-    monkeypatch.setattr(stage.server, "append_logs", refuse)
-    async with stage.provisioner():
-        stage.server.add_workflow("w", action())
-        run = await stage.run_of("w-0")
-        await run.write("x\n" * 2000)
-        await run.exit(0)
-        await stage.reaches("w", SUCCEEDED)
-
-
-async def test_output_that_the_server_fails_on_does_not_hold_up_the_action(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def fail(*_: object) -> int:
-        raise errors.Internal
-
-    monkeypatch.setattr(stage.server, "append_logs", fail)
-    async with stage.provisioner():
-        stage.server.add_workflow("w", action())
-        run = await stage.run_of("w-0")
-        await run.write("x\n")
-        await run.exit(0)
-        await stage.reaches("w", SUCCEEDED)
 
 
 async def test_workflows_that_the_server_fails_on_do_not_hold_up_the_others(
@@ -668,16 +415,3 @@ async def test_a_server_that_does_not_know_us_ends_the_provisioner(
     with pytest.raises(ExceptionGroup) as caught:
         await worker.run()
     assert caught.group_contains(errors.Unauthenticated)
-
-
-async def report(stage: Stage, action_id: str, worker_id: str, state: State) -> None:
-    await stage.server.report(
-        action_id.rpartition("-")[0],
-        action_id=action_id,
-        worker_id=worker_id,
-        state=state,
-        attempt=1,
-        seconds=0.0,
-        message="",
-        exit_code=None,
-    )
