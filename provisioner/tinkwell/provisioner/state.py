@@ -5,6 +5,7 @@
       instance                            an id that marks the containers started from here
       workflows/WORKFLOW/WORKER/          the files of a workflow on a worker; actions see them as $WORKFLOW_DIR
       runs/ACTION.ATTEMPT/                runs of the process runtime
+      logs/ACTION.ATTEMPT                 where the output of a run of the Docker runtime began
 
 A workflow's files stay until it has succeeded or is deleted, so that a failed one can be looked at.
 """
@@ -44,15 +45,14 @@ class StateDir:
         """Create the directory where it is missing and lock it; raises `StateError`."""
         path = path.absolute()
         try:
-            for folder in (path, path / "workflows", path / "runs"):
+            for folder in (path, path / "workflows", path / "runs", path / "logs"):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise StateError(f"the state directory {path} cannot be used: {error.strerror}") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for scrap in filter(_is_scrap, (path / "runs").iterdir()):
-                shutil.rmtree(scrap)
+            _sweep(path)
             return cls(path, lock, _read_instance(path / "instance"))
         except OSError as error:
             os.close(lock)
@@ -83,7 +83,7 @@ class StateDir:
 
     def run_dirs(self) -> list[Path]:
         """Return where the process runtime keeps all its runs."""
-        return sorted(path for path in (self.path / "runs").iterdir() if not _is_scrap(path))
+        return sorted(path for path in (self.path / "runs").iterdir() if not is_scrap(path))
 
     def create_run(self, key: RunKey, spec: str) -> bool:
         """Create the folder of a run, complete or not at all; False when it is there already."""
@@ -113,6 +113,18 @@ def remove_run(path: Path) -> None:
         shutil.rmtree(scrap)
 
 
+def write_file(path: Path, text: str) -> None:
+    """Write a file in ASCII that others see complete or not at all, however many write it at once."""
+    unfinished = _scrap(path)
+    unfinished.write_text(text, "ascii")
+    unfinished.replace(path)
+
+
+def is_scrap(path: Path) -> bool:
+    """Say whether this is what somebody has not finished, or removes."""
+    return path.suffix == ".scrap"
+
+
 def checked(name: str) -> str:
     """Return an id that names a file, having made sure that it names none elsewhere."""
     if not _NAME.fullmatch(name):
@@ -132,8 +144,11 @@ def _scrap(path: Path) -> Path:
     return path.with_name(f"{path.name}.{uuid.uuid4().hex}.scrap")
 
 
-def _is_scrap(path: Path) -> bool:
-    return path.suffix == ".scrap"
+def _sweep(path: Path) -> None:
+    for scrap in (path / "runs").glob("*.scrap"):
+        shutil.rmtree(scrap)
+    for scrap in (path / "logs").glob("*.scrap"):
+        scrap.unlink()
 
 
 def _read_instance(path: Path) -> str:
@@ -141,7 +156,5 @@ def _read_instance(path: Path) -> str:
     if path.exists():
         return path.read_text("ascii").strip()
     instance = uuid.uuid4().hex
-    unfinished = _scrap(path)
-    unfinished.write_text(instance, "ascii")
-    unfinished.replace(path)
+    write_file(path, instance)
     return instance

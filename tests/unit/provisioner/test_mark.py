@@ -1,5 +1,6 @@
 """Numbers of lines where the oldest may be forgotten."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,11 @@ def test_ids_that_would_lead_elsewhere_are_refused(tmp_path: Path) -> None:
     with pytest.raises(state.StateError):
         mark.MarkFolder(directory).of(RunKey("w", "../a", 1))
     directory.close()
+
+
+async def test_readers_that_begin_at_once_agree(tmp_path: Path) -> None:
+    """Such as one that reports and one that adopts: none may find its own unfinished file gone."""
+    for attempt in range(50):
+        readers = [mark.Mark(tmp_path / f"a.{attempt}") for _ in range(8)]
+        assert await asyncio.gather(*(each.begin(FIRST) for each in readers)) == [0] * 8
+    assert not list(tmp_path.glob("*.scrap"))  # noqa: ASYNC240

@@ -33,7 +33,7 @@ class _Entry:
 
 
 class Mark:
-    """The mark of one run, for one reader at a time. Raises `OSError` where the state directory fails."""
+    """The mark of one run, for one reader; another has its own. Raises `OSError` where the state directory fails."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -73,9 +73,7 @@ class Mark:
             raise OSError(f"{self._path} is damaged; remove it") from error
 
     def _store(self, entry: _Entry) -> None:
-        unfinished = self._path.with_name(f"{self._path.name}.new")
-        unfinished.write_text(json.dumps(asdict(entry)), "ascii")
-        unfinished.replace(self._path)
+        state.write_file(self._path, json.dumps(asdict(entry)))
 
 
 class MarkFolder:
@@ -83,7 +81,6 @@ class MarkFolder:
 
     def __init__(self, directory: state.StateDir) -> None:
         self._path = directory.path / "logs"
-        self._path.mkdir(mode=0o700, exist_ok=True)
 
     def of(self, key: RunKey) -> Mark:
         """Return the mark of a run; it need not be there."""
@@ -91,7 +88,7 @@ class MarkFolder:
 
     def names(self) -> frozenset[str]:
         """Return the names of all marks."""
-        return frozenset(path.name for path in self._path.iterdir())
+        return frozenset(path.name for path in self._path.iterdir() if not state.is_scrap(path))
 
     def remove(self, key: RunKey) -> None:
         """Remove the mark of a run; there need not be one."""
