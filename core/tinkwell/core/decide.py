@@ -16,7 +16,7 @@ round, so a run that is ahead of the view is left alone.
 """
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -25,11 +25,20 @@ from tinkwell.core.kind import State
 
 @dataclass(frozen=True, slots=True, order=True)
 class RunKey:
-    """The identity of one attempt at one action. At most one run in the world ever carries it."""
+    """The identity of one run: an attempt at an action, or the hook that follows on it.
+
+    At most one run in the world ever carries it. `hook` is the name of a `hook.Hook`, empty for the attempt itself.
+    """
 
     workflow_id: str
     action_id: str
     attempt: int
+    hook: str = ""
+
+    @property
+    def main(self) -> "RunKey":
+        """The attempt that a hook follows on; an attempt's own key is returned as it is."""
+        return replace(self, hook="") if self.hook else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

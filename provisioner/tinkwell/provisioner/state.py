@@ -4,8 +4,8 @@
       lock                                held by the one provisioner that uses the directory
       instance                            an id that marks the containers started from here
       workflows/WORKFLOW/WORKER/          the files of a workflow on a worker; actions see them as $WORKFLOW_DIR
-      runs/ACTION.ATTEMPT/                runs of the process runtime
-      logs/ACTION.ATTEMPT                 where the output of a run of the Docker runtime began
+      runs/ACTION.ATTEMPT[.HOOK]/         runs of the process runtime
+      logs/ACTION.ATTEMPT[.HOOK]          where the output of a run of the Docker runtime began
 
 A workflow's files stay until it has succeeded or is deleted, so that a failed one can be looked at.
 """
@@ -79,7 +79,7 @@ class StateDir:
 
     def run_dir(self, key: RunKey) -> Path:
         """Return where the process runtime keeps a run; it need not exist."""
-        return self.path / "runs" / f"{checked(key.action_id)}.{key.attempt}"
+        return self.path / "runs" / run_name(key)
 
     def run_dirs(self) -> list[Path]:
         """Return where the process runtime keeps all its runs."""
@@ -118,6 +118,12 @@ def write_file(path: Path, text: str) -> None:
     unfinished = _scrap(path)
     unfinished.write_text(text, "ascii")
     unfinished.replace(path)
+
+
+def run_name(key: RunKey) -> str:
+    """Return the name that files of a run have, and those of no other run."""
+    name = f"{checked(key.action_id)}.{key.attempt}"
+    return f"{name}.{checked(key.hook)}" if key.hook else name
 
 
 def is_scrap(path: Path) -> bool:

@@ -6,6 +6,7 @@ The runs are programs by name; how a runtime is brought to run them is its harne
 import asyncio
 import contextlib
 import uuid
+from dataclasses import replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -29,7 +30,7 @@ class Program(StrEnum):
     SHOUT = "yes 0123456789012345678901234567890123456789012345678901234567890123456789 | head -n 160000; exit 4"
     MUMBLE = r"printf 'caf\303\251 \377 \000 end\n'"
     LONG = "head -c 40000 /dev/zero | tr '\\0' 'z'; echo"
-    TELL = 'echo "$GREETING from $TINKWELL_WORKER_ID, attempt $TINKWELL_ATTEMPT"'
+    TELL = 'echo "$GREETING from $TINKWELL_WORKER_ID, attempt $TINKWELL_ATTEMPT${TINKWELL_HOOK:+ $TINKWELL_HOOK}"'
 
 
 class Harness(Protocol):
@@ -144,6 +145,26 @@ class RuntimeConformance:
             run = await harness.runtime.start(harness.spec(key, Program.COUNT))
             await wait(run)
         assert await texts(run) == ["x", "x"]
+
+    async def test_a_hook_is_a_run_of_its_own_beside_its_attempt(self, harness: Harness) -> None:
+        main = new_key()
+        hook = replace(main, hook="on-failure")
+        for key in (main, hook, replace(main, hook="on-timeout")):
+            await wait(await harness.runtime.start(harness.spec(key, Program.COUNT)))
+        await harness.restart()
+        assert await harness.runtime.held() >= {main, hook}
+        runs = [await harness.runtime.find(key) for key in (main, hook)]
+        assert [run and run.key for run in runs] == [main, hook]
+        assert [await texts(run) for run in runs if run] == [["x"], ["x", "x"]]
+        for run in runs[1:]:
+            assert run is not None
+            await run.remove()
+        assert await harness.runtime.find(hook) is None
+        assert await harness.runtime.find(main) is not None
+
+    async def test_a_hook_is_told_which_one_it_is(self, harness: Harness) -> None:
+        spec = harness.spec(replace(new_key(), hook="on-timeout"), Program.TELL, environment=("GREETING=a",))
+        assert await texts(await harness.runtime.start(spec)) == ["a from machine-1, attempt 1 on-timeout"]
 
     async def test_files_stay_from_one_action_to_the_next_of_a_workflow(self, harness: Harness) -> None:
         first = new_key()

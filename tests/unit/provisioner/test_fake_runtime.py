@@ -81,7 +81,8 @@ class FakeHarness:
                 await run.exit(0)
             case Program.TELL:
                 who, attempt = environment["TINKWELL_WORKER_ID"], environment["TINKWELL_ATTEMPT"]
-                await run.write(f"{environment['GREETING']} from {who}, attempt {attempt}\n")
+                hook = f" {environment['TINKWELL_HOOK']}" if run.key.hook else ""
+                await run.write(f"{environment['GREETING']} from {who}, attempt {attempt}{hook}\n")
                 await run.exit(0)
 
     async def close(self) -> None:

@@ -160,21 +160,24 @@ class DockerRuntime:
             "name": spec.action_name,
             "worker": spec.worker_id,
         }
+        if spec.key.hook:
+            labels["hook"] = spec.key.hook
         return {f"{LABEL_PREFIX}{name}": value for name, value in labels.items()}
 
 
 def container_name(key: RunKey) -> str:
     """Return the name that the container of a run has, and no other."""
-    return f"tinkwell-{state.checked(key.action_id)}-{key.attempt}"
+    name = f"tinkwell-{state.checked(key.action_id)}-{key.attempt}"
+    return f"{name}-{state.checked(key.hook)}" if key.hook else name
 
 
 def _key_of(labels: Mapping[str, str]) -> RunKey | None:
     """Return which run a container says it is, None where it does not say so in the way of this module."""
-    names = ("managed", "workflow", "action", "attempt")
-    managed, workflow_id, action_id, attempt = (labels.get(f"{LABEL_PREFIX}{name}", "") for name in names)
+    names = ("managed", "workflow", "action", "attempt", "hook")
+    managed, workflow_id, action_id, attempt, hook = (labels.get(f"{LABEL_PREFIX}{name}", "") for name in names)
     if not (managed and workflow_id and attempt.isdecimal()):
         return None
     try:
-        return RunKey(workflow_id, state.checked(action_id), int(attempt))
+        return RunKey(workflow_id, state.checked(action_id), int(attempt), hook and state.checked(hook))
     except state.StateError:
         return None

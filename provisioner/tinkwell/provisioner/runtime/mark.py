@@ -6,7 +6,7 @@ was written, which the engine tells to the nanosecond and which names that line,
 the provisioner. A reader that finds another first line begins to number where nobody has numbered before, with a note.
 That holds lines in order, at the price of repeating some.
 
-    STATE_DIR/logs/ACTION.ATTEMPT      {"stamp": "2026-01-01T00:00:00.000000000Z", "base": 0, "reserved": 1000}
+    STATE_DIR/logs/ACTION.ATTEMPT[.HOOK]      {"stamp": "2026-01-01T00:00:00.000000000Z", "base": 0, "reserved": 1000}
 
 Before anybody has read its first line, a run has no mark; what the engine forgot until then, it forgot unseen.
 """
@@ -100,4 +100,4 @@ class MarkFolder:
             (self._path / name).unlink(missing_ok=True)
 
     def _file(self, key: RunKey) -> Path:
-        return self._path / f"{state.checked(key.action_id)}.{key.attempt}"
+        return self._path / state.run_name(key)

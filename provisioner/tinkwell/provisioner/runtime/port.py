@@ -36,7 +36,7 @@ class RunError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
-    """Everything that is needed to run one attempt at one action. `environment` holds KEY=value."""
+    """Everything that is needed to run one attempt at one action, or a hook. `environment` holds KEY=value."""
 
     key: RunKey
     worker_id: str
@@ -51,6 +51,7 @@ class RunSpec:
     def environment_in(self, workflow_dir: str) -> dict[str, str]:
         """Give the environment: who runs, where its workflow's files are, and what the action says, which wins."""
         own = {
+            **({"TINKWELL_HOOK": self.key.hook} if self.key.hook else {}),
             "WORKFLOW_DIR": workflow_dir,
             "TINKWELL_WORKFLOW_ID": self.key.workflow_id,
             "TINKWELL_ACTION_ID": self.key.action_id,

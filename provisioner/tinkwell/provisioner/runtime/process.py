@@ -242,7 +242,7 @@ def _describe(spec: port.RunSpec, entry_point: Path, work: Path) -> dict[str, An
     """Give what the supervisor needs, and the key, which a folder's name holds only in part."""
     key = spec.key
     return {
-        "key": [key.workflow_id, key.action_id, key.attempt],
+        "key": [key.workflow_id, key.action_id, key.attempt, key.hook],
         "argv": [str(entry_point), *spec.command],
         "environment": {"PATH": shim.DEFAULT_PATH} | spec.environment_in(str(work)),
         "directory": str(work),
@@ -251,8 +251,7 @@ def _describe(spec: port.RunSpec, entry_point: Path, work: Path) -> dict[str, An
 
 
 def _read_key(path: Path) -> RunKey:
-    workflow_id, action_id, attempt = json.loads((path / state.SPEC).read_bytes())["key"]
-    return RunKey(workflow_id, action_id, attempt)
+    return RunKey(*json.loads((path / state.SPEC).read_bytes())["key"])
 
 
 def _launch(path: Path) -> None:
