@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from support.log_table import Table, encode_event, encode_row, parse, respond
+from support.log_table import Table, encode_event, encode_rows, parse, respond
 from tinkwell.core.log import Replay, Selection
 from tinkwell.server.watch.hub import Hub
 from tinkwell.server.watch.stream import Streams
@@ -25,7 +25,7 @@ def make_hub(*, ring_bytes: int = 1 << 20, subscriber_bytes: int = 1 << 20, max_
 
 def make_streams(hub: Hub, table: Table) -> Streams:
     """Make streams that read the table two at a time."""
-    return Streams(hub, table, encode_row=encode_row, respond=respond, table_readers=2)
+    return Streams(hub, table, encode_rows=encode_rows, respond=respond, table_readers=2)
 
 
 def live(hub: Hub, selection: Selection | None = None) -> Subscriber:

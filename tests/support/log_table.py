@@ -14,9 +14,9 @@ def encode_event(event: Event) -> bytes:
     return b"%d " % event.revision
 
 
-def encode_row(row: Row) -> bytes:
-    """Encode a row as its revision."""
-    return b"%d " % row[0]
+def encode_rows(rows: Sequence[Row]) -> bytes:
+    """Encode rows as their revisions."""
+    return b"".join(b"%d " % row[0] for row in rows)
 
 
 def respond(fields: Sequence[bytes], revision: int, history_id: str) -> bytes:

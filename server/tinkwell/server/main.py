@@ -199,7 +199,7 @@ class _Server:
         streams = Streams(
             self._hub,
             log,
-            encode_row=encode.encode_row,
+            encode_rows=encode.encode_rows,
             respond=encode.encode_response,
             table_readers=settings.catchup_readers,
         )

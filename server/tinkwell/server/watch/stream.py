@@ -37,13 +37,13 @@ class Streams:
         hub: Hub,
         log: source.Source,
         *,
-        encode_row: Callable[[Row], bytes],
+        encode_rows: Callable[[Sequence[Row]], bytes],
         respond: Respond,
         table_readers: int,
     ) -> None:
         self._hub = hub
         self._log = log
-        self._encode_row = encode_row
+        self._encode_rows = encode_rows
         self._respond = respond
         self._turn = asyncio.Semaphore(table_readers)
         # How many pieces have been read, or are being read, and not been written.
@@ -129,10 +129,10 @@ class Streams:
     async def _send_piece(self, subscriber: Subscriber, write: Write, piece: Replay) -> None:
         fields: list[bytes] = []
         for begin in range(0, len(piece.rows), _ROWS_AT_ONCE):
-            fields += map(self._encode_row, piece.rows[begin : begin + _ROWS_AT_ONCE])
+            fields.append(self._encode_rows(piece.rows[begin : begin + _ROWS_AT_ONCE]))
             await asyncio.sleep(0)
         response = self._respond(fields, piece.revision, subscriber.history_id)
-        await self._send(subscriber, write, response, len(fields), piece.revision)
+        await self._send(subscriber, write, response, len(piece.rows), piece.revision)
 
     async def _read_table(self, subscriber: Subscriber) -> Replay:
         async with self._turn:

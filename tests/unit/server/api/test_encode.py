@@ -68,4 +68,4 @@ def test_responses_one_after_the_other_are_one_with_the_last_bookmark(one: list[
 def test_a_kind_of_a_newer_release_ends_the_watch_instead_of_the_server() -> None:
     row = (1, IDS[0], "", "", "\x1f".join(("RACK", "RACK_DOOR_OPENED", "rack.door_opened", "me")), 1, 0, "{}", 2)
     with pytest.raises(errors.Unavailable, match="RACK RACK_DOOR_OPENED; upgrade it"):
-        encode.encode_row(row)
+        encode.encode_rows([row])

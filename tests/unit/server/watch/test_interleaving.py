@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.log_event import IDS, KINDS, make_event
-from support.log_table import Table, encode_event, encode_row, parse, respond
+from support.log_table import Table, encode_event, encode_rows, parse, respond
 from tinkwell.core import errors
 from tinkwell.core.log import Selection
 from tinkwell.server.watch import batch, stream
@@ -133,7 +133,7 @@ class Machine:
         )
         self.hub.open(history_id="h", last=0)
         self.table = Table()
-        self.streams = Streams(self.hub, self.table, encode_row=encode_row, respond=respond, table_readers=2)
+        self.streams = Streams(self.hub, self.table, encode_rows=encode_rows, respond=respond, table_readers=2)
         self.sweep = Sweep(self.hub, PATIENCE)
         self.watchers: list[Watcher] = []
 

@@ -41,7 +41,7 @@ def make_service(hub: Hub, database: Database) -> WatchService:
     streams = Streams(
         hub,
         database,  # type: ignore[arg-type]
-        encode_row=lambda row: b"",
+        encode_rows=lambda rows: b"",
         respond=lambda fields, revision, history_id: b"",
         table_readers=1,
     )
