@@ -129,6 +129,9 @@ def workflow(source: workflow_service_pb2.Workflow) -> model.Workflow:
         updated_at=_time(source, "updated_at"),
         started_at=_time(source, "started_at"),
         finished_at=_time(source, "finished_at"),
+        on_timeout=source.on_timeout,
+        on_failure=source.on_failure,
+        recovers=source.recovers,
         data=source.data or None,
     )
 
@@ -157,7 +160,12 @@ def action(source: workflow_service_pb2.WorkflowAction) -> model.Action:
         exit_code=_present(source, "exit_code"),
         started_at=_time(source, "started_at"),
         finished_at=_time(source, "finished_at"),
+        retries=source.retries,
+        retry_delay_seconds=source.retry_delay_seconds,
+        reboots=source.reboots,
+        retry_at=_time(source, "retry_at"),
         remaining_seconds=_present(source, "remaining_seconds"),
+        wait_seconds=_present(source, "wait_seconds"),
     )
 
 

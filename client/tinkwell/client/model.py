@@ -60,7 +60,11 @@ class Template(_Shaped):
 
 @dataclass(frozen=True, slots=True)
 class Workflow(_Shaped):
-    """A template rendered for devices; `hardware` is the device map, `data` the rendered text, None but in `get`."""
+    """A template rendered for devices; `hardware` is the device map, `data` the rendered text, None but in `get`.
+
+    `on_timeout` and `on_failure` name the templates of the workflows that are to recover it, and `recovers` is the id
+    of the one that it recovers itself; all are empty for none. What came of a recovery is in `cause`.
+    """
 
     id: str
     template_id: str = ""
@@ -77,6 +81,9 @@ class Workflow(_Shaped):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     deleted_at: datetime | None = None
+    on_timeout: str = field(default="", metadata=shape.OPTIONAL)
+    on_failure: str = field(default="", metadata=shape.OPTIONAL)
+    recovers: str = field(default="", metadata=shape.OPTIONAL)
     data: str | None = None
 
 
@@ -84,7 +91,12 @@ class Workflow(_Shaped):
 class Action(_Shaped):
     """One step of a workflow, with everything needed to run it.
 
-    `remaining_seconds` until the deadline of a running action is a moment's answer and no part of the JSON shape.
+    `retries` is how often an attempt that ends without success is repeated, `retry_delay_seconds` the pause before the
+    second one. `retry_at` is when a PENDING action's next attempt is due, None for the first one. An action that
+    `reboots` has succeeded when its machine has rebooted.
+
+    `remaining_seconds` until the deadline of a running action, and `wait_seconds` until `retry_at`, are a moment's
+    answers and no part of the JSON shape.
     """
 
     id: str
@@ -110,7 +122,12 @@ class Action(_Shaped):
     updated_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    retries: int = 0
+    retry_delay_seconds: int = 0
+    reboots: bool = False
+    retry_at: datetime | None = None
     remaining_seconds: float | None = field(default=None, metadata=shape.HIDDEN)
+    wait_seconds: float | None = field(default=None, metadata=shape.HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +289,7 @@ class Reported(_Shaped):
 class Expired(_Shaped):
     """Whether a deadline was past: the revision of the end it brought, 0 where there was nothing to end.
 
-    `remaining_seconds` until asking again would end it; None where the passing of time alone will not.
+    `remaining_seconds` until asking again would end something; None where the passing of time alone will not.
     """
 
     revision: int

@@ -21,7 +21,7 @@ class Mover(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One step that is allowed: by whom, and its event. Nobody takes one without movers yet."""
+    """One step that is allowed: by whom, and its event."""
 
     source: State
     target: State
@@ -47,7 +47,8 @@ ACTION_RULES: Sequence[Rule] = (
     Rule(State.RUNNING, State.FAILED, (Mover.WORKER,), EventType.ACTION_FAILED),
     Rule(State.RUNNING, State.TIMEOUT, (Mover.WORKER, Mover.CLOCK), EventType.ACTION_TIMEOUT),
     Rule(State.RUNNING, State.CANCELLED, (Mover.USER,), EventType.ACTION_CANCELLED),
-    Rule(State.RUNNING, State.PENDING, (), EventType.ACTION_RETRYING),
+    # The attempt ended without success, and another one is left.
+    Rule(State.RUNNING, State.PENDING, (Mover.WORKER, Mover.CLOCK), EventType.ACTION_RETRYING),
 )
 
 

@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass
 
+from tinkwell.core import retry
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
     """One step: a container that a worker runs.
 
     `timeout_seconds` 0 means none of its own. `environment` holds sorted `KEY=value`, `volumes` `host:container:ro`.
+    `retries` counts the attempts after the first, and `retry_delay_seconds` is the pause before the second. An action
+    that `reboots` ends when its machine has done so.
     """
 
     task_name: str
@@ -21,6 +25,9 @@ class Action:
     on_timeout: tuple[str, ...]
     on_failure: tuple[str, ...]
     worker: str
+    retries: int = 0
+    retry_delay_seconds: int = retry.DEFAULT_DELAY_SECONDS
+    reboots: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +43,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """A whole template; `global_timeout_seconds` 0 means none."""
+    """A whole template; `global_timeout_seconds` 0 means none.
+
+    `on_timeout` and `on_failure` name the templates of the workflows that recover one of this one; empty for none.
+    """
 
     name: str
     version: str
     global_timeout_seconds: int
     tasks: tuple[Task, ...]
+    on_timeout: str = ""
+    on_failure: str = ""

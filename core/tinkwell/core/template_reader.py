@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tinkwell.core import document, errors, image, template_tree, value
+from tinkwell.core import document, errors, image, retry, template_tree, value
 from tinkwell.core.template_model import Action, Task, Template
 
 VERSION = "0.1"
@@ -18,14 +18,17 @@ MAX_ACTIONS = 1_000
 MAX_TIMEOUT_SECONDS = 365 * 24 * 60 * 60
 MAX_VIOLATIONS = document.MAX_VIOLATIONS
 
-_TEMPLATE_KEYS = ("version", "name", "id", "global_timeout", "tasks")
+_TEMPLATE_KEYS = ("version", "name", "id", "global_timeout", "on-timeout", "on-failure", "tasks")
 _TASK_KEYS = ("name", "worker", "volumes", "environment", "actions")
 _ACTION_KEYS = (
     *("name", "image", "timeout", "command", "volumes", "environment"),
     *("pid", "on-timeout", "on-failure"),
+    *("retries", "retry-delay", "reboot"),
 )
+_BOOLEANS = {"true": True, "false": False}
 _DECIMAL_INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
 _BASED_INTEGER = re.compile(r"0x[0-9a-fA-F]+|0o[0-7]+")
+_ZERO = re.compile(r"[+-]?0|0x0+|0o0+")
 _MAX_INTEGER_CHARACTERS = 20
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _VOLUME_OPTIONS = re.compile(r"[a-zA-Z]+(?:,[a-zA-Z]+)*")
@@ -89,6 +92,30 @@ class _Spot:
         return spot if spot.node else _Spot(spot.path, entry.key.start, None)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Number:
+    """A whole number from 0 to the highest, of some unit, and what it is where nothing is said."""
+
+    highest: int
+    unit: str = ""
+    unsaid: int = 0
+
+    @property
+    def of_unit(self) -> str:
+        """The unit behind the word number."""
+        return f" of {self.unit}" if self.unit else ""
+
+    @property
+    def span(self) -> str:
+        """The numbers that are allowed."""
+        return f"from 0 to {self.highest:,}"
+
+
+_TIMEOUT = _Number(highest=MAX_TIMEOUT_SECONDS, unit="seconds")
+_RETRIES = _Number(highest=retry.MAX_RETRIES)
+_RETRY_DELAY = _Number(highest=retry.MAX_DELAY_SECONDS, unit="seconds", unsaid=retry.DEFAULT_DELAY_SECONDS)
+
+
 class _Reader:
     """Reads part by part; what is wrong is noted, and reading goes on with an empty value in its place."""
 
@@ -105,7 +132,9 @@ class _Reader:
         return Template(
             name=self._text(fields["name"], _parse_title),
             version=self._text(fields["version"], _parse_version),
-            global_timeout_seconds=self._seconds(fields["global_timeout"]),
+            global_timeout_seconds=self._number(fields["global_timeout"], _TIMEOUT),
+            on_timeout=self._text(fields["on-timeout"], _parse_recovery),
+            on_failure=self._text(fields["on-failure"], _parse_recovery),
             tasks=self._tasks(fields["tasks"]),
         )
 
@@ -152,7 +181,7 @@ class _Reader:
             task_name=task_name,
             name=self._unique_name(fields["name"], names, "action of this task"),
             image=self._text(fields["image"], image.parse_image),
-            timeout_seconds=self._seconds(fields["timeout"]),
+            timeout_seconds=self._number(fields["timeout"], _TIMEOUT),
             command=self._texts(fields["command"], _parse_any),
             volumes=self._texts(fields["volumes"], parse_volume),
             environment=self._environment(fields["environment"]),
@@ -160,6 +189,9 @@ class _Reader:
             on_timeout=self._texts(fields["on-timeout"], _parse_any),
             on_failure=self._texts(fields["on-failure"], _parse_any),
             worker=worker,
+            retries=self._number(fields["retries"], _RETRIES),
+            retry_delay_seconds=self._number(fields["retry-delay"], _RETRY_DELAY),
+            reboots=self._reboots(fields["reboot"], timeout=fields["timeout"]),
         )
 
     def _fields(self, spot: _Spot, known: tuple[str, ...]) -> dict[str, _Spot]:
@@ -228,33 +260,59 @@ class _Reader:
             variables.append((key, self._text(spot.field(name, entry), _parse_any)))
         return tuple(f"{key}={text}" for key, text in sorted(variables))
 
-    def _seconds(self, spot: _Spot) -> int:
-        """Read a number of seconds; it must be written as a number, without quotes."""
+    def _number(self, spot: _Spot, number: _Number) -> int:
+        """Read a number; it must be written as one, without quotes."""
         match spot.node:
             case None:
-                return 0
+                return number.unsaid
             case template_tree.Scalar(text=text, is_plain=is_plain):
                 if spot.node.is_opaque:
-                    return 0
-                problem = _find_integer_mistake(text, is_plain=is_plain)
+                    return number.unsaid
+                problem = _find_integer_mistake(text, number, is_plain=is_plain)
             case _:
-                problem = f"must be a number of seconds and {_describe(spot.node)}"
+                problem = f"must be a number{number.of_unit} and {_describe(spot.node)}"
                 text = ""
         if problem:
             self._complain(spot, problem)
-            return 0
-        seconds = int(text, 0)
-        if not 0 <= seconds <= MAX_TIMEOUT_SECONDS:
-            self._complain(spot, f"is {seconds:,}; it must be from 0 to {MAX_TIMEOUT_SECONDS:,} seconds")
-            return 0
-        return seconds
+            return number.unsaid
+        found = int(text, 0)
+        if not 0 <= found <= number.highest:
+            self._complain(spot, f"is {found:,}; it must be {number.span} {number.unit}".rstrip())
+            return number.unsaid
+        return found
+
+    def _reboots(self, spot: _Spot, *, timeout: _Spot) -> bool:
+        """Read whether an action reboots its machine, which may not come back; so it must have a timeout."""
+        reboots = self._boolean(spot)
+        has_none = timeout.node is None or (
+            isinstance(timeout.node, template_tree.Scalar)
+            and not timeout.node.is_opaque
+            and _ZERO.fullmatch(timeout.node.text) is not None
+        )
+        if reboots and has_none:
+            self._complain(spot, "needs a timeout beside it; nothing else ends it if the machine does not come back")
+        return reboots
+
+    def _boolean(self, spot: _Spot) -> bool:
+        """Read true or false; it must be written as such, without quotes."""
+        match spot.node:
+            case None:
+                return False
+            case template_tree.Scalar(text=text, is_plain=is_plain):
+                if spot.node.is_opaque or (is_plain and text in _BOOLEANS):
+                    return _BOOLEANS.get(text, False)
+                if text in _BOOLEANS:
+                    self._complain(spot, f"is text; write it without quotes: {text}")
+                    return False
+        self._complain(spot, f"must be true or false and {_describe(spot.node)}")
+        return False
 
     def _complain(self, spot: _Spot, description: str) -> None:
         if len(self.violations) < MAX_VIOLATIONS:
             self.violations.append(errors.Violation(spot.path, f"{self._place(spot.start)}: {description}"))
 
 
-def _find_integer_mistake(text: str, *, is_plain: bool) -> str:
+def _find_integer_mistake(text: str, number: _Number, *, is_plain: bool) -> str:
     """Say why a text is not an integer; empty when it is one."""
     is_integer = _DECIMAL_INTEGER.fullmatch(text) or _BASED_INTEGER.fullmatch(text)
     if is_integer and not is_plain:
@@ -263,7 +321,7 @@ def _find_integer_mistake(text: str, *, is_plain: bool) -> str:
         return ""
     if re.fullmatch(r"0[0-9]+", text):
         return f"{value.show(text)} is read as decimal by some and as octal by others; write it without leading zeros"
-    return f"{value.show(text)} is not a whole number of seconds from 0 to {MAX_TIMEOUT_SECONDS:,}"
+    return f"{value.show(text)} is not a whole number{number.of_unit} {number.span}"
 
 
 def _describe(node: template_tree.Node | None) -> str:
@@ -301,3 +359,7 @@ def _parse_pid(field: str, text: str) -> str:
     if text not in ("", "host"):
         raise errors.InvalidField.of(field, f"is {value.show(text)}; it must be host, or left out")
     return text
+
+
+def _parse_recovery(field: str, text: str) -> str:
+    return value.parse_name(field, text) if text else ""

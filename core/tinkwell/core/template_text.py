@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from tinkwell.core import retry
 from tinkwell.core.template_model import Action, Task, Template
 
 # Letters first, so that nothing reads as a number, a date or an indicator; a colon or a space only between words.
@@ -21,7 +22,9 @@ def write(template: Template) -> Iterator[str]:
     """Write a template, a few lines at a time."""
     yield from _text(0, "version", template.version)
     yield from _text(0, "name", template.name)
-    yield from _seconds(0, "global_timeout", template.global_timeout_seconds)
+    yield from _number(0, "global_timeout", template.global_timeout_seconds)
+    yield from _text(0, "on-timeout", template.on_timeout)
+    yield from _text(0, "on-failure", template.on_failure)
     yield "tasks:\n"
     for task in template.tasks:
         yield from _item(1, _task(task))
@@ -40,13 +43,17 @@ def _task(task: Task) -> Iterator[str]:
 def _action(action: Action) -> Iterator[str]:
     yield from _text(4, "name", action.name)
     yield from _text(4, "image", action.image)
-    yield from _seconds(4, "timeout", action.timeout_seconds)
+    yield from _number(4, "timeout", action.timeout_seconds)
     yield from _list(4, "command", action.command)
     yield from _list(4, "volumes", action.volumes)
     yield from _environment(4, action.environment)
     yield from _text(4, "pid", action.pid)
     yield from _list(4, "on-timeout", action.on_timeout)
     yield from _list(4, "on-failure", action.on_failure)
+    yield from _number(4, "retries", action.retries)
+    yield from _number(4, "retry-delay", action.retry_delay_seconds, unsaid=retry.DEFAULT_DELAY_SECONDS)
+    if action.reboots:
+        yield f"{_indent(4)}reboot: true\n"
 
 
 def _indent(level: int) -> str:
@@ -65,9 +72,9 @@ def _text(level: int, key: str, text: str) -> Iterator[str]:
         yield f"{_indent(level)}{key}: {_scalar(text, level + 1)}\n"
 
 
-def _seconds(level: int, key: str, seconds: int) -> Iterator[str]:
-    if seconds:
-        yield f"{_indent(level)}{key}: {seconds}\n"
+def _number(level: int, key: str, number: int, *, unsaid: int = 0) -> Iterator[str]:
+    if number != unsaid:
+        yield f"{_indent(level)}{key}: {number}\n"
 
 
 def _list(level: int, key: str, texts: Iterable[str]) -> Iterator[str]:

@@ -9,8 +9,9 @@
 `tinkwell.core.lifecycle` has these states as a table.
 
 Actions run strictly in the order of their index. The first start of one starts the workflow, the success of the last
-one ends it, and an action that fails or times out ends it too, with the actions after it cancelled. A deadline that
-passes ends it as well, whoever notices: time is the database's, so anybody may ask whether it has come.
+one ends it, and an action that fails or times out ends it too, with the actions after it cancelled, unless another
+attempt at it is left. A deadline that passes ends it as well, whoever notices: time is the database's, so anybody may
+ask whether it has come.
 
 The rules are pure. They return steps, and the order of the steps is the order in which they must be written, because
 each one becomes an event. A report that is heard twice changes nothing; a late one never changes a final state.
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from tinkwell.core import document, errors
+from tinkwell.core import document, errors, retry
 from tinkwell.core.kind import State
 
 # Who runs an action reports its timeout by itself, and gets so long for it. After that, whoever asks ends it.
@@ -47,6 +48,9 @@ class Action:
     on_timeout: tuple[str, ...] = ()
     on_failure: tuple[str, ...] = ()
     remaining_seconds: float | None = None
+    retries: int = 0
+    retry_delay_seconds: int = retry.DEFAULT_DELAY_SECONDS
+    reboots: bool = False
 
     @property
     def title(self) -> str:
@@ -56,11 +60,16 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """What the rules need of a workflow; `remaining_seconds` is the time left to its deadline, None without one."""
+    """What the rules need of a workflow; `remaining_seconds` is the time left to its deadline, None without one.
+
+    `on_timeout` and `on_failure` name the templates of the workflows that recover it; empty for none.
+    """
 
     id: str
     state: State = State.PENDING
     remaining_seconds: float | None = None
+    on_timeout: str = ""
+    on_failure: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +94,29 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """What recovers a workflow that has ended: another one, made of a template, or the reason why there is none."""
+
+    template: str
+    workflow_id: str = ""
+    error: str = ""
+
+    def as_document(self) -> document.JsonObject:
+        """Return the JSON object that a cause carries."""
+        if self.error:
+            return {"template": self.template, "error": self.error}
+        return {"template": self.template, "workflow_id": self.workflow_id}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """Why a workflow ended without success, and during which action, if one was running."""
+    """Why a workflow ended without success, and during which action, if one was running; and what recovers it."""
 
     reason: Reason
     message: str
     action: Action | None = None
     exit_code: int | None = None
+    recovery: Recovery | None = None
 
     def as_document(self) -> document.JsonObject:
         """Return the JSON object that events and answers carry; `next` holds what may run after this end."""
@@ -107,6 +132,8 @@ class Cause:
             built |= _next(self.reason, self.action)
         if self.exit_code is not None:
             built["exit_code"] = self.exit_code
+        if self.recovery is not None:
+            built["recovery"] = self.recovery.as_document()
         return built
 
 
@@ -135,6 +162,17 @@ class EndAction:
 
 
 @dataclass(frozen=True, slots=True)
+class RetryAction:
+    """An attempt ends without success, as `state`, and the action waits so many seconds for the next one."""
+
+    action_id: str
+    state: State
+    message: str
+    exit_code: int | None
+    delay_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
 class AdvanceWorkflow:
     """An action has succeeded and another one remains."""
 
@@ -143,14 +181,18 @@ class AdvanceWorkflow:
 
 @dataclass(frozen=True, slots=True)
 class EndWorkflow:
-    """The workflow reaches a final state; without success it has a cause."""
+    """The workflow reaches a final state; without success it has a cause.
+
+    `recovery_template` names the template of the workflow that is to recover it; empty for none.
+    """
 
     state: State
     completed_actions: int
     cause: Cause | None = None
+    recovery_template: str = ""
 
 
-Step: TypeAlias = StartWorkflow | StartAction | EndAction | AdvanceWorkflow | EndWorkflow
+Step: TypeAlias = StartWorkflow | StartAction | EndAction | RetryAction | AdvanceWorkflow | EndWorkflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +238,7 @@ def report(workflow: Workflow, actions: Sequence[Action], heard: Report) -> Chan
     action = locate(actions, action_id=heard.action_id)
     if heard.worker_id != action.worker_id:
         raise errors.WrongWorker(heard.worker_id, action.worker_id)
-    if heard.state is action.state and heard.attempt in (0, action.attempt):
+    if _is_repeated(action, heard):
         return Changes(attempt=action.attempt)
     _refuse_late(workflow, action, heard)
     if heard.state is State.RUNNING:
@@ -221,7 +263,7 @@ def cancel(workflow: Workflow, actions: Sequence[Action], reason: str) -> Change
 
 
 def expire(workflow: Workflow, actions: Sequence[Action]) -> Changes:
-    """Return what the passing of time changes: the end of a workflow in which a deadline is past, or nothing."""
+    """Return what the passing of time changes: the end of what has a deadline that is past, or nothing."""
     left = remaining_seconds(workflow, actions)
     if left is None or left > 0:
         return Changes()
@@ -234,7 +276,17 @@ def expire(workflow: Workflow, actions: Sequence[Action]) -> Changes:
     message = f"the workflow's deadline passed while {waiting.title} waited for its worker"
     rest = [EndAction(a.id, State.CANCELLED, message) for a in actions if a.state is State.PENDING]
     cause = Cause(reason=Reason.GLOBAL_TIMEOUT, message=message)
-    return Changes((*rest, EndWorkflow(State.TIMEOUT, _count_succeeded(actions), cause)))
+    return Changes((*rest, _end_workflow(workflow, State.TIMEOUT, _count_succeeded(actions), cause)))
+
+
+def retry_after(workflow: Workflow, action: Action) -> int | None:
+    """Return the seconds until a running action's attempt is repeated if it ends without success now; None if never."""
+    return retry.wait_seconds(
+        attempt=action.attempt,
+        retries=action.retries,
+        first_delay_seconds=action.retry_delay_seconds,
+        workflow_remaining_seconds=workflow.remaining_seconds,
+    )
 
 
 def remaining_seconds(workflow: Workflow, actions: Sequence[Action]) -> float | None:
@@ -249,13 +301,23 @@ def remaining_seconds(workflow: Workflow, actions: Sequence[Action]) -> float | 
     return min(known) + (GRACE_SECONDS if running is not None else 0.0)
 
 
+def _is_repeated(action: Action, heard: Report) -> bool:
+    """Whether a report says of the action's attempt what is known; of one that is repeated, how it ended is not."""
+    if heard.attempt not in (0, action.attempt):
+        return False
+    if action.state is State.PENDING:
+        return action.attempt > 0 and heard.state in (State.FAILED, State.TIMEOUT)
+    return heard.state is action.state
+
+
 def _refuse_late(workflow: Workflow, action: Action, heard: Report) -> None:
     if action.state.is_final:
         raise _illegal(action, f"attempt {action.attempt} has ended as {action.state}; that is final")
     if workflow.state.is_final:
         raise _illegal(action, f"its workflow has ended as {workflow.state}")
     if action.state is State.PENDING and heard.state is not State.RUNNING:
-        raise _illegal(action, f"it has not been started, so it cannot become {heard.state}; report RUNNING first")
+        what = f"attempt {action.attempt} has ended, and the next one" if action.attempt else "it"
+        raise _illegal(action, f"{what} has not been started, so it cannot become {heard.state}; report RUNNING first")
     due = action.attempt + (action.state is State.PENDING)
     if heard.attempt not in (0, due):
         raise _illegal(action, f"the report is about attempt {heard.attempt}, and attempt {due} is due")
@@ -278,6 +340,9 @@ def _end(workflow: Workflow, actions: Sequence[Action], action: Action, heard: R
         is_last = completed == len(actions)
         after = EndWorkflow(State.SUCCEEDED, completed) if is_last else AdvanceWorkflow(completed)
         return Changes((ended, after), action.attempt)
+    if (delay := retry_after(workflow, action)) is not None:
+        repeated = RetryAction(action.id, heard.state, heard.message, heard.exit_code, delay)
+        return Changes((repeated,), action.attempt)
     cause = Cause(
         reason=_reason(workflow, action, heard.state),
         message=heard.message,
@@ -286,7 +351,12 @@ def _end(workflow: Workflow, actions: Sequence[Action], action: Action, heard: R
     )
     why = f"not run, because {action.title} ended as {heard.state}"
     rest = [EndAction(a.id, State.CANCELLED, why) for a in actions if a.state is State.PENDING]
-    return Changes((ended, *rest, EndWorkflow(heard.state, completed, cause)), action.attempt)
+    return Changes((ended, *rest, _end_workflow(workflow, heard.state, completed, cause)), action.attempt)
+
+
+def _end_workflow(workflow: Workflow, state: State, completed: int, cause: Cause) -> EndWorkflow:
+    recovery = workflow.on_timeout if state is State.TIMEOUT else workflow.on_failure
+    return EndWorkflow(state, completed, cause, recovery)
 
 
 def _reason(workflow: Workflow, action: Action, state: State) -> Reason:

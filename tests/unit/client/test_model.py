@@ -16,6 +16,20 @@ from tinkwell.core.kind import EventType, ResourceType, State
 NOON = datetime(2026, 11, 20, 12, 0, 0, 1234, tzinfo=UTC)
 NOON_TEXT = "2026-11-20T12:00:00.001234Z"
 
+RECOVERY = {
+    "id": "w2",
+    "template_id": "",
+    "template_name": "",
+    "hardware": {},
+    "state": "PENDING",
+    "version": 0,
+    "total_actions": 0,
+    "completed_actions": 0,
+    "global_timeout_seconds": 0,
+    "on_timeout": "t",
+    "on_failure": "f",
+    "recovers": "w1",
+}
 SHAPES: list[tuple[Any, dict[str, Any]]] = [
     (
         model.Hardware(
@@ -96,8 +110,12 @@ SHAPES: list[tuple[Any, dict[str, Any]]] = [
             "version": 0,
             "message": "",
             "exit_code": 0,
+            "retries": 0,
+            "retry_delay_seconds": 0,
+            "reboots": False,
         },
     ),
+    (model.Workflow("w2", on_timeout="t", on_failure="f", recovers="w1"), RECOVERY),
     (
         model.Event("e1", 9, ResourceType.CUSTOM, EventType.CUSTOM, "rack.door_opened", created_at=NOON, actor="ci"),
         {

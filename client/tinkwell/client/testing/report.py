@@ -1,7 +1,7 @@
 """How reports and cancellations move actions and workflows on: the core's rules, applied in memory."""
 
 import dataclasses
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, assert_never
 
 from tinkwell.client.model import Action, ActionStatus, Workflow
@@ -60,7 +60,7 @@ def _refuse_busy(world: World, workflow: Workflow) -> None:
 
 def _apply(world: World, workflow_id: str, changes: transition.Changes, actor: str) -> None:
     for step in changes.steps:
-        if isinstance(step, transition.StartAction | transition.EndAction):
+        if isinstance(step, transition.StartAction | transition.EndAction | transition.RetryAction):
             action = world.find(Action, step.action_id)
             world.put(dataclasses.replace(action, **_action_fields(step)), actor=actor)
         else:
@@ -68,13 +68,18 @@ def _apply(world: World, workflow_id: str, changes: transition.Changes, actor: s
             world.put(dataclasses.replace(workflow, **_workflow_fields(step)), actor=actor)
 
 
-def _action_fields(step: transition.StartAction | transition.EndAction) -> dict[str, Any]:
+def _action_fields(step: transition.StartAction | transition.EndAction | transition.RetryAction) -> dict[str, Any]:
     now = datetime.now(UTC)
     match step:
         case transition.StartAction():
-            return {"state": State.RUNNING, "attempt": step.attempt, "message": step.message, "started_at": now}
+            started = {"state": State.RUNNING, "attempt": step.attempt, "message": step.message, "started_at": now}
+            return started | {"exit_code": None, "retry_at": None}
         case transition.EndAction():
-            return {"state": step.state, "message": step.message, "exit_code": step.exit_code, "finished_at": now}
+            ended = {"state": step.state, "message": step.message, "exit_code": step.exit_code, "finished_at": now}
+            return ended | {"retry_at": None}
+        case transition.RetryAction():
+            due = now + timedelta(seconds=step.delay_seconds)
+            return {"state": State.PENDING, "message": step.message, "exit_code": step.exit_code, "retry_at": due}
         case _:
             assert_never(step)
 
@@ -111,4 +116,7 @@ def _action(action: Action) -> transition.Action:
         attempt=action.attempt,
         on_timeout=action.on_timeout,
         on_failure=action.on_failure,
+        retries=action.retries,
+        retry_delay_seconds=action.retry_delay_seconds,
+        reboots=action.reboots,
     )

@@ -67,6 +67,12 @@ _END_ACTION = sqlalchemy.text("""
        SET state = :state, message = :message, exit_code = :exit_code, finished_at = clock_timestamp()
      WHERE id = CAST(:action_id AS uuid)
 """)
+_RETRY_ACTION = sqlalchemy.text("""
+    UPDATE action
+       SET state = 'PENDING', message = :message, exit_code = :exit_code, deadline_at = NULL,
+           retry_at = clock_timestamp() + make_interval(secs => :delay_seconds)
+     WHERE id = CAST(:action_id AS uuid)
+""")
 _ADVANCE_WORKFLOW = sqlalchemy.text("""
     UPDATE workflow SET completed_actions = :completed_actions WHERE id = CAST(:workflow_id AS uuid)
 """)
@@ -126,6 +132,8 @@ def _statement(workflow_id: str, step: transition.Step) -> tuple[sqlalchemy.Text
             return _START_ACTION, dataclasses.asdict(step)
         case transition.EndAction():
             return _END_ACTION, dataclasses.asdict(step)
+        case transition.RetryAction():
+            return _RETRY_ACTION, dataclasses.asdict(step)
         case transition.AdvanceWorkflow():
             return _ADVANCE_WORKFLOW, {"workflow_id": workflow_id, "completed_actions": step.completed_actions}
         case transition.EndWorkflow():

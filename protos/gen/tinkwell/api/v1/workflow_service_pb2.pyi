@@ -82,6 +82,9 @@ class Workflow(_message.Message):
     UPDATED_AT_FIELD_NUMBER: _builtins.int
     STARTED_AT_FIELD_NUMBER: _builtins.int
     FINISHED_AT_FIELD_NUMBER: _builtins.int
+    ON_TIMEOUT_FIELD_NUMBER: _builtins.int
+    ON_FAILURE_FIELD_NUMBER: _builtins.int
+    RECOVERS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     template_id: _builtins.str
     template_name: _builtins.str
@@ -97,6 +100,11 @@ class Workflow(_message.Message):
     global_timeout_seconds: _builtins.int
     cause: _builtins.str
     """cause is a JSON object as text: why a workflow failed, timed out or was cancelled."""
+    on_timeout: _builtins.str
+    """on_timeout and on_failure name the templates of the workflows that are to recover this one; empty for none."""
+    on_failure: _builtins.str
+    recovers: _builtins.str
+    """recovers is the id of the workflow that this one recovers; empty for none."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -123,10 +131,13 @@ class Workflow(_message.Message):
         updated_at: _timestamp_pb2.Timestamp | None = ...,
         started_at: _timestamp_pb2.Timestamp | None = ...,
         finished_at: _timestamp_pb2.Timestamp | None = ...,
+        on_timeout: _builtins.str = ...,
+        on_failure: _builtins.str = ...,
+        recovers: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "finished_at", b"finished_at", "started_at", b"started_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "completed_actions", b"completed_actions", "created_at", b"created_at", "data", b"data", "finished_at", b"finished_at", "global_timeout_seconds", b"global_timeout_seconds", "hardware", b"hardware", "id", b"id", "started_at", b"started_at", "state", b"state", "template_id", b"template_id", "template_name", b"template_name", "total_actions", b"total_actions", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "completed_actions", b"completed_actions", "created_at", b"created_at", "data", b"data", "finished_at", b"finished_at", "global_timeout_seconds", b"global_timeout_seconds", "hardware", b"hardware", "id", b"id", "on_failure", b"on_failure", "on_timeout", b"on_timeout", "recovers", b"recovers", "started_at", b"started_at", "state", b"state", "template_id", b"template_id", "template_name", b"template_name", "total_actions", b"total_actions", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -160,6 +171,11 @@ class WorkflowAction(_message.Message):
     REMAINING_SECONDS_FIELD_NUMBER: _builtins.int
     STARTED_AT_FIELD_NUMBER: _builtins.int
     FINISHED_AT_FIELD_NUMBER: _builtins.int
+    RETRIES_FIELD_NUMBER: _builtins.int
+    RETRY_DELAY_SECONDS_FIELD_NUMBER: _builtins.int
+    REBOOTS_FIELD_NUMBER: _builtins.int
+    RETRY_AT_FIELD_NUMBER: _builtins.int
+    WAIT_SECONDS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     workflow_id: _builtins.str
     index: _builtins.int
@@ -178,9 +194,17 @@ class WorkflowAction(_message.Message):
     version: _builtins.int
     message: _builtins.str
     exit_code: _builtins.int
-    """exit_code of the finished attempt, where there is one."""
+    """exit_code of the last attempt that ended, where there is one."""
     remaining_seconds: _builtins.float
     """remaining_seconds until the deadline of a running action, negative when past; not set when it has none."""
+    retries: _builtins.int
+    """retries is how often an attempt that ends without success is repeated."""
+    retry_delay_seconds: _builtins.int
+    """retry_delay_seconds pass before the second attempt; they double with each further one, up to an hour."""
+    reboots: _builtins.bool
+    """reboots: the action has succeeded when its machine has rebooted since the attempt began."""
+    wait_seconds: _builtins.float
+    """wait_seconds until then; not set when nothing is to be waited for."""
     @_builtins.property
     def command(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -197,6 +221,10 @@ class WorkflowAction(_message.Message):
     def started_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def finished_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def retry_at(self) -> _timestamp_pb2.Timestamp:
+        """retry_at is when a PENDING action's next attempt is due; not set for the first one."""
+
     def __init__(
         self,
         *,
@@ -222,19 +250,28 @@ class WorkflowAction(_message.Message):
         remaining_seconds: _builtins.float | None = ...,
         started_at: _timestamp_pb2.Timestamp | None = ...,
         finished_at: _timestamp_pb2.Timestamp | None = ...,
+        retries: _builtins.int = ...,
+        retry_delay_seconds: _builtins.int = ...,
+        reboots: _builtins.bool = ...,
+        retry_at: _timestamp_pb2.Timestamp | None = ...,
+        wait_seconds: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "_remaining_seconds", b"_remaining_seconds", "exit_code", b"exit_code", "finished_at", b"finished_at", "remaining_seconds", b"remaining_seconds", "started_at", b"started_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "_remaining_seconds", b"_remaining_seconds", "_wait_seconds", b"_wait_seconds", "exit_code", b"exit_code", "finished_at", b"finished_at", "remaining_seconds", b"remaining_seconds", "retry_at", b"retry_at", "started_at", b"started_at", "wait_seconds", b"wait_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "_remaining_seconds", b"_remaining_seconds", "attempt", b"attempt", "command", b"command", "environment", b"environment", "exit_code", b"exit_code", "finished_at", b"finished_at", "id", b"id", "image", b"image", "index", b"index", "message", b"message", "name", b"name", "on_failure", b"on_failure", "on_timeout", b"on_timeout", "pid", b"pid", "remaining_seconds", b"remaining_seconds", "started_at", b"started_at", "state", b"state", "task_name", b"task_name", "timeout_seconds", b"timeout_seconds", "version", b"version", "volumes", b"volumes", "worker_id", b"worker_id", "workflow_id", b"workflow_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "_remaining_seconds", b"_remaining_seconds", "_wait_seconds", b"_wait_seconds", "attempt", b"attempt", "command", b"command", "environment", b"environment", "exit_code", b"exit_code", "finished_at", b"finished_at", "id", b"id", "image", b"image", "index", b"index", "message", b"message", "name", b"name", "on_failure", b"on_failure", "on_timeout", b"on_timeout", "pid", b"pid", "reboots", b"reboots", "remaining_seconds", b"remaining_seconds", "retries", b"retries", "retry_at", b"retry_at", "retry_delay_seconds", b"retry_delay_seconds", "started_at", b"started_at", "state", b"state", "task_name", b"task_name", "timeout_seconds", b"timeout_seconds", "version", b"version", "volumes", b"volumes", "wait_seconds", b"wait_seconds", "worker_id", b"worker_id", "workflow_id", b"workflow_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__exit_code: _TypeAlias = _typing.Literal["exit_code"]  # noqa: Y015
     _WhichOneofArgType__exit_code: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code"]  # noqa: Y015
     _WhichOneofReturnType__remaining_seconds: _TypeAlias = _typing.Literal["remaining_seconds"]  # noqa: Y015
     _WhichOneofArgType__remaining_seconds: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds"]  # noqa: Y015
+    _WhichOneofReturnType__wait_seconds: _TypeAlias = _typing.Literal["wait_seconds"]  # noqa: Y015
+    _WhichOneofArgType__wait_seconds: _TypeAlias = _typing.Literal["_wait_seconds", b"_wait_seconds"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__exit_code) -> _WhichOneofReturnType__exit_code | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__remaining_seconds) -> _WhichOneofReturnType__remaining_seconds | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__wait_seconds) -> _WhichOneofReturnType__wait_seconds | None: ...
 
 Global___WorkflowAction: _TypeAlias = WorkflowAction  # noqa: Y015
 
@@ -437,7 +474,7 @@ class ExpireWorkflowResponse(_message.Message):
     revision: _builtins.int
     """revision of the change; 0 when there was nothing to end."""
     remaining_seconds: _builtins.float
-    """remaining_seconds until a call would change something; not set where the passing of time alone will not."""
+    """remaining_seconds until a further call would change something; not set where the passing of time alone will not."""
     def __init__(
         self,
         *,

@@ -171,8 +171,8 @@ class WorkflowServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ExpireWorkflow(self, request, context):
-        """ExpireWorkflow ends a workflow in which a deadline is past. Anybody may call it at any time, for the server judges by
-        its own clock; it changes nothing before that.
+        """ExpireWorkflow ends a workflow in which a deadline is past, or an action's attempt that is repeated then. Anybody may
+        call it at any time, for the server judges by its own clock; it changes nothing before that.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -26,8 +26,8 @@ class WorkflowServiceStub:
     CancelWorkflow: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.CancelWorkflowRequest, _workflow_service_pb2.CancelWorkflowResponse]
     """CancelWorkflow ends an unfinished workflow; what runs is stopped. On a cancelled workflow it changes nothing."""
     ExpireWorkflow: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.ExpireWorkflowRequest, _workflow_service_pb2.ExpireWorkflowResponse]
-    """ExpireWorkflow ends a workflow in which a deadline is past. Anybody may call it at any time, for the server judges by
-    its own clock; it changes nothing before that.
+    """ExpireWorkflow ends a workflow in which a deadline is past, or an action's attempt that is repeated then. Anybody may
+    call it at any time, for the server judges by its own clock; it changes nothing before that.
     """
     ShowWorkflowEvents: _aio.UnaryStreamMultiCallable[_workflow_service_pb2.ShowWorkflowEventsRequest, _workflow_service_pb2.WorkflowActionStatus]
     """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow."""
@@ -99,8 +99,8 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.ExpireWorkflowRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.ExpireWorkflowRequest, _abc.Awaitable[_workflow_service_pb2.ExpireWorkflowResponse]],
     ) -> _abc.Awaitable[_workflow_service_pb2.ExpireWorkflowResponse]:
-        """ExpireWorkflow ends a workflow in which a deadline is past. Anybody may call it at any time, for the server judges by
-        its own clock; it changes nothing before that.
+        """ExpireWorkflow ends a workflow in which a deadline is past, or an action's attempt that is repeated then. Anybody may
+        call it at any time, for the server judges by its own clock; it changes nothing before that.
         """
 
     @_abc_1.abstractmethod
