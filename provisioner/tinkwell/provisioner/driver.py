@@ -25,15 +25,13 @@ import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import NoReturn, Protocol, assert_never
 
 from tinkwell.client import errors, model
 from tinkwell.core import decide
 from tinkwell.core.decide import RunKey
 from tinkwell.core.kind import ResourceType, State
-from tinkwell.provisioner import agent, dirty, expiry, retry, turn
+from tinkwell.provisioner import agent, dirty, expiry, look, retry, roster, turn
 from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
@@ -43,21 +41,14 @@ MAX_DIRTY = 1000
 MAX_WAITING = 10_000
 # So many workflows are remembered as having no worker that is served here; a forgotten one costs a look.
 MAX_FOREIGN = 10_000
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 UNFINISHED = (State.PENDING, State.RUNNING)
 
 
-class WorkflowApi(agent.ReportApi, expiry.ExpiryApi, Protocol):
+class WorkflowApi(agent.ReportApi, expiry.ExpiryApi, look.LookApi, Protocol):
     """What bringing workflows to completion needs of the server."""
 
     def list(self, states: Iterable[State | str]) -> AsyncIterator[model.Workflow]:
         """Iterate over the workflows in these states."""
-
-    async def context(self, id: str) -> model.WorkflowContext:  # noqa: A002
-        """Say how far a workflow is; raises `NotFound`."""
-
-    async def actions(self, id: str) -> tuple[model.Action, ...]:  # noqa: A002
-        """Get a workflow's actions; raises `NotFound`."""
 
     def watch(
         self, *, now: bool, on_created: Callable[[object], None]
@@ -75,22 +66,6 @@ class Files(Protocol):
         """Remove a workflow's files."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
-    """What a look has found out about a workflow; a machine of it may be held by another one, which `held_by` names."""
-
-    view: decide.WorkflowView
-    actions: dict[str, model.Action] = field(default_factory=dict)
-    created_at: datetime = _LONG_AGO
-    machine: str = ""
-    held_by: str = ""
-
-    @property
-    def waiter(self) -> turn.Waiter:
-        """The workflow as one that would start."""
-        return turn.Waiter(self.created_at, self.view.id)
-
-
 class Driver:
     """Does what the workflows of the workers it serves need, until it is cancelled. Their runs outlive it."""
 
@@ -105,7 +80,6 @@ class Driver:
         resync_seconds: float = 30.0,
     ) -> None:
         self._api = api
-        self._runtime = runtime
         self._files = files
         self._agent = agent.Agent(api, runtime)
         self._serves = serves
@@ -114,9 +88,7 @@ class Driver:
         self._expiry = expiry.Expiry(api)
         self._dirty = dirty.DirtySet(MAX_DIRTY)
         self._relist = asyncio.Event()
-        self._jobs: dict[RunKey, agent.Job] = {}
-        self._clearing: set[RunKey] = set()
-        self._held: set[RunKey] = set()
+        self._roster = roster.Roster(runtime)
         self._waiting: OrderedDict[str, None] = OrderedDict()
         self._turns = turn.Turns(MAX_WAITING)
         self._foreign: OrderedDict[str, None] = OrderedDict()
@@ -158,19 +130,12 @@ class Driver:
             except TimeoutError:
                 logger.debug("workflows are listed to be sure")
             self._relist.clear()
-            await self._find_held()
+            await self._roster.find()
+            for key in self._roster.here:
+                await self._dirty.put(key.workflow_id)
             await retry.until_answered(self._list, what="list workflows")
             for holder in self._turns.holders():
                 await self._dirty.put(holder)
-
-    async def _find_held(self) -> None:
-        """Find the runs that are here, watched or not: such as those of a dead predecessor."""
-        try:
-            self._held = set(await self._runtime.held())
-        except port.RunError as error:
-            logger.warning("the runtime does not say what it runs", extra={"cause": str(error)})
-        for key in [*self._held, *self._jobs]:
-            await self._dirty.put(key.workflow_id)
 
     async def _list(self) -> None:
         async for workflow in self._api.list(UNFINISHED):
@@ -179,7 +144,7 @@ class Driver:
             await self._note(workflow.id)
 
     async def _note(self, workflow_id: str) -> None:
-        is_foreign = workflow_id in self._foreign and not self._runs_here(workflow_id)
+        is_foreign = workflow_id in self._foreign and not self._roster.has(workflow_id)
         if workflow_id and (not is_foreign or self._turns.is_holder(workflow_id)):
             await self._dirty.put(workflow_id)
 
@@ -198,43 +163,22 @@ class Driver:
     async def _look_at(self, workflow_id: str) -> None:
         """Find out what a workflow needs and see to it."""
         seen = await retry.until_answered(
-            lambda: self._see(workflow_id), what="get a workflow", gives_up=(errors.Internal,)
+            lambda: look.see(self._api, workflow_id), what="get a workflow", gives_up=(errors.Internal,)
         )
         view = seen.view
         if view.actions and not any(action.worker_id in self._serves for action in view.actions):
             self._remember_foreign(workflow_id)
-        running = [key for key, job in self._jobs.items() if not job.is_settled]
-        leftover = self._held - self._jobs.keys() - self._clearing
-        commands = decide.decide(view, serves=self._serves, running=running, leftover=leftover)
+        commands = decide.decide(
+            view, serves=self._serves, running=self._roster.running, leftover=self._roster.leftover
+        )
         if self._has_turn(seen, commands):
             for command in commands:
                 self._obey(command, seen.actions)
         is_forgettable = view.state is State.SUCCEEDED or not view.actions
-        if is_forgettable and not self._runs_here(workflow_id):
+        if is_forgettable and not self._roster.has(workflow_id):
             await asyncio.to_thread(self._files.forget_workflow, workflow_id)
 
-    async def _see(self, workflow_id: str) -> _Seen:
-        """Ask for the workflow's state first: what is then read of its actions is no older."""
-        try:
-            context = await self._api.context(workflow_id)
-            actions = await self._api.actions(workflow_id)
-        except errors.NotFound:
-            return _Seen(view=decide.WorkflowView.deleted(workflow_id))
-        view = decide.WorkflowView(
-            id=workflow_id,
-            state=context.workflow_state,
-            actions=tuple(_view_of(action) for action in actions),
-            is_blocked=bool(context.waits_for_workflow),
-        )
-        return _Seen(
-            view=view,
-            actions={action.id: action for action in actions},
-            created_at=context.created_at or _LONG_AGO,
-            machine=context.waits_for_worker,
-            held_by=context.waits_for_workflow,
-        )
-
-    def _has_turn(self, seen: _Seen, commands: list[decide.Command]) -> bool:
+    def _has_turn(self, seen: look.Seen, commands: list[decide.Command]) -> bool:
         """Keep the turns true to what was seen; False for a workflow that would start and must wait for another."""
         last = commands[-1] if commands else None
         match seen.view.state, last:
@@ -259,7 +203,7 @@ class Driver:
         """Begin what a command says. There is no await in here, so the jobs are still those that were decided upon."""
         match command:
             case decide.StartAction(action=action, key=key):
-                if len(self._jobs) >= self._concurrency:
+                if len(self._roster.jobs) >= self._concurrency:
                     self._wait_for_place(key.workflow_id)
                 else:
                     job = agent.Job(key, actions[action.id])
@@ -276,10 +220,10 @@ class Driver:
                 assert_never(command)
 
     def _stop(self, key: RunKey, reason: str) -> None:
-        if (job := self._jobs.get(key)) is not None:
+        if (job := self._roster.jobs.get(key)) is not None:
             job.stop(reason)
         else:
-            self._clearing.add(key)
+            self._roster.clearing.add(key)
             self._group.create_task(self._clear(key, reason), name=f"clear {key.action_id}")
 
     async def _clear(self, key: RunKey, reason: str) -> None:
@@ -287,14 +231,14 @@ class Driver:
         try:
             await self._agent.discard(key, reason)
         finally:
-            self._clearing.remove(key)
-            self._held.discard(key)
+            self._roster.clearing.remove(key)
+            self._roster.forget(key)
         await self._dirty.put(key.workflow_id)
 
     def _begin(self, job: agent.Job, work: Callable[[], Awaitable[None]]) -> None:
-        if job.key in self._jobs or job.key in self._clearing:
+        if job.key in self._roster.jobs or job.key in self._roster.clearing:
             return  # what clears up looks again when it is done
-        self._jobs[job.key] = job
+        self._roster.jobs[job.key] = job
         self._group.create_task(self._carry_out(job, work), name=f"job {job.key.action_id}")
 
     async def _carry_out(self, job: agent.Job, work: Callable[[], Awaitable[None]]) -> None:
@@ -305,14 +249,14 @@ class Driver:
         try:
             await work()
             looks_again = not job.was_refused or job.was_blocked
-            self._held.discard(key)
+            self._roster.forget(key)
             if job.was_refused:
                 self._wake(self._turns.end(key.workflow_id))
         except Exception:
             # One broken action must not take the others down. What it left is found by the next list.
             logger.exception("a job failed", extra={"workflow": key.workflow_id, "action": key.action_id})
         finally:
-            del self._jobs[key]
+            del self._roster.jobs[key]
         if self._waiting:
             await self._dirty.put(self._waiting.popitem(last=False)[0])
         if looks_again:
@@ -322,9 +266,6 @@ class Driver:
         """Remember a workflow until a job ends; beyond the limit it is found by a later list."""
         if len(self._waiting) < MAX_WAITING:
             self._waiting[workflow_id] = None
-
-    def _runs_here(self, workflow_id: str) -> bool:
-        return any(key.workflow_id == workflow_id for key in [*self._jobs, *self._clearing, *self._held])
 
     def _remember_foreign(self, workflow_id: str) -> None:
         """Remember that none of its workers is served here. A workflow's actions never change, so this stays true."""
@@ -342,14 +283,3 @@ def _workflow_of(event: model.Event) -> str:
             return event.parent_id
         case _:
             return ""
-
-
-def _view_of(action: model.Action) -> decide.ActionView:
-    return decide.ActionView(
-        id=action.id,
-        index=action.index,
-        worker_id=action.worker_id,
-        state=action.state,
-        attempt=action.attempt,
-        remaining_seconds=action.remaining_seconds,
-    )

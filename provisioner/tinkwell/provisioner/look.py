@@ -1,0 +1,70 @@
+"""What a look at a workflow finds out: how far the server says it is, in the words of `core.decide`."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from tinkwell.client import errors, model
+from tinkwell.core import decide
+from tinkwell.provisioner import turn
+
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+class LookApi(Protocol):
+    """What looking at a workflow needs of the server."""
+
+    async def context(self, id: str) -> model.WorkflowContext:  # noqa: A002
+        """Say how far a workflow is; raises `NotFound`."""
+
+    async def actions(self, id: str) -> tuple[model.Action, ...]:  # noqa: A002
+        """Get a workflow's actions; raises `NotFound`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a look has found out about a workflow; a machine of it may be held by another one, which `held_by` names."""
+
+    view: decide.WorkflowView
+    actions: dict[str, model.Action] = field(default_factory=dict)
+    created_at: datetime = _LONG_AGO
+    machine: str = ""
+    held_by: str = ""
+
+    @property
+    def waiter(self) -> turn.Waiter:
+        """The workflow as one that would start."""
+        return turn.Waiter(self.created_at, self.view.id)
+
+
+async def see(api: LookApi, workflow_id: str) -> Seen:
+    """Ask for the workflow's state first: what is then read of its actions is no older."""
+    try:
+        context = await api.context(workflow_id)
+        actions = await api.actions(workflow_id)
+    except errors.NotFound:
+        return Seen(view=decide.WorkflowView.deleted(workflow_id))
+    view = decide.WorkflowView(
+        id=workflow_id,
+        state=context.workflow_state,
+        actions=tuple(_view_of(action) for action in actions),
+        is_blocked=bool(context.waits_for_workflow),
+    )
+    return Seen(
+        view=view,
+        actions={action.id: action for action in actions},
+        created_at=context.created_at or _LONG_AGO,
+        machine=context.waits_for_worker,
+        held_by=context.waits_for_workflow,
+    )
+
+
+def _view_of(action: model.Action) -> decide.ActionView:
+    return decide.ActionView(
+        id=action.id,
+        index=action.index,
+        worker_id=action.worker_id,
+        state=action.state,
+        attempt=action.attempt,
+        remaining_seconds=action.remaining_seconds,
+    )

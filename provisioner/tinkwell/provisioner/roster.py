@@ -1,0 +1,52 @@
+"""The runs that are here, and who watches them."""
+
+import logging
+
+from tinkwell.core.decide import RunKey
+from tinkwell.provisioner import agent
+from tinkwell.provisioner.runtime import port
+
+logger = logging.getLogger(__name__)
+
+
+class Roster:
+    """The runs of a runtime: the jobs of this provisioner, what it clears up, and what nobody watches.
+
+    What was found in the runtime is as old as the last `find`; jobs and clearings are of this moment.
+    """
+
+    def __init__(self, runtime: port.Runtime) -> None:
+        self._runtime = runtime
+        self.jobs: dict[RunKey, agent.Job] = {}
+        self.clearing: set[RunKey] = set()
+        self._held: set[RunKey] = set()
+
+    async def find(self) -> None:
+        """Find the runs that are here, watched or not: such as those of a dead predecessor."""
+        try:
+            self._held = set(await self._runtime.held())
+        except port.RunError as error:
+            logger.warning("the runtime does not say what it runs", extra={"cause": str(error)})
+
+    def forget(self, key: RunKey) -> None:
+        """Take note that a run is not here any more."""
+        self._held.discard(key)
+
+    @property
+    def running(self) -> frozenset[RunKey]:
+        """The runs that are watched here."""
+        return frozenset(key for key, job in self.jobs.items() if not job.is_settled)
+
+    @property
+    def leftover(self) -> frozenset[RunKey]:
+        """The runs that are here and that nobody watches."""
+        return frozenset(self._held - self.jobs.keys() - self.clearing)
+
+    @property
+    def here(self) -> frozenset[RunKey]:
+        """All runs that are here, or may be."""
+        return frozenset(self._held | self.jobs.keys() | self.clearing)
+
+    def has(self, workflow_id: str) -> bool:
+        """Say whether a run of a workflow is here, or may be."""
+        return any(key.workflow_id == workflow_id for keys in (self.jobs, self.clearing, self._held) for key in keys)
