@@ -1,6 +1,19 @@
 """All benchmarks, in the order of the page."""
 
-from bench import bulk, commit, container, dispatch, fanout, frozen, idle, latency, replay, retention, workers
+from bench import (
+    bulk,
+    commit,
+    container,
+    dispatch,
+    fanout,
+    frozen,
+    idle,
+    latency,
+    replay,
+    retention,
+    throughput,
+    workers,
+)
 from bench.context import Case
 
 CASES = (
@@ -14,5 +27,6 @@ CASES = (
     Case("retention", retention.run),
     Case("bulk", bulk.run),
     Case("dispatch", dispatch.run),
+    Case("throughput", throughput.run),
     Case("container", container.run),
 )

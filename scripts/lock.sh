@@ -15,4 +15,5 @@ lock() {
 lock contributor pyproject.toml --extra dev --extra nats --group contributor "$@"
 # The others are parts of it, at the same versions.
 lock runtime pyproject.toml --extra dev --constraint requirements/contributor.txt "$@"
+lock bench pyproject.toml --extra dev --group bench --constraint requirements/contributor.txt "$@"
 lock build requirements/build.in --constraint requirements/contributor.txt "$@"

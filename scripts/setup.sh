@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes the virtual environment and installs the project into it from the lock files, editable.
-# `scripts/setup.sh runtime` installs what the product needs to run, `contributor` also what it takes to work on it.
+# `scripts/setup.sh runtime` installs what the product needs to run, `contributor` also what it takes to work on it,
+# and `bench` what the benchmarks compare with.
 # $PYTHON names the interpreter, $VENV the directory (.venv).
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,0 +1,68 @@
+"""A runtime whose runs do nothing: they end with code 0 as soon as they have begun, or last until they are killed."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+
+from tinkwell.core.decide import RunKey
+from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.runtime.output import OutputLine
+
+# The image of runs that last.
+STAYS = "stays"
+
+
+@dataclass(frozen=True, slots=True)
+class NoopRun:
+    """A run, by what it is kept in, and whether it has ended."""
+
+    key: RunKey
+    _there: "dict[RunKey, NoopRun]"
+    _has_ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def lines(self) -> AsyncGenerator[OutputLine, None]:
+        """Yield nothing."""
+        await self._has_ended.wait()
+        nothing: tuple[OutputLine, ...] = ()
+        for line in nothing:
+            yield line
+
+    async def wait(self) -> port.Exit:
+        """Return at once if it has ended."""
+        await self._has_ended.wait()
+        return port.Exit(code=0, seconds=0.0)
+
+    async def kill(self) -> None:
+        """End it."""
+        self._has_ended.set()
+
+    async def remove(self) -> None:
+        """Forget it."""
+        self._has_ended.set()
+        self._there.pop(self.key, None)
+
+
+@dataclass(frozen=True, slots=True)
+class NoopRuntime:
+    """Keeps the keys of what was started and not removed, as every runtime does."""
+
+    name: str = "noop"
+    _there: dict[RunKey, NoopRun] = field(default_factory=dict)
+
+    async def start(self, spec: port.RunSpec) -> port.Run:
+        """Return the run of this key."""
+        run = self._there.setdefault(spec.key, NoopRun(spec.key, self._there))
+        if spec.image != STAYS:
+            await run.kill()
+        return run
+
+    async def find(self, key: RunKey) -> port.Run | None:
+        """Find what was started and not removed."""
+        return self._there.get(key)
+
+    async def held(self) -> frozenset[RunKey]:
+        """Return the keys of what was started and not removed."""
+        return frozenset(self._there)
+
+    async def close(self) -> None:
+        """Do nothing."""
