@@ -11,7 +11,9 @@ commands, and a command that was obeyed is not given again, because the run is t
     RUNNING, no run of it is here            AdoptAction                           Wait
     FAILED, TIMEOUT, CANCELLED, or none      nothing: the workflow is over         nothing
 
-Before that, every run that is here and should not be is stopped. A view may be older than a run, never the other way
+Before that, every run that is here and should not be is stopped. The run of an attempt whose end calls for a hook is
+none of those: it says that the hook is not done, and RunHook is the command. It is the hook that removes it, so a hook
+whose attempt is gone is done, and is stopped. A view may be older than a run, never the other way
 round, so a run that is ahead of the view is left alone.
 """
 
@@ -20,6 +22,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
+from tinkwell.core.hook import Hook
 from tinkwell.core.kind import State
 
 
@@ -43,7 +46,10 @@ class RunKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionView:
-    """What is known of an action. `remaining_seconds` is None where a running action has no deadline."""
+    """What is known of an action. `remaining_seconds` is None where a running action has no deadline.
+
+    `hook` is what is to run after this end of it, None where that is nothing.
+    """
 
     id: str
     index: int
@@ -51,6 +57,7 @@ class ActionView:
     state: State
     attempt: int = 0
     remaining_seconds: float | None = None
+    hook: Hook | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +119,14 @@ class StopAction:
 
 
 @dataclass(frozen=True, slots=True)
+class RunHook:
+    """The action has ended: kill its run where it still runs, and run its hook, whose key this is, to its end."""
+
+    action: ActionView
+    key: RunKey
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """There is nothing to do now; the next change of the workflow may bring something."""
 
@@ -119,7 +134,7 @@ class Wait:
     reason: WaitReason
 
 
-Command: TypeAlias = StartAction | AdoptAction | StopAction | Wait
+Command: TypeAlias = StartAction | AdoptAction | StopAction | RunHook | Wait
 
 
 def decide(
@@ -136,10 +151,12 @@ def decide(
     """
     watched = frozenset(key for key in running if key.workflow_id == view.id)
     here = watched | {key for key in leftover if key.workflow_id == view.id}
-    stops = [StopAction(key, reason) for key in sorted(here) if (reason := _why_stop(view, key))]
+    stops = [
+        StopAction(key, reason) for key in sorted(here) if (reason := _why_stop(view, key, here=here, watched=watched))
+    ]
     action = _next_action(view)
     if action is None:
-        return [*stops]
+        return [*stops, *_due_hooks(view, here, serves=serves, watched=watched)]
     return [*stops, _proceed(view, action, serves=serves, watched=watched, is_stopping=bool(stops))]
 
 
@@ -174,11 +191,28 @@ def _next_action(view: WorkflowView) -> ActionView | None:
     return None if action is None or action.state.is_final else action
 
 
-def _why_stop(view: WorkflowView, key: RunKey) -> str:
+def _due_hooks(
+    view: WorkflowView, here: frozenset[RunKey], *, serves: Container[str], watched: frozenset[RunKey]
+) -> list[RunHook]:
+    """Return the hooks that are to be run: those of attempts whose runs are still here."""
+    due = ((a, RunKey(view.id, a.id, a.attempt, a.hook)) for a in view.actions if a.hook and a.worker_id in serves)
+    return [RunHook(action, key) for action, key in due if key.main in here and key not in watched]
+
+
+def _is_for_hook(action: ActionView, key: RunKey, *, here: frozenset[RunKey], watched: frozenset[RunKey]) -> bool:
+    """Say whether a run of an action that has ended is the hook that follows, or marks that this is not done."""
+    if action.hook is None or key.attempt != action.attempt:
+        return False
+    return not key.hook or (key.hook == action.hook and (key in watched or key.main in here))
+
+
+def _why_stop(view: WorkflowView, key: RunKey, *, here: frozenset[RunKey], watched: frozenset[RunKey]) -> str:
     """Say why a run must not go on; empty when it may."""
     action = next((a for a in view.actions if a.id == key.action_id), None)
     if action is None:
         return "the workflow does not exist any more"
+    if _is_for_hook(action, key, here=here, watched=watched):
+        return ""
     if action.state.is_final:
         return f"the action is {action.state}"
     if view.state.is_final:

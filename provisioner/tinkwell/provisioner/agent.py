@@ -8,6 +8,9 @@ Order is everything here, because this process may die between any two lines:
     4  report the end            after the output, so that nobody reads an end without it
     5  remove the run            only now, so that a successor still finds how it ended
 
+Where a hook is due, the run is left as it is: it marks that the hook is not done, and `hook` removes it. Where the
+report was refused, and there may be a hook, it is left as well, and the next look decides.
+
 A successor finds the action RUNNING and adopts it: it enters at 3 with the run it finds. Where there is none, the
 action has FAILED as lost. It may have run, wholly or in part; it is not run again, since nobody can tell whether that
 is harmless.
@@ -23,9 +26,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tinkwell.client import errors, model
+from tinkwell.core import hook
 from tinkwell.core.decide import RunKey
 from tinkwell.core.kind import State
-from tinkwell.provisioner import retry, shipper
+from tinkwell.provisioner import hook as hook_run
+from tinkwell.provisioner import retry, shipper, spec
 from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
@@ -61,6 +66,16 @@ class ReportApi(shipper.LogApi, Protocol):
         """Move an action on; a repetition changes nothing."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What is reported about an ended attempt."""
+
+    state: State
+    message: str
+    seconds: float
+    exit_code: int | None = None
+
+
 class Job:
     """An action that is being carried out. Whoever made it may stop it."""
 
@@ -73,7 +88,14 @@ class Job:
         self.was_refused = False
         # That was because another workflow runs on one of its machines.
         self.was_blocked = False
+        # What there is of its run is left where it is: for its hook, or for the next look to decide upon.
+        self.leaves_run = False
+        # The report of this job ended the action, and this is to follow.
+        self.hook: hook.Hook | None = None
+        # A hook that could not be brought to its end; it is not tried again at once.
+        self.is_unfinished = False
         self.stop_reason = ""
+        self._is_reporting_end = False
         self._stop = asyncio.Event()
 
     def stop(self, reason: str) -> None:
@@ -81,6 +103,28 @@ class Job:
         if not self._stop.is_set():
             self.stop_reason = reason
             self._stop.set()
+
+    def leave(self, reason: str) -> None:
+        """Ask for the run to be left to its hook, as the action has ended; nothing follows where that is known here."""
+        if not self._is_reporting_end and not self._stop.is_set():
+            self.leaves_run = True
+            self.stop(reason)
+
+    def report_end(self) -> None:
+        """Note that the end is being reported; the answer says what follows."""
+        self._is_reporting_end = True
+
+    def settle(self, outcome: Outcome, reported: model.Reported | None) -> None:
+        """Note what the answer to the report of the end was, None for a refusal, which does not say what follows."""
+        self.is_settled = True
+        action = self.action
+        due = hook.due(outcome.state, on_failure=action.on_failure, on_timeout=action.on_timeout)
+        if reported is None:
+            self.leaves_run = bool(action.on_failure or action.on_timeout)
+            return
+        self.leaves_run = due is not None
+        # Of a repetition nobody knows how long ago the end was, and whether its hook is done: a look will tell.
+        self.hook = due if reported.revision else None
 
     async def raise_when_stopped(self) -> None:
         """Wait for `stop`, and raise `StoppedError`."""
@@ -92,22 +136,13 @@ class StoppedError(Exception):
     """The action is to be stopped."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What is reported about an ended attempt."""
-
-    state: State
-    message: str
-    seconds: float
-    exit_code: int | None = None
-
-
 class Agent:
     """Carries out actions in a runtime."""
 
     def __init__(self, api: ReportApi, runtime: port.Runtime) -> None:
         self._api = api
         self._runtime = runtime
+        self._hooks = hook_run.Hooks(api, runtime)
 
     async def start(self, job: Job) -> None:
         """Carry out an action from its beginning; returns when it has ended here, however it ended."""
@@ -116,6 +151,10 @@ class Agent:
     async def adopt(self, job: Job, remaining_seconds: float | None) -> None:
         """Carry on with an action that the server believes to be running."""
         await self._until_stopped(job, lambda job: self._adopt(job, remaining_seconds))
+
+    async def run_hook(self, job: Job, *, is_first: bool) -> None:
+        """Run the hook that the job's key names, or take up the one that a predecessor began."""
+        await self._until_stopped(job, lambda job: self._run_hook(job, is_first=is_first))
 
     async def discard(self, key: RunKey, reason: str) -> None:
         """Kill and remove a run that nobody watches; where that fails it is logged, and the run stays held."""
@@ -140,7 +179,11 @@ class Agent:
                 guard.cancel()
         except* StoppedError:
             job.is_settled = True
-            await self.discard(job.key, job.stop_reason)
+            if not job.leaves_run:
+                await self.discard(job.key, job.stop_reason)
+
+    async def _run_hook(self, job: Job, *, is_first: bool) -> None:
+        job.is_unfinished = not await self._hooks.run(job.key, job.action, is_first=is_first)
 
     async def _start(self, job: Job) -> None:
         reported = await self._report(job, Outcome(state=State.RUNNING, message="started", seconds=0.0))
@@ -148,7 +191,9 @@ class Agent:
             job.was_refused = True
             return
         logger.info("an action begins", extra=_fields(job.key) | {"image": job.action.image})
-        await self._carry_out(job, reported.remaining_seconds, lambda: self._runtime.start(_spec(job)))
+        await self._carry_out(
+            job, reported.remaining_seconds, lambda: self._runtime.start(spec.of(job.key, job.action))
+        )
 
     async def _adopt(self, job: Job, remaining_seconds: float | None) -> None:
         logger.info("an action is adopted", extra=_fields(job.key))
@@ -196,6 +241,8 @@ class Agent:
         await self._settle(job, outcome)
         await asyncio.wait([output], timeout=OUTPUT_SECONDS)
         output.cancel()
+        if job.leaves_run:
+            return
         try:
             await run.remove()
         except port.RunError as error:
@@ -228,8 +275,9 @@ class Agent:
 
     async def _settle(self, job: Job, outcome: Outcome) -> None:
         """Report the end; from then on nobody expects anything of the job."""
+        job.report_end()
         reported = await self._report(job, outcome)
-        job.is_settled = True
+        job.settle(outcome, reported)
         if reported is not None:
             logger.info(
                 "an action has ended",
@@ -280,21 +328,6 @@ def _timed_out(what: str, began: float) -> Outcome:
 
 def _since(began: float) -> float:
     return round(asyncio.get_running_loop().time() - began, 3)
-
-
-def _spec(job: Job) -> port.RunSpec:
-    action = job.action
-    return port.RunSpec(
-        key=job.key,
-        worker_id=action.worker_id,
-        task_name=action.task_name,
-        action_name=action.name,
-        image=action.image,
-        command=action.command,
-        environment=action.environment,
-        volumes=action.volumes,
-        pid=action.pid,
-    )
 
 
 def _fields(key: RunKey) -> dict[str, object]:

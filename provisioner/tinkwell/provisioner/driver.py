@@ -25,6 +25,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import NoReturn, Protocol, assert_never
 
 from tinkwell.client import errors, model
@@ -214,6 +215,11 @@ class Driver:
                 self._begin(job, lambda: self._agent.adopt(job, remaining))
             case decide.StopAction(key=key, reason=reason):
                 self._stop(key, reason)
+            case decide.RunHook(action=action, key=key):
+                if (job_of_attempt := self._roster.jobs.get(key.main)) is not None:
+                    job_of_attempt.leave(f"the action is {action.state}")
+                else:
+                    self._begin_hook(key, actions[action.id], is_first=False)
             case decide.Wait(action=action, reason=reason):
                 logger.debug("a workflow waits", extra={"action": action.id, "reason": reason.value})
             case _:
@@ -241,6 +247,11 @@ class Driver:
         self._roster.jobs[job.key] = job
         self._group.create_task(self._carry_out(job, work), name=f"job {job.key.action_id}")
 
+    def _begin_hook(self, key: RunKey, action: model.Action, *, is_first: bool) -> None:
+        """Begin a hook. It waits for no place: it follows on a job that had one."""
+        job = agent.Job(key, action)
+        self._begin(job, lambda: self._agent.run_hook(job, is_first=is_first))
+
     async def _carry_out(self, job: agent.Job, work: Callable[[], Awaitable[None]]) -> None:
         """Do a job, then look at its workflow again, and at one that has waited for its place."""
         key = job.key
@@ -248,8 +259,9 @@ class Driver:
         looks_again = False
         try:
             await work()
-            looks_again = not job.was_refused or job.was_blocked
-            self._roster.forget(key)
+            looks_again = (not job.was_refused or job.was_blocked) and not job.is_unfinished
+            if not job.is_unfinished:
+                self._roster.forget(key, key.main)
             if job.was_refused:
                 self._wake(self._turns.end(key.workflow_id))
         except Exception:
@@ -257,6 +269,10 @@ class Driver:
             logger.exception("a job failed", extra={"workflow": key.workflow_id, "action": key.action_id})
         finally:
             del self._roster.jobs[key]
+        if job.leaves_run:
+            self._roster.note(key)
+        if job.hook is not None:
+            self._begin_hook(replace(key, hook=job.hook), job.action, is_first=True)
         if self._waiting:
             await self._dirty.put(self._waiting.popitem(last=False)[0])
         if looks_again:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from tinkwell.client import errors, model
-from tinkwell.core import decide
+from tinkwell.core import decide, hook
 from tinkwell.provisioner import turn
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -67,4 +67,5 @@ def _view_of(action: model.Action) -> decide.ActionView:
         state=action.state,
         attempt=action.attempt,
         remaining_seconds=action.remaining_seconds,
+        hook=hook.due(action.state, on_failure=action.on_failure, on_timeout=action.on_timeout),
     )

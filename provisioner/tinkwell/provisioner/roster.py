@@ -28,9 +28,13 @@ class Roster:
         except port.RunError as error:
             logger.warning("the runtime does not say what it runs", extra={"cause": str(error)})
 
-    def forget(self, key: RunKey) -> None:
-        """Take note that a run is not here any more."""
-        self._held.discard(key)
+    def note(self, key: RunKey) -> None:
+        """Take note that a run is here, and that nobody watches it any more."""
+        self._held.add(key)
+
+    def forget(self, *keys: RunKey) -> None:
+        """Take note that runs are not here any more."""
+        self._held.difference_update(keys)
 
     @property
     def running(self) -> frozenset[RunKey]:

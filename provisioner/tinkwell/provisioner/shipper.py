@@ -9,17 +9,29 @@ import asyncio
 import contextlib
 import functools
 import logging
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
 from typing import Protocol
 
 from tinkwell.client import errors, model
+from tinkwell.core.decide import RunKey
 from tinkwell.provisioner import retry
-from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.runtime import output, port
 
 logger = logging.getLogger(__name__)
 
 QUEUE_LINES = 512
 BATCH_BYTES = 512 * 1024
+
+
+class Source(Protocol):
+    """What has output: a run, or a part of it."""
+
+    @property
+    def key(self) -> RunKey:
+        """Whose output it is."""
+
+    def lines(self) -> AsyncGenerator[output.OutputLine, None]:
+        """Yield the output; raises `RunError` where it cannot be had."""
 
 
 class LogApi(Protocol):
@@ -29,7 +41,7 @@ class LogApi(Protocol):
         """Store lines; those that are there already are left as they are."""
 
 
-async def ship(api: LogApi, run: port.Run) -> None:
+async def ship(api: LogApi, run: Source) -> None:
     """Send all output of a run, from its first line on, and return when the server has it.
 
     Output is worth much, but no more than the run: where it cannot be read, or the server does not want it, that is
@@ -45,7 +57,7 @@ async def ship(api: LogApi, run: port.Run) -> None:
             logger.warning("output is not wanted", extra={"action": run.key.action_id, "cause": str(error)})
 
 
-async def _read(run: port.Run, queue: "asyncio.Queue[model.LogLine | None]") -> None:
+async def _read(run: Source, queue: "asyncio.Queue[model.LogLine | None]") -> None:
     """Put every line into the queue, and None at the end."""
     try:
         async with contextlib.aclosing(run.lines()) as lines:

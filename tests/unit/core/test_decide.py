@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinkwell.core import decide
+from tinkwell.core.hook import Hook
 from tinkwell.core.kind import State
 
 WORKFLOW = "w-1"
@@ -22,6 +23,7 @@ def action(
     worker: str = "here",
     attempt: int | None = None,
     remaining: float | None = None,
+    hook: Hook | None = None,
 ) -> decide.ActionView:
     started = 0 if state is State.PENDING else 1
     return decide.ActionView(
@@ -31,6 +33,7 @@ def action(
         state=state,
         attempt=started if attempt is None else attempt,
         remaining_seconds=remaining,
+        hook=hook,
     )
 
 
@@ -151,6 +154,65 @@ def test_every_run_of_a_deleted_workflow_is_stopped() -> None:
     assert [command.key for command in commands if isinstance(command, decide.StopAction)] == [key(0), key(1)]
 
 
+failed = action(0, State.FAILED, hook=Hook.ON_FAILURE)
+hook_key = replace(key(0), hook="on-failure")
+
+
+@pytest.mark.parametrize("here", [{key(0)}, {key(0), hook_key}])
+@pytest.mark.parametrize("state", [State.FAILED, State.RUNNING])
+def test_a_hook_is_run_or_taken_up_while_something_is_left_of_its_attempt(here: Keys, state: State) -> None:
+    view = workflow(failed, action(1), state=state)
+    assert ask(view, leftover=here) == [decide.RunHook(failed, hook_key)]
+
+
+def test_an_attempt_that_is_watched_though_it_has_ended_makes_room_for_its_hook() -> None:
+    assert ask(workflow(failed, state=State.FAILED), running={key(0)}) == [decide.RunHook(failed, hook_key)]
+
+
+def test_a_hook_that_is_watched_and_its_attempt_are_left_in_peace() -> None:
+    assert ask(workflow(failed, state=State.FAILED), running={hook_key}, leftover={key(0)}) == []
+    assert ask(workflow(failed, state=State.FAILED), running={hook_key}) == []
+
+
+def test_a_hook_whose_attempt_is_gone_is_done() -> None:
+    view = workflow(failed, state=State.FAILED)
+    assert ask(view, leftover={hook_key}) == [decide.StopAction(hook_key, "the action is FAILED")]
+    assert ask(view) == []
+
+
+def test_the_hook_of_a_machine_that_is_not_served_waits_for_whoever_serves_it() -> None:
+    assert ask(workflow(failed, state=State.FAILED), serves=frozenset(), leftover={key(0), hook_key}) == []
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        decide.WorkflowView.deleted(WORKFLOW),
+        workflow(action(0, State.FAILED), state=State.FAILED),
+        workflow(action(0, State.SUCCEEDED)),
+        workflow(action(0, State.CANCELLED), state=State.CANCELLED),
+        workflow(action(0, attempt=1)),
+        workflow(action(0, State.RUNNING, attempt=2)),
+        workflow(action(0, State.FAILED, attempt=2, hook=Hook.ON_FAILURE), state=State.FAILED),
+    ],
+)
+def test_without_a_hook_that_is_due_every_run_is_stopped(view: decide.WorkflowView) -> None:
+    commands = ask(view, running={hook_key}, leftover={key(0)})
+    assert [command.key for command in commands if isinstance(command, decide.StopAction)] == [key(0), hook_key]
+    assert "RunHook" not in kinds(commands)
+
+
+def test_only_the_hook_of_this_very_end_is_run() -> None:
+    other = replace(hook_key, hook="on-timeout")
+    commands = ask(workflow(failed, state=State.FAILED), running={other}, leftover={key(0)})
+    assert commands == [decide.StopAction(other, "the action is FAILED"), decide.RunHook(failed, hook_key)]
+
+
+def test_a_view_from_before_the_end_does_not_touch_the_hook() -> None:
+    view = workflow(action(0, State.RUNNING))
+    assert kinds(ask(view, running={hook_key}, leftover={key(0)})) == ["Wait"]
+
+
 def test_runs_of_other_workflows_are_nobody_s_business_here() -> None:
     other = decide.RunKey("w-2", "a-9", 1)
     assert ask(decide.WorkflowView.deleted(WORKFLOW), running={other}, leftover={other}) == []
@@ -172,13 +234,15 @@ def views(draw: st.DrawFn) -> decide.WorkflowView:
             draw(states),
             worker=draw(st.sampled_from(["here", "there"])),
             attempt=draw(st.integers(0, 2)),
+            hook=draw(st.sampled_from([None, Hook.ON_FAILURE])),
         )
         for index in range(count)
     ]
     return workflow(*draw(st.permutations(actions)), state=draw(states))
 
 
-keys = st.frozensets(st.builds(key, st.integers(0, 6), st.integers(1, 3)), max_size=4)
+mains = st.builds(key, st.integers(0, 6), st.integers(1, 3))
+keys = st.frozensets(st.builds(replace, mains, hook=st.sampled_from(["", "", "on-failure"])), max_size=4)
 
 
 @given(views(), keys, keys)
@@ -220,10 +284,16 @@ def test_asking_twice_gives_the_same_and_obeying_leaves_nothing_to_obey(
     assert ask(view, running=running, leftover=leftover) == commands
     stopped = {c.key for c in commands if isinstance(c, decide.StopAction)}
     begun = {c.key for c in commands if isinstance(c, decide.StartAction | decide.AdoptAction)}
-    again = ask(view, running=(running - stopped) | begun, leftover=leftover - stopped - begun)
+    hooks = {c.key for c in commands if isinstance(c, decide.RunHook)}
+    left = {key.main for key in hooks}
+    again = ask(
+        view,
+        running=(running - stopped - left) | begun | hooks,
+        leftover=(leftover - stopped - begun - hooks) | left,
+    )
     if begun:
         assert kinds(again) == ["Wait"]
-    assert not any(isinstance(c, decide.StopAction) for c in again)
+    assert not any(isinstance(c, decide.StopAction | decide.RunHook) for c in again)
 
 
 @given(views(), keys)

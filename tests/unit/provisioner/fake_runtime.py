@@ -20,6 +20,8 @@ class FakeWorld:
     runs: dict[RunKey, "FakeRun"] = field(default_factory=dict)
     starts: Counter[RunKey] = field(default_factory=Counter)
     files: dict[str, dict[str, str]] = field(default_factory=dict)
+    # Removing these fails, as an engine that is away makes it.
+    unremovable: set[RunKey] = field(default_factory=set)
     peak: int = 0
 
     @property
@@ -79,6 +81,8 @@ class FakeRun:
         await self.exit(KILLED)
 
     async def remove(self) -> None:
+        if self.key in self._world.unremovable:
+            raise port.RunError(port.Reason.UNAVAILABLE, "the engine is away")
         await self.kill()
         self._world.runs.pop(self.key, None)
 

@@ -58,9 +58,9 @@ class Stage:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
-    async def run_of(self, action_id: str, attempt: int = 1) -> FakeRun:
-        """Wait until an action runs."""
-        key = RunKey(action_id.rpartition("-")[0], action_id, attempt)
+    async def run_of(self, action_id: str, attempt: int = 1, *, hook: str = "") -> FakeRun:
+        """Wait until an action, or its hook, runs."""
+        key = RunKey(action_id.rpartition("-")[0], action_id, attempt, hook)
         await eventually(lambda: key in self.world.runs)
         return self.world.runs[key]
 

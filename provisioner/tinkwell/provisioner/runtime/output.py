@@ -17,7 +17,7 @@ from tinkwell.client.model import LogStream
 
 MAX_LINE_BYTES = 16 * 1024
 MAX_BYTES = 10 * 1024 * 1024
-# The server takes numbers up to 100,000. Two are left for what is said about lines that were dropped.
+# Numbers above 100,000 are a hook's. Two are left for what is said about lines that were dropped.
 MAX_LINES = 99_998
 # What keeping a line costs beside its text: without it, a run that writes nothing but newlines has no limit.
 LINE_OVERHEAD_BYTES = 64

@@ -21,8 +21,8 @@ from tinkwell.server.store.database import Database, Transaction
 
 MAX_LINES = 1_000
 MAX_LINE_BYTES = 16 * 1024
-# The bound on the output of one attempt: whoever runs it numbers its lines.
-MAX_NUMBER = 100_000
+# The bound on the output of one attempt and its hook: whoever runs them numbers their lines.
+MAX_NUMBER = 110_000
 MAX_BATCH_BYTES = 256 * 1024
 MAX_WATCHERS = 200
 
