@@ -7,6 +7,7 @@ import asyncpg
 import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from support import waiting
 from tinkwell.core import errors
 from tinkwell.server.store import engine
 from tinkwell.server.store.database import Database, Transaction
@@ -58,7 +59,8 @@ async def test_a_terminated_connection_is_replaced(database: Database, database_
         " WHERE application_name = 'tinkwell' AND datname = current_database()"
     )
     await other.close()
-    assert await database.answers()
+    # Whether the socket is closed is known a moment later.
+    await waiting.eventually(database.answers)
 
 
 async def test_a_database_that_nobody_serves_is_unavailable() -> None:
