@@ -1,0 +1,90 @@
+"""Hooks as real processes, by the real server, with provisioners that die."""
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from support.waiting import eventually
+from tinkwell.client import Client, State
+from tinkwell.core import decide
+from tinkwell.provisioner import driver, state
+from tinkwell.provisioner.runtime import process
+
+SECONDS = 60.0
+TEMPLATE = """\
+version: "0.1"
+name: hooked
+tasks:
+  - name: only
+    worker: "{{.device_1}}"
+    environment: {SITE: lab}
+    actions:
+      - name: broken
+        image: shell
+        command: ["echo main; exit 3"]
+        on-failure: ["echo $SITE $TINKWELL_HOOK | tee -a trace; until [ -e go ]; do sleep 0.05; done; exit 9"]
+        on-timeout: ["echo never >>trace"]
+"""
+
+
+@contextlib.asynccontextmanager
+async def provisioner(client: Client, path: Path) -> AsyncIterator[state.StateDir]:
+    """A provisioner in this process, whose actions are processes; its end kills nothing."""
+    with contextlib.closing(state.StateDir.open(path / "state")) as directory:
+        runtime = process.ProcessRuntime(directory, path / "images")
+        worker = driver.Driver(
+            client.workflows, runtime, directory, serves=decide.ALL_WORKERS, concurrency=2, resync_seconds=1_000
+        )
+        task = asyncio.ensure_future(worker.run())
+        try:
+            yield directory
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            await runtime.close()
+
+
+@pytest.fixture
+async def machine(client: Client, tmp_path: Path) -> str:
+    """A machine, beside a template for it and an image."""
+    entry_point = tmp_path / "images" / "shell" / "run"
+    entry_point.parent.mkdir(parents=True)
+    entry_point.write_text('#!/bin/sh\nexec /bin/sh -c "$1"\n')
+    entry_point.chmod(0o755)
+    machine = str(uuid.uuid4())
+    await client.hardware.push({"id": machine})
+    await client.templates.create(TEMPLATE)
+    return machine
+
+
+async def test_a_hook_goes_on_over_a_restart_and_its_output_follows_the_action_s(
+    client: Client, machine: str, tmp_path: Path
+) -> None:
+    async with provisioner(client, tmp_path) as directory:
+        workflow = (await client.workflows.create("hooked", {"device_1": machine})).id
+        files = directory.workflow_dir(workflow, machine)
+        await eventually((files / "trace").exists, deadline_seconds=SECONDS)
+        assert (await client.workflows.get(workflow)).state is State.FAILED
+    async with provisioner(client, tmp_path) as directory:
+        assert len(directory.run_dirs()) == 2
+        (files / "go").touch()
+        await eventually(lambda: not directory.run_dirs(), deadline_seconds=SECONDS)
+    assert (files / "trace").read_text() == "lab on-failure\n"
+    lines = [line.text async for line in client.workflows.logs(workflow)]
+    assert lines == ["main", "lab on-failure", "[on-failure exited with code 9]"]
+    found = await client.workflows.get(workflow)
+    (broken,) = await client.workflows.actions(workflow)
+    assert (found.state, broken.state, broken.exit_code) == (State.FAILED, State.FAILED, 3)
+
+
+async def test_deleting_the_workflow_kills_a_hook_that_runs(client: Client, machine: str, tmp_path: Path) -> None:
+    async with provisioner(client, tmp_path) as directory:
+        workflow = (await client.workflows.create("hooked", {"device_1": machine})).id
+        files = directory.workflow_dir(workflow, machine)
+        await eventually((files / "trace").exists, deadline_seconds=SECONDS)
+        await client.workflows.delete(workflow)
+        await eventually(lambda: not directory.run_dirs() and not files.exists(), deadline_seconds=SECONDS)
