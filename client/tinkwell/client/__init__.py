@@ -25,10 +25,13 @@ from tinkwell.client.model import (
     Document,
     Event,
     Hardware,
+    Lease,
     LogLine,
     LogStream,
+    MachineHold,
     Position,
     Published,
+    Renewed,
     Reported,
     Template,
     Workflow,
@@ -36,6 +39,7 @@ from tinkwell.client.model import (
 )
 from tinkwell.client.template import TemplateClient
 from tinkwell.client.watch import Watch
+from tinkwell.client.work import WorkClient
 from tinkwell.client.workflow import WorkflowClient
 from tinkwell.core.kind import EventType, ResourceType, State
 
@@ -55,16 +59,20 @@ __all__ = [
     "Hardware",
     "HardwareClient",
     "Informer",
+    "Lease",
     "LogLine",
     "LogStream",
+    "MachineHold",
     "Position",
     "Published",
+    "Renewed",
     "Reported",
     "ResourceType",
     "State",
     "Template",
     "TemplateClient",
     "Watch",
+    "WorkClient",
     "Workflow",
     "WorkflowClient",
     "WorkflowContext",

@@ -22,11 +22,12 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
-from tinkwell.client import channel, client, errors, event, hardware, service, template, watch, workflow
+from tinkwell.client import channel, client, errors, event, hardware, service, template, watch, work, workflow
 from tinkwell.client.model import Event
 
 P = ParamSpec("P")
-S = TypeVar("S", bound=service.Service)
+S = TypeVar("S")
+W = TypeVar("W", bound=service.Service)
 T = TypeVar("T")
 
 
@@ -147,11 +148,13 @@ class Watch:
             self._runner.run(self._source.aclose())
 
 
-class _Service(Generic[S]):
+class _Calls(Generic[S]):
     def __init__(self, runner: Runner, source: S) -> None:
         self._runner = runner
         self._source = source
 
+
+class _Service(_Calls[W]):
     def watch(self, **options: Unpack[service.WatchOptions]) -> Watch:
         """Watch events, in order, each once, over lost connections; see `tinkwell.client.HardwareClient.watch`."""
         return Watch(self._runner, self._source.watch(**options))
@@ -161,9 +164,9 @@ class _Service(Generic[S]):
         self.watch(**options).run(callback)
 
 
-def _call(method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[_Service[S], P], T]:
+def _call(method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[_Calls[S], P], T]:
     @functools.wraps(method)
-    def call(self: _Service[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def call(self: _Calls[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self._runner.run(method(self._source, *args, **kwargs))
 
     return call
@@ -171,9 +174,9 @@ def _call(method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> Callab
 
 def _iterate(
     method: Callable[Concatenate[S, P], AsyncIterator[T]],
-) -> Callable[Concatenate[_Service[S], P], Iterator[T]]:
+) -> Callable[Concatenate[_Calls[S], P], Iterator[T]]:
     @functools.wraps(method)
-    def iterate(self: _Service[S], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+    def iterate(self: _Calls[S], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         return self._runner.iterate(method(self._source, *args, **kwargs))
 
     return iterate
@@ -225,6 +228,14 @@ class WorkflowClient(_Service[workflow.WorkflowClient]):
     logs = _iterate(workflow.WorkflowClient.logs)
 
 
+class WorkClient(_Calls[work.WorkClient]):
+    """Acquires, renews and releases leases."""
+
+    acquire = _call(work.WorkClient.acquire)
+    renew = _call(work.WorkClient.renew)
+    release = _call(work.WorkClient.release)
+
+
 class EventClient(_Service[event.EventClient]):
     """Watches the events of all resources, publishes events of one's own, and keeps named positions."""
 
@@ -242,6 +253,7 @@ class Client:
         self.hardware = HardwareClient(runner, source.hardware)
         self.templates = TemplateClient(runner, source.templates)
         self.workflows = WorkflowClient(runner, source.workflows)
+        self.work = WorkClient(runner, source.work)
         self.events = EventClient(runner, source.events)
 
     @property

@@ -5,7 +5,7 @@ from typing import Self
 
 from grpc import aio
 
-from tinkwell.client import backoff, call, channel, errors, event, hardware, template, workflow
+from tinkwell.client import backoff, call, channel, errors, event, hardware, template, work, workflow
 
 # grpc.health.v1.Health/Check, asked about the whole server. Both messages have one field; the bytes are those of an
 # empty request and of SERVING, which saves a dependency.
@@ -21,6 +21,7 @@ class Client:
         self.hardware = hardware.HardwareClient(caller)
         self.templates = template.TemplateClient(caller)
         self.workflows = workflow.WorkflowClient(caller)
+        self.work = work.WorkClient(caller)
         self.events = event.EventClient(caller)
 
     @property

@@ -217,7 +217,16 @@ def workflow_context(source: workflow_service_pb2.WorkflowContext) -> model.Work
         waits_for_workflow=source.waits_for_workflow,
         waits_for_worker=source.waits_for_worker,
         created_at=_time(source, "created_at"),
+        holds=tuple(
+            model.MachineHold(hold.worker_id, hold.action_id, hold.lease_token, hold.is_live) for hold in source.holds
+        ),
     )
+
+
+def reported(source: workflow_service_pb2.ReportActionStatusResponse) -> model.Reported:
+    """Read what a report has come to."""
+    state = _state(source.state) if source.state else None
+    return model.Reported(source.revision, source.attempt, _present(source, "remaining_seconds"), state)
 
 
 def log_line(source: workflow_service_pb2.LogLine) -> model.LogLine:

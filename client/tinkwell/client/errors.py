@@ -5,7 +5,9 @@ Error
 ├── NotFound              the resource does not exist, or is deleted
 ├── AlreadyExists         something that must be unique is taken
 ├── IllegalTransition     the state of the resource does not allow this
-│   └── MachineBusy       a workflow cannot start, because another one runs on its machine
+│   ├── MachineBusy       a workflow cannot start, because another one runs on its machine
+│   ├── LeaseHeld         somebody alive holds the machine for this workflow
+│   └── LeaseLost         the lease of the caller is over, or its work was taken over
 ├── Unauthenticated       no valid token came with the call
 ├── PermissionDenied      the caller may not do this
 │   └── WrongWorker       the reporting worker is not the action's
@@ -141,6 +143,19 @@ class MachineBusy(IllegalTransition):
         return self.metadata.get("workflow_id", "")
 
 
+class LeaseHeld(IllegalTransition):
+    """Somebody alive, who is not the caller, holds the machine for this workflow."""
+
+    @property
+    def worker_id(self) -> str:
+        """The id of the machine; empty where the server did not say."""
+        return self.metadata.get("worker_id", "")
+
+
+class LeaseLost(IllegalTransition):
+    """The lease of the caller is over, or what it reports on is held under another one."""
+
+
 class Unauthenticated(Error):
     """No valid token came with the call."""
 
@@ -243,6 +258,8 @@ _BY_REASON: Mapping[str, type[Error]] = {
     "ALREADY_EXISTS": AlreadyExists,
     "ILLEGAL_TRANSITION": IllegalTransition,
     "MACHINE_BUSY": MachineBusy,
+    "LEASE_HELD": LeaseHeld,
+    "LEASE_LOST": LeaseLost,
     "WRONG_WORKER": WrongWorker,
     "LOST_RACE": LostRace,
     "COMPACTED": Compacted,

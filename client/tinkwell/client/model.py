@@ -148,11 +148,26 @@ class ActionStatus(_Shaped):
 
 
 @dataclass(frozen=True, slots=True)
+class MachineHold(_Shaped):
+    """A machine that belongs to a workflow, also after its end while something of it may still be there.
+
+    `action_id` is the action whose run may still be there, empty when nothing is. `lease_token` says under which lease,
+    0 for none or one that is not known any more, and `is_live` that the lease is not over.
+    """
+
+    worker_id: str
+    action_id: str = ""
+    lease_token: int = 0
+    is_live: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class WorkflowContext(_Shaped):
     """How far a workflow is; `current_*` describe the action that runs or ran last, empty before the first.
 
     `waits_for_workflow` runs on `waits_for_worker`, one of its machines, and must end before this one can start; both
-    are empty when no machine keeps it waiting.
+    are empty when no machine keeps it waiting. `holds` are its own machines; they come with `context` alone, and are a
+    moment's answer and no part of the JSON shape.
     """
 
     workflow_id: str
@@ -167,6 +182,7 @@ class WorkflowContext(_Shaped):
     waits_for_workflow: str = ""
     waits_for_worker: str = ""
     created_at: datetime | None = None
+    holds: tuple[MachineHold, ...] = field(default=(), metadata=shape.HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,11 +294,16 @@ class Published(_Shaped):
 
 @dataclass(frozen=True, slots=True)
 class Reported(_Shaped):
-    """A report that was taken: revision 0 when it was a repetition; no remaining seconds where there is no deadline."""
+    """A report that was taken: revision 0 when it was a repetition; no remaining seconds where there is no deadline.
+
+    `state` is the action's after the report: PENDING after a failure means that it will be repeated, None that an older
+    server did not say.
+    """
 
     revision: int
     attempt: int
     remaining_seconds: float | None = None
+    state: State | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +315,26 @@ class Expired(_Shaped):
 
     revision: int
     remaining_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease(_Shaped):
+    """A lease that was acquired: its token, for how many seconds it lives, and the workflows held under it already."""
+
+    token: int
+    seconds: float
+    workflow_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed(_Shaped):
+    """A lease that lives on for so many seconds, and workflows of which something was held under one that is over.
+
+    Whoever hears of lost workflows calls `workflows.expire` for each.
+    """
+
+    seconds: float
+    lost_workflow_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,10 @@ class WorkflowClient(service.Service):
         return model.Change(answer.revision)
 
     async def expire(self, id: str) -> model.Expired:  # noqa: A002
-        """End a workflow if a deadline in it is past, by the server's clock; provisioners ask this by themselves."""
+        """End a workflow if a deadline in it is past, by the server's clock, and what is lost with its owner's lease.
+
+        Provisioners ask this by themselves.
+        """
         request = convert.build(pb.ExpireWorkflowRequest, id=id)
         answer = await self._caller.unary(self._stub.ExpireWorkflow, request, may_repeat=True)
         remaining = answer.remaining_seconds if answer.HasField("remaining_seconds") else None
@@ -121,12 +124,15 @@ class WorkflowClient(service.Service):
         seconds: float = 0.0,
         message: str = "",
         exit_code: int | None = None,
+        lease_token: int = 0,
     ) -> model.Reported:
         """Report on an action, named by `action_id` or by `task_name` and `action_name`, and so move it on.
 
         `state` is RUNNING, SUCCEEDED, FAILED or TIMEOUT; attempt 0 means the current one, for RUNNING the next one. A
-        repeated report changes nothing; a call for a certain attempt is therefore retried. Raises `WrongWorker`, or
-        `IllegalTransition` where the action's state does not allow it.
+        repeated report changes nothing; a call for a certain attempt is therefore retried. `lease_token` is that of the
+        reporter's lease (`client.work`), 0 without one. Raises `WrongWorker`; `LeaseHeld` where somebody alive has the
+        machine, `LeaseLost` where the lease is over or the work another's; `IllegalTransition`, their parent, where the
+        action's state does not allow it.
         """
         request = convert.build(
             pb.ReportActionStatusRequest,
@@ -140,10 +146,10 @@ class WorkflowClient(service.Service):
             seconds=seconds,
             message=message,
             exit_code=exit_code,
+            lease_token=lease_token,
         )
         answer = await self._caller.unary(self._stub.ReportActionStatus, request, may_repeat=attempt > 0)
-        remaining = answer.remaining_seconds if answer.HasField("remaining_seconds") else None
-        return model.Reported(answer.revision, answer.attempt, remaining)
+        return convert.reported(answer)
 
     async def data(self, id: str, version: int = 0) -> model.Document:  # noqa: A002
         """Get the document that a workflow's workers share, as (data, version); version 0 means the latest."""

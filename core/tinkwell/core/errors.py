@@ -6,6 +6,8 @@ TinkwellError
 ├── AlreadyExists       something that must be unique is taken
 ├── IllegalTransition   the state of the resource does not allow this
 ├── MachineBusy         a workflow cannot start, because another one runs on its machine
+├── LeaseHeld           somebody alive holds the machine for the workflow
+├── LeaseLost           the caller's lease is over, or its work was taken over
 ├── WrongWorker         the reporting worker is not the action's
 ├── LostRace            another writer was faster; read again and retry
 ├── Compacted           the revision is older than the oldest kept one
@@ -87,6 +89,26 @@ class MachineBusy(TinkwellError):
         self.subject = f"machine {worker_id}"
         self.description = f"workflow {held_by} runs on it; another one can start when that has ended"
         super().__init__(f"{self.subject}: {self.description}")
+
+
+class LeaseHeld(TinkwellError):
+    """Somebody alive, who is not the caller, holds the machine for this workflow."""
+
+    def __init__(self, worker_id: str) -> None:
+        self.worker_id = worker_id
+        self.subject = f"machine {worker_id}"
+        self.description = "another owner, whose lease is alive, holds it for this workflow"
+        super().__init__(f"{self.subject}: {self.description}")
+
+
+class LeaseLost(TinkwellError):
+    """The caller's lease is over, or what it reports on is held under another one."""
+
+    def __init__(self, lease_token: int, description: str = "it is over; acquire another one") -> None:
+        self.lease_token = lease_token
+        self.subject = f"lease {lease_token}" if lease_token else "no lease"
+        self.description = description
+        super().__init__(f"{self.subject}: {description}")
 
 
 class WrongWorker(TinkwellError):

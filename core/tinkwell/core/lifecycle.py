@@ -17,6 +17,7 @@ class Mover(StrEnum):
     WORKER = "a worker's report"
     USER = "a cancellation or a deletion"
     CLOCK = "a deadline that is past"
+    LEASE = "a lease that is over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,13 @@ class Rule:
     event_type: EventType
 
 
-_ALL = (Mover.WORKER, Mover.USER, Mover.CLOCK)
+_ALL = (Mover.WORKER, Mover.USER, Mover.CLOCK, Mover.LEASE)
 
 WORKFLOW_RULES: Sequence[Rule] = (
     Rule(State.PENDING, State.RUNNING, (Mover.WORKER,), EventType.WORKFLOW_STARTED),
     Rule(State.PENDING, State.CANCELLED, (Mover.USER,), EventType.WORKFLOW_CANCELLED),
     Rule(State.RUNNING, State.SUCCEEDED, (Mover.WORKER,), EventType.WORKFLOW_SUCCEEDED),
-    Rule(State.RUNNING, State.FAILED, (Mover.WORKER,), EventType.WORKFLOW_FAILED),
+    Rule(State.RUNNING, State.FAILED, (Mover.WORKER, Mover.LEASE), EventType.WORKFLOW_FAILED),
     Rule(State.RUNNING, State.TIMEOUT, (Mover.WORKER, Mover.CLOCK), EventType.WORKFLOW_TIMEOUT),
     Rule(State.RUNNING, State.CANCELLED, (Mover.USER,), EventType.WORKFLOW_CANCELLED),
 )
@@ -44,11 +45,11 @@ ACTION_RULES: Sequence[Rule] = (
     # Whatever ends a workflow without success cancels the actions that have not run.
     Rule(State.PENDING, State.CANCELLED, _ALL, EventType.ACTION_CANCELLED),
     Rule(State.RUNNING, State.SUCCEEDED, (Mover.WORKER,), EventType.ACTION_SUCCEEDED),
-    Rule(State.RUNNING, State.FAILED, (Mover.WORKER,), EventType.ACTION_FAILED),
+    Rule(State.RUNNING, State.FAILED, (Mover.WORKER, Mover.LEASE), EventType.ACTION_FAILED),
     Rule(State.RUNNING, State.TIMEOUT, (Mover.WORKER, Mover.CLOCK), EventType.ACTION_TIMEOUT),
     Rule(State.RUNNING, State.CANCELLED, (Mover.USER,), EventType.ACTION_CANCELLED),
     # The attempt ended without success, and another one is left.
-    Rule(State.RUNNING, State.PENDING, (Mover.WORKER, Mover.CLOCK), EventType.ACTION_RETRYING),
+    Rule(State.RUNNING, State.PENDING, (Mover.WORKER, Mover.CLOCK, Mover.LEASE), EventType.ACTION_RETRYING),
 )
 
 

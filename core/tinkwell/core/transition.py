@@ -11,7 +11,8 @@
 Actions run strictly in the order of their index. The first start of one starts the workflow, the success of the last
 one ends it, and an action that fails or times out ends it too, with the actions after it cancelled, unless another
 attempt at it is left. A deadline that passes ends it as well, whoever notices: time is the database's, so anybody may
-ask whether it has come.
+ask whether it has come. The same is true of the death of whoever ran an action: the attempt is lost
+(`tinkwell.core.lease`).
 
 The rules are pure. They return steps, and the order of the steps is the order in which they must be written, because
 each one becomes an event. A report that is heard twice changes nothing; a late one never changes a final state.
@@ -35,7 +36,8 @@ _REPORTABLE = (State.RUNNING, State.SUCCEEDED, State.FAILED, State.TIMEOUT)
 class Action:
     """What the rules need of an action.
 
-    `remaining_seconds` is the time left to its own limit, whatever the workflow's is; None where it has none.
+    `remaining_seconds` is the time left to its own limit, whatever the workflow's is; None where it has none. What runs
+    under a lease that is over is lost, unless it reboots its machine: then its deadline says when that took too long.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Action:
     retries: int = 0
     retry_delay_seconds: int = retry.DEFAULT_DELAY_SECONDS
     reboots: bool = False
+    is_lost: bool = False
 
     @property
     def title(self) -> str:
@@ -89,6 +92,7 @@ class Reason(StrEnum):
 
     ACTION_FAILED = "ACTION_FAILED"
     ACTION_TIMEOUT = "ACTION_TIMEOUT"
+    ACTION_LOST = "ACTION_LOST"
     GLOBAL_TIMEOUT = "GLOBAL_TIMEOUT"
     CANCELLED = "CANCELLED"
 
@@ -263,11 +267,13 @@ def cancel(workflow: Workflow, actions: Sequence[Action], reason: str) -> Change
 
 
 def expire(workflow: Workflow, actions: Sequence[Action]) -> Changes:
-    """Return what the passing of time changes: the end of what has a deadline that is past, or nothing."""
+    """Return what the passing of time changes: the end of what has a deadline that is past, or is lost, or nothing."""
     left = remaining_seconds(workflow, actions)
-    if left is None or left > 0:
-        return Changes()
     running = _running(actions)
+    if left is None or left > 0:
+        if running is None or running.reboots or not running.is_lost:
+            return Changes()
+        return lose(workflow, actions, running)
     if running is not None:
         message = "its deadline passed, and its worker did not say how it ended"
         heard = Report(action_id=running.id, worker_id=running.worker_id, state=State.TIMEOUT, message=message)
@@ -289,6 +295,13 @@ def retry_after(workflow: Workflow, action: Action) -> int | None:
     )
 
 
+def lose(workflow: Workflow, actions: Sequence[Action], action: Action) -> Changes:
+    """Return what it changes that nobody can tell any more how the running attempt at an action ended."""
+    message = "lost: the lease of whoever ran it is over, so nobody can tell how it ended"
+    heard = Report(action_id=action.id, worker_id=action.worker_id, state=State.FAILED, message=message)
+    return _end(workflow, actions, action, heard, reason=Reason.ACTION_LOST)
+
+
 def remaining_seconds(workflow: Workflow, actions: Sequence[Action]) -> float | None:
     """Return the seconds until `expire` changes something, not above 0 when it does; None where time never will."""
     if workflow.state is not State.RUNNING:
@@ -299,6 +312,30 @@ def remaining_seconds(workflow: Workflow, actions: Sequence[Action]) -> float | 
     if not known:
         return None
     return min(known) + (GRACE_SECONDS if running is not None else 0.0)
+
+
+def action_seconds(workflow: Workflow, action: Action) -> float | None:
+    """Return the seconds to a running action's deadline, its own or the workflow's; None where there is none."""
+    if action.state is not State.RUNNING:
+        return None
+    limits = (workflow.remaining_seconds, action.remaining_seconds)
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def state_after(action: Action, changes: Changes) -> State:
+    """Return the state of an action once the changes are written."""
+    state = action.state
+    for step in changes.steps:
+        match step:
+            case StartAction(action_id=action.id):
+                state = State.RUNNING
+            case EndAction(action_id=action.id):
+                state = step.state
+            case RetryAction(action_id=action.id):
+                state = State.PENDING
+            case _:
+                pass
+    return state
 
 
 def _is_repeated(action: Action, heard: Report) -> bool:
@@ -332,7 +369,9 @@ def _start(workflow: Workflow, actions: Sequence[Action], action: Action, heard:
     return Changes((*first, StartAction(action.id, attempt, heard.message)), attempt)
 
 
-def _end(workflow: Workflow, actions: Sequence[Action], action: Action, heard: Report) -> Changes:
+def _end(
+    workflow: Workflow, actions: Sequence[Action], action: Action, heard: Report, *, reason: Reason | None = None
+) -> Changes:
     ended = EndAction(action.id, heard.state, heard.message, heard.exit_code)
     completed = _count_succeeded(actions)
     if heard.state is State.SUCCEEDED:
@@ -344,7 +383,7 @@ def _end(workflow: Workflow, actions: Sequence[Action], action: Action, heard: R
         repeated = RetryAction(action.id, heard.state, heard.message, heard.exit_code, delay)
         return Changes((repeated,), action.attempt)
     cause = Cause(
-        reason=_reason(workflow, action, heard.state),
+        reason=reason or _reason(workflow, action, heard.state),
         message=heard.message,
         action=action,
         exit_code=heard.exit_code,
@@ -371,7 +410,7 @@ def _reason(workflow: Workflow, action: Action, state: State) -> Reason:
 
 def _next(reason: Reason, action: Action) -> document.JsonObject:
     match reason:
-        case Reason.ACTION_FAILED:
+        case Reason.ACTION_FAILED | Reason.ACTION_LOST:
             name, command = "on_failure", action.on_failure
         case Reason.ACTION_TIMEOUT | Reason.GLOBAL_TIMEOUT:
             name, command = "on_timeout", action.on_timeout

@@ -96,10 +96,24 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnHold:
+    """A machine that belongs to a workflow, also after its end while a run of `action_id` may still be there.
+
+    `lease_token` is 0 where it is held under no lease, or under one that is not known any more.
+    """
+
+    worker_id: str
+    action_id: str
+    lease_token: int
+    is_live: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """How far a workflow is; nothing is current before its first start.
 
     `waits_for` is a machine of it on which another workflow runs, so that this one cannot start; None otherwise.
+    `holds` are its own machines, empty in lists.
     """
 
     workflow_id: str
@@ -109,6 +123,7 @@ class Progress:
     current: Current | None
     waits_for: Hold | None
     created_at: datetime.datetime
+    holds: tuple[OwnHold, ...] = ()
 
 
 class LogStream(StrEnum):

@@ -22,6 +22,8 @@ from tinkwell.api.v1 import (
     hardware_service_pb2_grpc,
     template_service_pb2,
     template_service_pb2_grpc,
+    work_service_pb2,
+    work_service_pb2_grpc,
     workflow_service_pb2,
     workflow_service_pb2_grpc,
 )
@@ -35,6 +37,7 @@ from tinkwell.server.api.health import Health
 from tinkwell.server.api.metric import CallMetrics
 from tinkwell.server.api.template import TemplateServicer
 from tinkwell.server.api.watch import Watches
+from tinkwell.server.api.work import WorkServicer
 from tinkwell.server.api.workflow import WorkflowServicer
 from tinkwell.server.http import certificate
 from tinkwell.server.http.application import create_application
@@ -53,6 +56,7 @@ from tinkwell.server.service.log import LogService
 from tinkwell.server.service.retention import Result, Retention
 from tinkwell.server.service.template import TemplateService
 from tinkwell.server.service.watch import WatchService
+from tinkwell.server.service.work import WorkService
 from tinkwell.server.service.workflow import WorkflowService
 from tinkwell.server.service.workflow_data import WorkflowDataService
 from tinkwell.server.settings import Settings, nats_urls, networks
@@ -74,6 +78,7 @@ _SERVICES = tuple(
         (hardware_service_pb2, "HardwareService"),
         (template_service_pb2, "TemplateService"),
         (workflow_service_pb2, "WorkflowService"),
+        (work_service_pb2, "WorkService"),
         (event_service_pb2, "EventService"),
     )
 )
@@ -213,6 +218,7 @@ class _Server:
         if settings.tink_port is not None:
             self._tink = Edge(database, watches, max_held=settings.max_watchers)
         self._logs = LogService(database)
+        self._work = WorkService(database, lease_seconds=settings.lease_seconds)
         self._retention = _retention(settings)
         self._registry = self._register(log)
         self._health = Health()
@@ -311,6 +317,7 @@ class _Server:
         workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server(
             WorkflowServicer(WorkflowService(database), WorkflowDataService(database), self._logs, watches), server
         )
+        work_service_pb2_grpc.add_WorkServiceServicer_to_server(WorkServicer(self._work), server)
         event_service_pb2_grpc.add_EventServiceServicer_to_server(
             EventServicer(EventService(database), watches), server
         )

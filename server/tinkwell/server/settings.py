@@ -103,6 +103,9 @@ class Settings(pydantic_settings.BaseSettings):
     reflection: bool = True
     """Let tools such as grpcurl ask for the services' descriptions."""
 
+    lease_seconds: float = pydantic.Field(default=30.0, ge=1, le=3_600)
+    """How long whoever runs actions is taken to be alive without a word; they speak every third of it."""
+
     ring_bytes: int = pydantic.Field(default=64 * _MEBIBYTE, ge=_MEBIBYTE)
     """Newest events that are kept in memory for watchers that begin or fall behind."""
     subscriber_bytes: int = pydantic.Field(default=4 * _MEBIBYTE, ge=65_536)

@@ -18,9 +18,12 @@ ON_BOTH = (task("a", action("x")), task("b", action("y"), worker="{{.device_2}}"
 ON_BOTH_BACKWARDS = (task("a", action("x"), worker="{{.device_2}}"), task("b", action("y")))
 
 
+_HOLDS = "SELECT worker_id, workflow_id FROM machine_hold"
+
+
 async def holds(site: Site) -> dict[str, str]:
     """Which workflow each machine belongs to."""
-    return {str(worker): str(flow) for worker, flow in await site.sql.fetch("SELECT * FROM machine_hold")}
+    return {str(worker): str(flow) for worker, flow in await site.sql.fetch(_HOLDS)}
 
 
 async def due(site: Site, worker: str) -> list[str]:

@@ -41,6 +41,9 @@ _FILL = f"""
       FROM workflow w JOIN action a ON a.workflow_id = w.id WHERE w.state = 'RUNNING';
     INSERT INTO machine_hold (worker_id, workflow_id)
     SELECT gen_random_uuid(), w.id FROM workflow w, generate_series(1, 3) n;
+    INSERT INTO lease (owner, engine, expires_at)
+    SELECT 'owner ' || n, 'engine', clock_timestamp() FROM generate_series(1, {WORKFLOWS}) n;
+    UPDATE machine_hold SET lease_id = (SELECT id FROM lease LIMIT 1);
     INSERT INTO action_status
            (workflow_id, action_id, task_name, action_name, worker_id, state, attempt, seconds, message)
     SELECT workflow_id, id, task_name, name, worker_id, state, 1, 0, '' FROM action;
@@ -103,7 +106,9 @@ async def test_queries_go_by_their_indexes(connection: AsyncConnection) -> None:
     place = workflow_progress.BEGINNING
     due = {"worker_id": str(WORKER), "created_at": place.created_at, "id": place.workflow_id, "limit": 500}
     assert indexes(await plan(connection, workflow_step.LOCK, {"id": workflow_id})) == {"workflow_pkey"}
-    assert "workflow_pkey" in indexes(await plan(connection, workflow_step.STATES, {"id": workflow_id}))
+    assert "workflow_pkey" in indexes(
+        await plan(connection, workflow_step.STATES, {"id": workflow_id, "lease_token": 1})
+    )
     assert "action_place" in indexes(await plan(connection, workflow_progress.DUE, due))
     assert {"action_place", "machine_hold_pkey"} <= indexes(
         await plan(connection, workflow_progress.OF_WORKFLOW, {"id": workflow_id})

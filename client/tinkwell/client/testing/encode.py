@@ -24,6 +24,9 @@ def fill(target: M, source: object) -> M:
 def _set(target: message.Message, field: Any, value: Any) -> None:
     if isinstance(value, datetime):
         getattr(target, field.name).FromDatetime(value)
+    elif field.message_type is not None and field.is_repeated:
+        for part in value:
+            fill(getattr(target, field.name).add(), part)
     elif field.message_type is not None:
         violations = json_message.fill(getattr(target, field.name), value, field.name)
         assert not violations, violations

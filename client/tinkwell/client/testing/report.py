@@ -10,8 +10,8 @@ from tinkwell.core import errors, transition
 from tinkwell.core.kind import State
 
 
-def take(world: World, report: ActionStatus) -> transition.Changes:
-    """Take a report; without steps it was a repetition."""
+def take(world: World, report: ActionStatus) -> tuple[transition.Action, transition.Changes]:
+    """Take a report, and give the action as it was before; without steps it was a repetition."""
     workflow = world.find(Workflow, report.workflow_id)
     actions = [_action(action) for action in world.actions_of(workflow.id)]
     located = transition.locate(
@@ -40,7 +40,7 @@ def take(world: World, report: ActionStatus) -> transition.Changes:
                 created_at=datetime.now(UTC),
             )
         )
-    return changes
+    return located, changes
 
 
 def cancel(world: World, workflow: Workflow, reason: str) -> transition.Changes:

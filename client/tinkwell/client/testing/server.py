@@ -9,10 +9,11 @@ from tinkwell.api.v1 import (
     event_service_pb2_grpc,
     hardware_service_pb2_grpc,
     template_service_pb2_grpc,
+    work_service_pb2_grpc,
     workflow_service_pb2_grpc,
 )
 from tinkwell.client.model import Event
-from tinkwell.client.testing import event, gate, hardware, template, workflow
+from tinkwell.client.testing import event, gate, hardware, template, work, workflow
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.testing.log import EventLog
 from tinkwell.client.testing.world import R, World
@@ -72,6 +73,7 @@ class FakeServer:
         hardware_service_pb2_grpc.add_HardwareServiceServicer_to_server(hardware.HardwareServicer(self.world), server)
         template_service_pb2_grpc.add_TemplateServiceServicer_to_server(template.TemplateServicer(self.world), server)
         workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server(workflow.WorkflowServicer(self.world), server)
+        work_service_pb2_grpc.add_WorkServiceServicer_to_server(work.WorkServicer(self.world.ledger), server)
         event_service_pb2_grpc.add_EventServiceServicer_to_server(event.EventServicer(self.world), server)
         check: Any = grpc.unary_unary_rpc_method_handler(self._check_health)
         server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(_HEALTH_SERVICE, {"Check": check})])

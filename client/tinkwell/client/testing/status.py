@@ -15,6 +15,8 @@ _TABLE: Mapping[type[errors.TinkwellError], tuple[StatusCode, str]] = {
     errors.AlreadyExists: (StatusCode.ALREADY_EXISTS, "ALREADY_EXISTS"),
     errors.IllegalTransition: (StatusCode.FAILED_PRECONDITION, "ILLEGAL_TRANSITION"),
     errors.MachineBusy: (StatusCode.FAILED_PRECONDITION, "MACHINE_BUSY"),
+    errors.LeaseHeld: (StatusCode.FAILED_PRECONDITION, "LEASE_HELD"),
+    errors.LeaseLost: (StatusCode.FAILED_PRECONDITION, "LEASE_LOST"),
     errors.WrongWorker: (StatusCode.PERMISSION_DENIED, "WRONG_WORKER"),
     errors.LostRace: (StatusCode.ABORTED, "LOST_RACE"),
     errors.Compacted: (StatusCode.OUT_OF_RANGE, "COMPACTED"),
@@ -53,6 +55,8 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
             return {"history_id": error.history_id}
         case errors.MachineBusy():
             return {"worker_id": error.worker_id, "workflow_id": error.held_by}
+        case errors.LeaseHeld():
+            return {"worker_id": error.worker_id}
         case errors.AlreadyExists():
             return {"what": error.what, "value": error.value, "taken_by": error.taken_by}
         case _:
@@ -68,7 +72,7 @@ def _details(error: errors.TinkwellError) -> tuple[any_pb2.Any, ...]:
         case errors.NotFound():
             info = error_details_pb2.ResourceInfo(resource_type=error.resource_type, resource_name=error.resource_id)
             return (_packed(info),)
-        case errors.IllegalTransition() | errors.MachineBusy():
+        case errors.IllegalTransition() | errors.MachineBusy() | errors.LeaseHeld() | errors.LeaseLost():
             violation = error_details_pb2.PreconditionFailure.Violation(
                 type="state", subject=error.subject, description=error.description
             )

@@ -18,7 +18,7 @@ from tinkwell.client.model import Action, LogLine, Template, Workflow, WorkflowC
 from tinkwell.client.testing import encode, report
 from tinkwell.client.testing.world import World
 from tinkwell.core import devices as core_devices
-from tinkwell.core import errors
+from tinkwell.core import errors, transition
 from tinkwell.core import template as core_template
 from tinkwell.core.kind import ResourceType, State
 
@@ -93,9 +93,12 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
     async def ReportActionStatus(
         self, request: pb.ReportActionStatusRequest, context: Any
     ) -> pb.ReportActionStatusResponse:
-        changes = report.take(self._world, convert.report(request))
-        revision = self._world.log.tail if changes.steps else 0
-        return pb.ReportActionStatusResponse(revision=revision, attempt=changes.attempt)
+        action, changes = report.take(self._world, convert.report(request))
+        return pb.ReportActionStatusResponse(
+            revision=self._world.log.tail if changes.steps else 0,
+            attempt=changes.attempt,
+            state=convert.STATES[transition.state_after(action, changes)],
+        )
 
     async def GetWorkflowData(self, request: pb.GetWorkflowDataRequest, context: Any) -> pb.GetWorkflowDataResponse:
         return self._document(request, 0)

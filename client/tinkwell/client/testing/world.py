@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from tinkwell.client.model import Action, ActionStatus, Event, Hardware, LogLine, Position, Template, Workflow
 from tinkwell.client.testing.log import EventLog
+from tinkwell.client.testing.work import Ledger
 from tinkwell.core import errors
 from tinkwell.core.kind import EventType, ResourceType, State
 
@@ -33,6 +34,7 @@ class World:
         self.lines: dict[str, list[LogLine]] = {}
         self.documents: dict[str, list[tuple[bytes, bytes]]] = {}
         self.positions: dict[str, Position] = {}
+        self.ledger = Ledger()
         self._versions: dict[str, int] = {}  # of deleted resources too: a revived one goes on counting
 
     def put(self, resource: R, *, actor: str = "test") -> R:

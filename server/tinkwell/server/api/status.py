@@ -26,6 +26,8 @@ CODES: Mapping[type[errors.TinkwellError], tuple[grpc.StatusCode, _Reason.ValueT
     errors.AlreadyExists: (_Code.ALREADY_EXISTS, _Reason.ERROR_REASON_ALREADY_EXISTS),
     errors.IllegalTransition: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_ILLEGAL_TRANSITION),
     errors.MachineBusy: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_MACHINE_BUSY),
+    errors.LeaseHeld: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_LEASE_HELD),
+    errors.LeaseLost: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_LEASE_LOST),
     errors.WrongWorker: (_Code.PERMISSION_DENIED, _Reason.ERROR_REASON_WRONG_WORKER),
     errors.LostRace: (_Code.ABORTED, _Reason.ERROR_REASON_LOST_RACE),
     errors.Compacted: (_Code.OUT_OF_RANGE, _Reason.ERROR_REASON_COMPACTED),
@@ -95,7 +97,9 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
             return taken | ({"taken_by": error.taken_by} if error.taken_by else {})
         case errors.MachineBusy():
             return {"subject": error.subject, "worker_id": error.worker_id, "workflow_id": error.held_by}
-        case errors.IllegalTransition():
+        case errors.LeaseHeld():
+            return {"subject": error.subject, "worker_id": error.worker_id}
+        case errors.IllegalTransition() | errors.LeaseLost():
             return {"subject": error.subject}
         case errors.WrongWorker():
             return {"worker_id": error.worker_id, "expected": error.expected}
@@ -116,7 +120,7 @@ def _details(error: errors.TinkwellError) -> Iterator[protobuf.Message]:
                 resource_type=_cut(error.resource_type, _MAX_FIELD_BYTES),
                 resource_name=_cut(error.resource_id, _MAX_FIELD_BYTES),
             )
-        case errors.IllegalTransition() | errors.MachineBusy():
+        case errors.IllegalTransition() | errors.MachineBusy() | errors.LeaseHeld() | errors.LeaseLost():
             violation = error_details_pb2.PreconditionFailure.Violation(
                 type="STATE",
                 subject=_cut(error.subject, _MAX_FIELD_BYTES),

@@ -89,10 +89,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
     async def ReportActionStatus(
         self, request: pb.ReportActionStatusRequest, context: Context
     ) -> pb.ReportActionStatusResponse:
-        reported = await self._workflows.report(message.report(request), actor=auth.actor(context))
-        return pb.ReportActionStatusResponse(
-            revision=reported.revision, attempt=reported.attempt, remaining_seconds=reported.remaining_seconds
-        )
+        return message.reported(await self._workflows.report(message.report(request), actor=auth.actor(context)))
 
     async def GetWorkflowData(self, request: pb.GetWorkflowDataRequest, context: Context) -> pb.GetWorkflowDataResponse:
         found = await self._data.get_data(request.workflow_id, request.version)

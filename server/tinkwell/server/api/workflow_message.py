@@ -9,7 +9,7 @@ from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.core import errors, value
 from tinkwell.core.kind import State
 from tinkwell.core.workflow import Action, ActionStatus, LogLine, LogStream, NewLine, Progress, Workflow
-from tinkwell.server.service.workflow_report import ActionReport
+from tinkwell.server.service.workflow_report import ActionReport, Reported
 
 _STATES = {state: pb.State.Value(f"STATE_{state}") for state in State}
 _STATES_BACK: dict[int, State] = {number: state for state, number in _STATES.items()}
@@ -101,6 +101,13 @@ def context(progress: Progress) -> pb.WorkflowContext:
     if (waits_for := progress.waits_for) is not None:
         message.waits_for_workflow = waits_for.workflow_id
         message.waits_for_worker = waits_for.worker_id
+    for hold in progress.holds:
+        message.holds.add(
+            worker_id=hold.worker_id,
+            action_id=hold.action_id,
+            lease_token=hold.lease_token,
+            is_live=hold.is_live,
+        )
     return message
 
 
@@ -141,6 +148,17 @@ def report(request: pb.ReportActionStatusRequest) -> ActionReport:
         seconds=request.seconds,
         message=request.message,
         exit_code=request.exit_code if request.HasField("exit_code") else None,
+        lease_token=request.lease_token,
+    )
+
+
+def reported(outcome: Reported) -> pb.ReportActionStatusResponse:
+    """Build the answer to a worker's report."""
+    return pb.ReportActionStatusResponse(
+        revision=outcome.revision,
+        attempt=outcome.attempt,
+        remaining_seconds=outcome.remaining_seconds,
+        state=_STATES[outcome.state],
     )
 
 

@@ -1,10 +1,13 @@
-"""Ends workflows in which a deadline is past, when anybody asks. The one clock is the database's."""
+"""Ends what has run out, when anybody asks: a deadline, or the lease of whoever ran an action.
+
+The one clock is the database's.
+"""
 
 import dataclasses
 
 from tinkwell.core import errors, transition
 from tinkwell.core.kind import State
-from tinkwell.server.store import action_status, workflow_step
+from tinkwell.server.store import action_status, lease, workflow_step
 from tinkwell.server.store.database import Database, Transaction
 
 
@@ -20,24 +23,21 @@ class Expired:
 
 
 async def expire(database: Database, workflow_id: str, *, actor: str) -> Expired:
-    """End a workflow if a deadline in it is past. Raises `errors.NotFound`."""
+    """End a workflow if a deadline in it is past, and what runs in it if it is lost. Raises `errors.NotFound`.
+
+    Of one that is over, machines that nobody alive holds any more are let go.
+    """
     written = await database.write(lambda transaction: _expire(transaction, workflow_id), actor=actor)
     return Expired(written.revision, written.value)
 
 
-async def _expire(transaction: Transaction, workflow_id: str) -> float | None:
-    transaction.changed = False
-    connection = transaction.connection
-    locked = await workflow_step.lock(connection, workflow_id)
-    if locked is None:
-        raise errors.NotFound("WORKFLOW", workflow_id)
-    changes = transition.expire(locked.workflow, locked.actions)
-    if not changes.steps:
-        return transition.remaining_seconds(locked.workflow, locked.actions)
+async def write(transaction: Transaction, locked: workflow_step.Locked, changes: transition.Changes) -> None:
+    """Write a judgement over a workflow, and note it in the journal as a report that nobody made."""
+    connection, workflow_id = transaction.connection, locked.workflow.id
     transaction.changed = True
     await workflow_step.write(connection, workflow_id, changes.steps)
     for step in changes.steps:
-        if isinstance(step, transition.EndAction) and step.state is State.TIMEOUT:
+        if isinstance(step, transition.EndAction | transition.RetryAction) and step.state is not State.CANCELLED:
             action = transition.locate(locked.actions, action_id=step.action_id)
             await action_status.append(
                 connection,
@@ -54,4 +54,19 @@ async def _expire(transaction: Transaction, workflow_id: str) -> float | None:
                     exit_code=None,
                 ),
             )
+
+
+async def _expire(transaction: Transaction, workflow_id: str) -> float | None:
+    transaction.changed = False
+    locked = await workflow_step.lock(transaction.connection, workflow_id)
+    if locked is None:
+        if not await lease.clear_dead(transaction.connection, workflow_id):
+            raise errors.NotFound("WORKFLOW", workflow_id)
+        return None
+    if locked.workflow.state.is_final and any(not hold.is_live for hold in locked.holds.values()):
+        await lease.clear_dead(transaction.connection, workflow_id)
+    changes = transition.expire(locked.workflow, locked.actions)
+    if not changes.steps:
+        return transition.remaining_seconds(locked.workflow, locked.actions)
+    await write(transaction, locked, changes)
     return None

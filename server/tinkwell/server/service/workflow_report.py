@@ -3,8 +3,9 @@
 import dataclasses
 import math
 
-from tinkwell.core import check, errors, transition, value
+from tinkwell.core import check, errors, lease, transition, value
 from tinkwell.core.kind import State
+from tinkwell.server.service import workflow_expiry
 from tinkwell.server.store import action_status, workflow_step
 from tinkwell.server.store.database import Database, Transaction
 
@@ -29,24 +30,33 @@ class ActionReport:
     seconds: float
     message: str
     exit_code: int | None
+    lease_token: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reported:
-    """What a report has come to. The revision is 0 for a repetition; a running action may have a deadline."""
+    """What a report has come to. The revision is 0 for a repetition; a running action may have a deadline.
+
+    `state` is the action's, after the report.
+    """
 
     revision: int
     attempt: int
     remaining_seconds: float | None
+    state: State
 
 
 async def apply(database: Database, report: ActionReport, *, actor: str) -> Reported:
     """Move an action on, and its workflow with it; a repeated report changes nothing.
 
-    Raises `errors.InvalidField`, `errors.NotFound`, `errors.WrongWorker` and `errors.IllegalTransition`.
+    Raises `errors.InvalidField`, `errors.NotFound`, `errors.WrongWorker`, `errors.IllegalTransition`, and
+    `errors.LeaseHeld` and `errors.LeaseLost` by the rules of `tinkwell.core.lease`.
     """
     report = _parse(report)
     written = await database.write(lambda transaction: _apply(transaction, report), actor=actor)
+    if isinstance(written.value, errors.TinkwellError):
+        # A judgement was written on the way to it, which is to stay.
+        raise written.value
     return dataclasses.replace(written.value, revision=written.revision)
 
 
@@ -79,10 +89,10 @@ def _parse(report: ActionReport) -> ActionReport:
     return parsed
 
 
-async def _apply(transaction: Transaction, report: ActionReport) -> Reported:
+async def _apply(transaction: Transaction, report: ActionReport) -> Reported | errors.IllegalTransition:
     transaction.changed = False
     connection = transaction.connection
-    locked = await workflow_step.lock(connection, report.workflow_id)
+    locked = await workflow_step.lock(connection, report.workflow_id, lease_token=report.lease_token)
     if locked is None:
         raise errors.NotFound("WORKFLOW", report.workflow_id)
     action = transition.locate(
@@ -100,12 +110,47 @@ async def _apply(transaction: Transaction, report: ActionReport) -> Reported:
             exit_code=report.exit_code,
         ),
     )
-    if changes.steps:
-        transaction.changed = True
-        await workflow_step.write(connection, report.workflow_id, changes.steps)
-        await action_status.append(connection, _entry(report, action, changes.attempt))
-    remaining = await workflow_step.remaining_seconds(connection, action.id)
-    return Reported(0, changes.attempt, remaining)
+    reporter = lease.Reporter(report.lease_token, locked.lease)
+    if not changes.steps:
+        return await _repeat(transaction, locked, action, reporter)
+    vacated = _check_lease(locked, action, reporter, changes)
+    transaction.changed = True
+    remaining = await workflow_step.write(
+        connection, report.workflow_id, changes.steps, lease_id=reporter.lease_id, vacated=vacated
+    )
+    await action_status.append(connection, _entry(report, action, changes.attempt))
+    return Reported(0, changes.attempt, remaining, transition.state_after(action, changes))
+
+
+def _check_lease(
+    locked: workflow_step.Locked, action: transition.Action, reporter: lease.Reporter, changes: transition.Changes
+) -> str:
+    """Hold a report against the hold of its machine, and return the id of the action of which nothing is left there."""
+    hold = locked.holds.get(action.worker_id)
+    if action.state is State.PENDING:
+        lease.judge_running(hold, reporter, worker_id=action.worker_id, is_again=False)
+        return ""
+    lease.check_end(hold, reporter)
+    return action.id if hold is not None and hold.action_id and lease.is_vacant(action, changes.steps) else ""
+
+
+async def _repeat(
+    transaction: Transaction, locked: workflow_step.Locked, action: transition.Action, reporter: lease.Reporter
+) -> Reported | errors.IllegalTransition:
+    """Answer a report of what is so already. That an action runs may also mean that somebody wants to take it up."""
+    if action.state is State.RUNNING:
+        hold = locked.holds.get(action.worker_id)
+        verdict = lease.judge_running(hold, reporter, worker_id=action.worker_id, is_again=True, reboots=action.reboots)
+        if verdict is lease.Verdict.LOST:
+            await workflow_expiry.write(transaction, locked, transition.lose(locked.workflow, locked.actions, action))
+            return errors.IllegalTransition(
+                f"action {action.id}",
+                f"{action.title}: attempt {action.attempt} is lost, since it ran on another engine",
+            )
+        if verdict is lease.Verdict.ADOPTED:
+            await workflow_step.adopt(transaction.connection, locked.workflow.id, action, lease_id=reporter.lease_id)
+    remaining = transition.action_seconds(locked.workflow, action)
+    return Reported(0, action.attempt, remaining, action.state)
 
 
 def _entry(report: ActionReport, action: transition.Action, attempt: int) -> action_status.NewStatus:

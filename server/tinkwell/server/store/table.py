@@ -147,6 +147,8 @@ machine_hold = Table(
     metadata,
     Column("worker_id", _uuid(), primary_key=True),
     Column("workflow_id", _uuid(), ForeignKey("workflow.id", ondelete="CASCADE"), nullable=False),
+    Column("lease_id", _uuid()),
+    Column("action_id", _uuid()),
 )
 
 self_enrolment = Table(
@@ -169,9 +171,11 @@ event_position = Table(
 lease = Table(
     "lease",
     metadata,
-    Column("name", Text, primary_key=True),
-    Column("owner", Text, nullable=False),
-    Column("token", BigInteger, nullable=False),
+    Column("token", BigInteger, Identity(always=True), primary_key=True),
+    Column("id", _uuid(), nullable=False, unique=True),
+    Column("owner", Text, nullable=False, unique=True),
+    Column("engine", Text, nullable=False),
+    Column("acquired_at", _moment(), nullable=False),
     Column("expires_at", _moment(), nullable=False),
 )
 

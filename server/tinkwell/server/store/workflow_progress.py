@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,17 +25,26 @@ _CURRENT = """
          ORDER BY a.action_index DESC LIMIT 1
     ) c ON true
 """
-# A machine that belongs to another workflow until that has ended; what runs has its own.
+# A machine on which another workflow runs, or something of it is left; what runs has its own.
 _BUSY = """
     LEFT JOIN LATERAL (
         SELECT held.worker_id, held.workflow_id
-          FROM action needed JOIN machine_hold held ON held.worker_id = needed.worker_id
+          FROM action needed JOIN busy_machine held ON held.worker_id = needed.worker_id
          WHERE needed.workflow_id = w.id AND w.state = 'PENDING'
          ORDER BY held.worker_id LIMIT 1
     ) busy ON true
 """
+_HOLDS = """
+    LEFT JOIN LATERAL (
+        SELECT json_agg(json_build_array(h.worker_id, coalesce(CAST(h.action_id AS text), ''), coalesce(l.token, 0),
+                                         coalesce(l.expires_at > clock_timestamp(), false)) ORDER BY h.worker_id)
+               AS holds
+          FROM machine_hold h LEFT JOIN lease l ON l.id = h.lease_id
+         WHERE h.workflow_id = w.id
+    ) own ON true
+"""
 OF_WORKFLOW = sqlalchemy.text(f"""
-    SELECT {_COLUMNS} FROM workflow w {_CURRENT} {_BUSY}
+    SELECT {_COLUMNS}, CAST(own.holds AS text) AS holds FROM workflow w {_CURRENT} {_BUSY} {_HOLDS}
      WHERE w.id = CAST(:id AS uuid) AND w.deleted_at IS NULL
 """)  # noqa: S608
 _OF_WORKER = sqlalchemy.text(f"""
@@ -71,7 +81,13 @@ BEGINNING = Place(datetime.datetime(1, 1, 1, tzinfo=datetime.UTC), "00000000-000
 async def of_workflow(connection: AsyncConnection, workflow_id: str) -> workflow.Progress | None:
     """Return how far a live workflow is."""
     row = (await connection.execute(OF_WORKFLOW, {"id": workflow_id})).one_or_none()
-    return _progress(row) if row is not None else None
+    if row is None:
+        return None
+    holds = (
+        workflow.OwnHold(worker_id=worker_id, action_id=action_id, lease_token=lease_token, is_live=is_live)
+        for worker_id, action_id, lease_token, is_live in json.loads(row.holds or "[]")
+    )
+    return dataclasses.replace(_progress(row), holds=tuple(holds))
 
 
 async def of_worker(connection: AsyncConnection, worker_id: str, *, limit: int) -> list[workflow.Progress]:

@@ -53,6 +53,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """A workflow cannot start yet: another one, which metadata gives as workflow_id, runs on its machine, worker_id.
     FAILED_PRECONDITION.
     """
+    ERROR_REASON_LEASE_HELD: _ErrorReason.ValueType  # 15
+    """Somebody alive holds the machine, worker_id in metadata, for this workflow. FAILED_PRECONDITION."""
+    ERROR_REASON_LEASE_LOST: _ErrorReason.ValueType  # 16
+    """The lease of the caller is over, or the work was taken over by another one. FAILED_PRECONDITION."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is the machine-readable reason in google.rpc.ErrorInfo, whose domain is "tinkwell"."""
@@ -88,4 +92,8 @@ ERROR_REASON_MACHINE_BUSY: ErrorReason.ValueType  # 14
 """A workflow cannot start yet: another one, which metadata gives as workflow_id, runs on its machine, worker_id.
 FAILED_PRECONDITION.
 """
+ERROR_REASON_LEASE_HELD: ErrorReason.ValueType  # 15
+"""Somebody alive holds the machine, worker_id in metadata, for this workflow. FAILED_PRECONDITION."""
+ERROR_REASON_LEASE_LOST: ErrorReason.ValueType  # 16
+"""The lease of the caller is over, or the work was taken over by another one. FAILED_PRECONDITION."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -620,6 +620,7 @@ class WorkflowContext(_message.Message):
     WAITS_FOR_WORKFLOW_FIELD_NUMBER: _builtins.int
     WAITS_FOR_WORKER_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
+    HOLDS_FIELD_NUMBER: _builtins.int
     workflow_id: _builtins.str
     current_worker: _builtins.str
     """current_* describe the action that runs or ran last; empty before the first."""
@@ -637,6 +638,10 @@ class WorkflowContext(_message.Message):
     waits_for_worker: _builtins.str
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def holds(self) -> _containers.RepeatedCompositeFieldContainer[Global___MachineHold]:
+        """holds are the machines that the workflow holds, also after its end; filled in by GetWorkflowContext alone."""
+
     def __init__(
         self,
         *,
@@ -652,14 +657,50 @@ class WorkflowContext(_message.Message):
         waits_for_workflow: _builtins.str = ...,
         waits_for_worker: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
+        holds: _abc.Iterable[Global___MachineHold] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["completed_actions", b"completed_actions", "created_at", b"created_at", "current_action", b"current_action", "current_action_index", b"current_action_index", "current_action_state", b"current_action_state", "current_task", b"current_task", "current_worker", b"current_worker", "total_number_of_actions", b"total_number_of_actions", "waits_for_worker", b"waits_for_worker", "waits_for_workflow", b"waits_for_workflow", "workflow_id", b"workflow_id", "workflow_state", b"workflow_state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["completed_actions", b"completed_actions", "created_at", b"created_at", "current_action", b"current_action", "current_action_index", b"current_action_index", "current_action_state", b"current_action_state", "current_task", b"current_task", "current_worker", b"current_worker", "holds", b"holds", "total_number_of_actions", b"total_number_of_actions", "waits_for_worker", b"waits_for_worker", "waits_for_workflow", b"waits_for_workflow", "workflow_id", b"workflow_id", "workflow_state", b"workflow_state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___WorkflowContext: _TypeAlias = WorkflowContext  # noqa: Y015
+
+@_typing.final
+class MachineHold(_message.Message):
+    """MachineHold is a machine that belongs to a workflow: while it runs, and after that until whoever started something there
+    has released it.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WORKER_ID_FIELD_NUMBER: _builtins.int
+    ACTION_ID_FIELD_NUMBER: _builtins.int
+    LEASE_TOKEN_FIELD_NUMBER: _builtins.int
+    IS_LIVE_FIELD_NUMBER: _builtins.int
+    worker_id: _builtins.str
+    action_id: _builtins.str
+    """action_id is the action whose run may still be there; empty when nothing is."""
+    lease_token: _builtins.int
+    """lease_token under which it is held; 0 for none, or one that is not known any more."""
+    is_live: _builtins.bool
+    """is_live says that the lease is not over."""
+    def __init__(
+        self,
+        *,
+        worker_id: _builtins.str = ...,
+        action_id: _builtins.str = ...,
+        lease_token: _builtins.int = ...,
+        is_live: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_id", b"action_id", "is_live", b"is_live", "lease_token", b"lease_token", "worker_id", b"worker_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MachineHold: _TypeAlias = MachineHold  # noqa: Y015
 
 @_typing.final
 class WorkflowContextList(_message.Message):
@@ -734,6 +775,7 @@ class ReportActionStatusRequest(_message.Message):
     SECONDS_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     EXIT_CODE_FIELD_NUMBER: _builtins.int
+    LEASE_TOKEN_FIELD_NUMBER: _builtins.int
     workflow_id: _builtins.str
     action_id: _builtins.str
     """action_id, or task_name and action_name, say which action."""
@@ -750,6 +792,8 @@ class ReportActionStatusRequest(_message.Message):
     message: _builtins.str
     """message is at most 1,000 characters."""
     exit_code: _builtins.int
+    lease_token: _builtins.int
+    """lease_token of the reporter, as WorkService.Acquire gave it; 0 for one without a lease."""
     def __init__(
         self,
         *,
@@ -763,10 +807,11 @@ class ReportActionStatusRequest(_message.Message):
         seconds: _builtins.float = ...,
         message: _builtins.str = ...,
         exit_code: _builtins.int | None = ...,
+        lease_token: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "exit_code", b"exit_code"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "action_id", b"action_id", "action_name", b"action_name", "attempt", b"attempt", "exit_code", b"exit_code", "message", b"message", "seconds", b"seconds", "state", b"state", "task_name", b"task_name", "worker_id", b"worker_id", "workflow_id", b"workflow_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "action_id", b"action_id", "action_name", b"action_name", "attempt", b"attempt", "exit_code", b"exit_code", "lease_token", b"lease_token", "message", b"message", "seconds", b"seconds", "state", b"state", "task_name", b"task_name", "worker_id", b"worker_id", "workflow_id", b"workflow_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__exit_code: _TypeAlias = _typing.Literal["exit_code"]  # noqa: Y015
     _WhichOneofArgType__exit_code: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code"]  # noqa: Y015
@@ -781,22 +826,26 @@ class ReportActionStatusResponse(_message.Message):
     REVISION_FIELD_NUMBER: _builtins.int
     ATTEMPT_FIELD_NUMBER: _builtins.int
     REMAINING_SECONDS_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """revision of the change; 0 when the report was a repetition."""
     attempt: _builtins.int
     """attempt that the report counted for."""
     remaining_seconds: _builtins.float
     """remaining_seconds until the action's deadline; not set when it has none."""
+    state: Global___State.ValueType
+    """state of the action after the report. PENDING after a failure means that it will be repeated."""
     def __init__(
         self,
         *,
         revision: _builtins.int = ...,
         attempt: _builtins.int = ...,
         remaining_seconds: _builtins.float | None = ...,
+        state: Global___State.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "remaining_seconds", b"remaining_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "attempt", b"attempt", "remaining_seconds", b"remaining_seconds", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "attempt", b"attempt", "remaining_seconds", b"remaining_seconds", "revision", b"revision", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__remaining_seconds: _TypeAlias = _typing.Literal["remaining_seconds"]  # noqa: Y015
     _WhichOneofArgType__remaining_seconds: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds"]  # noqa: Y015

@@ -171,8 +171,9 @@ class WorkflowServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ExpireWorkflow(self, request, context):
-        """ExpireWorkflow ends a workflow in which a deadline is past, or an action's attempt that is repeated then. Anybody may
-        call it at any time, for the server judges by its own clock; it changes nothing before that.
+        """ExpireWorkflow ends a workflow in which a deadline is past, or an action's attempt that is repeated then; and an attempt
+        that is lost, because the lease under which it runs is over. Anybody may call it at any time, for the server judges by
+        its own clock; it changes nothing before that.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -213,7 +214,8 @@ class WorkflowServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ReportActionStatus(self, request, context):
-        """ReportActionStatus moves an action on. A repeated report changes nothing; a late one never changes a final state.
+        """ReportActionStatus moves an action on. A repeated report changes nothing; a late one never changes a final state. What
+        was started under a lease is ended under it: see WorkService.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -26,8 +26,9 @@ class WorkflowServiceStub:
     CancelWorkflow: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.CancelWorkflowRequest, _workflow_service_pb2.CancelWorkflowResponse]
     """CancelWorkflow ends an unfinished workflow; what runs is stopped. On a cancelled workflow it changes nothing."""
     ExpireWorkflow: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.ExpireWorkflowRequest, _workflow_service_pb2.ExpireWorkflowResponse]
-    """ExpireWorkflow ends a workflow in which a deadline is past, or an action's attempt that is repeated then. Anybody may
-    call it at any time, for the server judges by its own clock; it changes nothing before that.
+    """ExpireWorkflow ends a workflow in which a deadline is past, or an action's attempt that is repeated then; and an attempt
+    that is lost, because the lease under which it runs is over. Anybody may call it at any time, for the server judges by
+    its own clock; it changes nothing before that.
     """
     ShowWorkflowEvents: _aio.UnaryStreamMultiCallable[_workflow_service_pb2.ShowWorkflowEventsRequest, _workflow_service_pb2.WorkflowActionStatus]
     """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow."""
@@ -39,7 +40,9 @@ class WorkflowServiceStub:
     """GetWorkflowContexts streams the workflows whose next action is this worker's, and ends."""
     GetWorkflowActions: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowActionsRequest, _workflow_service_pb2.WorkflowActionList]
     ReportActionStatus: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.ReportActionStatusRequest, _workflow_service_pb2.ReportActionStatusResponse]
-    """ReportActionStatus moves an action on. A repeated report changes nothing; a late one never changes a final state."""
+    """ReportActionStatus moves an action on. A repeated report changes nothing; a late one never changes a final state. What
+    was started under a lease is ended under it: see WorkService.
+    """
     GetWorkflowData: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowDataRequest, _workflow_service_pb2.GetWorkflowDataResponse]
     GetWorkflowMetadata: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowDataRequest, _workflow_service_pb2.GetWorkflowDataResponse]
     GetWorkflowDataVersion: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowDataRequest, _workflow_service_pb2.GetWorkflowDataResponse]
@@ -99,8 +102,9 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.ExpireWorkflowRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.ExpireWorkflowRequest, _abc.Awaitable[_workflow_service_pb2.ExpireWorkflowResponse]],
     ) -> _abc.Awaitable[_workflow_service_pb2.ExpireWorkflowResponse]:
-        """ExpireWorkflow ends a workflow in which a deadline is past, or an action's attempt that is repeated then. Anybody may
-        call it at any time, for the server judges by its own clock; it changes nothing before that.
+        """ExpireWorkflow ends a workflow in which a deadline is past, or an action's attempt that is repeated then; and an attempt
+        that is lost, because the lease under which it runs is over. Anybody may call it at any time, for the server judges by
+        its own clock; it changes nothing before that.
         """
 
     @_abc_1.abstractmethod
@@ -148,7 +152,9 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.ReportActionStatusRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.ReportActionStatusRequest, _abc.Awaitable[_workflow_service_pb2.ReportActionStatusResponse]],
     ) -> _abc.Awaitable[_workflow_service_pb2.ReportActionStatusResponse]:
-        """ReportActionStatus moves an action on. A repeated report changes nothing; a late one never changes a final state."""
+        """ReportActionStatus moves an action on. A repeated report changes nothing; a late one never changes a final state. What
+        was started under a lease is ended under it: see WorkService.
+        """
 
     @_abc_1.abstractmethod
     def GetWorkflowData(
