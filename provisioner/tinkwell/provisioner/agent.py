@@ -29,8 +29,8 @@ from tinkwell.client import errors, model
 from tinkwell.core import hook
 from tinkwell.core.decide import RunKey
 from tinkwell.core.kind import State
+from tinkwell.provisioner import boot, retry, shipper, spec
 from tinkwell.provisioner import hook as hook_run
-from tinkwell.provisioner import retry, shipper, spec
 from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
@@ -118,10 +118,12 @@ class Job:
         """Note what the answer to the report of the end was, None for a refusal, which does not say what follows."""
         self.is_settled = True
         action = self.action
-        due = hook.due(outcome.state, on_failure=action.on_failure, on_timeout=action.on_timeout)
         if reported is None:
             self.leaves_run = bool(action.on_failure or action.on_timeout)
             return
+        # An attempt that is followed by another one leaves its action PENDING, and has no hook.
+        ended = reported.state or outcome.state
+        due = hook.due(ended, on_failure=action.on_failure, on_timeout=action.on_timeout)
         self.leaves_run = due is not None
         # Of a repetition nobody knows how long ago the end was, and whether its hook is done: a look will tell.
         self.hook = due if reported.revision else None
@@ -139,9 +141,10 @@ class StoppedError(Exception):
 class Agent:
     """Carries out actions in a runtime."""
 
-    def __init__(self, api: ReportApi, runtime: port.Runtime) -> None:
+    def __init__(self, api: ReportApi, runtime: port.Runtime, boots: boot.Notes) -> None:
         self._api = api
         self._runtime = runtime
+        self._boots = boots
         self._hooks = hook_run.Hooks(api, runtime)
 
     async def start(self, job: Job) -> None:
@@ -191,14 +194,33 @@ class Agent:
             job.was_refused = True
             return
         logger.info("an action begins", extra=_fields(job.key) | {"image": job.action.image})
-        await self._carry_out(
-            job, reported.remaining_seconds, lambda: self._runtime.start(spec.of(job.key, job.action))
-        )
+        await self._carry_out(job, reported.remaining_seconds, lambda: self._begin(job))
+
+    async def _begin(self, job: Job) -> port.Run:
+        if job.action.reboots:
+            await boot.note(self._boots, job.key)
+        return await self._runtime.start(spec.of(job.key, job.action))
 
     async def _adopt(self, job: Job, remaining_seconds: float | None) -> None:
         logger.info("an action is adopted", extra=_fields(job.key))
+        if job.action.reboots and await boot.is_over(self._boots, job.key):
+            await self._conclude_rebooted(job)
+            return
         remaining = None if remaining_seconds is None else max(remaining_seconds, ADOPTION_SECONDS)
         await self._carry_out(job, remaining, lambda: self._find(job.key))
+
+    async def _conclude_rebooted(self, job: Job) -> None:
+        """Report the success of an action that has rebooted its machine; what its run came to does not count."""
+        outcome = Outcome(state=State.SUCCEEDED, message="its machine has rebooted", seconds=0.0)
+        try:
+            run = await self._runtime.find(job.key)
+        except port.RunError as error:
+            logger.warning("what is left of a run cannot be had", extra=_fields(job.key) | {"cause": str(error)})
+            run = None
+        if run is None:
+            await self._settle(job, outcome)
+        else:
+            await self._follow(job, run, asyncio.sleep(0, outcome))
 
     async def _find(self, key: RunKey) -> port.Run:
         run = await self._runtime.find(key)
@@ -220,7 +242,7 @@ class Agent:
         except port.RunError as error:
             await self._give_up(job, _failed(error, began))
         else:
-            await self._follow(job, run, deadline)
+            await self._follow(job, run, self._outcome(job, run, deadline))
 
     async def _give_up(self, job: Job, outcome: Outcome) -> None:
         """Report the end of what did not run, and, while the server may be away, make sure that it does not."""
@@ -228,11 +250,11 @@ class Agent:
             group.create_task(self.discard(job.key, outcome.message), name="discard")
             await self._settle(job, outcome)
 
-    async def _follow(self, job: Job, run: port.Run, deadline: float | None) -> None:
+    async def _follow(self, job: Job, run: port.Run, ending: Awaitable[Outcome]) -> None:
         """Watch a run to its end, report that, and remove the run."""
         async with asyncio.TaskGroup() as group:
             output = group.create_task(shipper.ship(self._api, run), name="output")
-            outcome = await self._outcome(run, deadline)
+            outcome = await ending
             patience = LAST_OUTPUT_SECONDS if outcome.exit_code is None else None
             await asyncio.wait([output], timeout=patience)
             await _to_its_end(self._conclude(job, run, outcome, output))
@@ -248,12 +270,12 @@ class Agent:
         except port.RunError as error:
             logger.warning("a run cannot be removed", extra=_fields(job.key) | {"cause": str(error)})
 
-    async def _outcome(self, run: port.Run, deadline: float | None) -> Outcome:
+    async def _outcome(self, job: Job, run: port.Run, deadline: float | None) -> Outcome:
         """Wait for the end of a run, or bring it about."""
         began = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout_at(deadline):
-                ending = await run.wait()
+                ending = await (boot.wait(run) if job.action.reboots else run.wait())
         except TimeoutError:
             return await self._kill(run, began)
         except port.RunError as error:

@@ -32,7 +32,7 @@ from tinkwell.client import errors, model
 from tinkwell.core import decide
 from tinkwell.core.decide import RunKey
 from tinkwell.core.kind import ResourceType, State
-from tinkwell.provisioner import agent, dirty, expiry, look, retry, roster, turn
+from tinkwell.provisioner import agent, boot, dirty, expiry, look, retry, roster, turn
 from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class WorkflowApi(agent.ReportApi, expiry.ExpiryApi, look.LookApi, Protocol):
         """Watch events of workflows and actions; calls back each time a connection is live."""
 
 
-class Files(Protocol):
+class Files(boot.Notes, Protocol):
     """The files that actions of a workflow leave for each other."""
 
     def workflows(self) -> list[str]:
@@ -82,7 +82,7 @@ class Driver:
     ) -> None:
         self._api = api
         self._files = files
-        self._agent = agent.Agent(api, runtime)
+        self._agent = agent.Agent(api, runtime, files)
         self._serves = serves
         self._concurrency = concurrency
         self._resync_seconds = resync_seconds

@@ -4,6 +4,7 @@
       lock                                held by the one provisioner that uses the directory
       instance                            an id that marks the containers started from here
       workflows/WORKFLOW/WORKER/          the files of a workflow on a worker; actions see them as $WORKFLOW_DIR
+      workflows/WORKFLOW/boot/ACTION.ATTEMPT    the boot in which an attempt began that reboots its machine
       runs/ACTION.ATTEMPT[.HOOK]/         runs of the process runtime
       logs/ACTION.ATTEMPT[.HOOK]          where the output of a run of the Docker runtime began
 
@@ -77,6 +78,26 @@ class StateDir:
         if path.exists():  # such as files that a container wrote as another user
             logger.warning("files of a workflow cannot be removed: path=%s", path)
 
+    def note_boot(self, key: RunKey, boot_id: str) -> None:
+        """Keep the boot of the machine in which an attempt begins; what was kept before stays."""
+        path = self._boot_file(key)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_file(path, boot_id)
+            # What reboots a machine may do it at once, without a word to the file system.
+            for each in (path, path.parent, path.parent.parent, self.path / "workflows"):
+                _flush(each)
+
+    def noted_boot(self, key: RunKey) -> str:
+        """Return the boot that was kept for an attempt, empty for none."""
+        try:
+            return self._boot_file(key).read_text("ascii", errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def _boot_file(self, key: RunKey) -> Path:
+        return self.path / "workflows" / checked(key.workflow_id) / "boot" / run_name(key)
+
     def run_dir(self, key: RunKey) -> Path:
         """Return where the process runtime keeps a run; it need not exist."""
         return self.path / "runs" / run_name(key)
@@ -143,6 +164,15 @@ def _is_uuid(name: str) -> bool:
         return str(uuid.UUID(name)) == name
     except ValueError:
         return False
+
+
+def _flush(path: Path) -> None:
+    """Bring a file, or the entries of a folder, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _scrap(path: Path) -> Path:

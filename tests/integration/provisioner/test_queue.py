@@ -9,6 +9,7 @@ from unit.provisioner.fake_runtime import FakeRuntime, FakeWorld
 
 from support.waiting import eventually
 from tinkwell.client import Client, State
+from tinkwell.core.decide import RunKey
 from tinkwell.core.kind import EventType
 from tinkwell.provisioner import driver
 
@@ -29,6 +30,12 @@ class Files:
 
     def forget_workflow(self, workflow_id: str) -> None:
         pass
+
+    def note_boot(self, key: RunKey, boot_id: str) -> None:
+        raise AssertionError("no action reboots its machine here")
+
+    def noted_boot(self, key: RunKey) -> str:
+        raise AssertionError("no action reboots its machine here")
 
 
 @contextlib.asynccontextmanager

@@ -142,7 +142,8 @@ class FakeServer:
         if self.loses_answers:
             self.loses_answers -= 1
             raise errors.Unavailable
-        return model.Reported(1 if changes.steps else 0, changes.attempt, self.remaining.get(action_id))
+        state = next(action.state for action in self.rows[workflow_id] if action.id == action_id)
+        return model.Reported(1 if changes.steps else 0, changes.attempt, self.remaining.get(action_id), state)
 
     async def expire(self, id: str) -> model.Expired:  # noqa: A002
         await self._answer()
@@ -209,6 +210,7 @@ class FakeServer:
                 worker_id=action.worker_id,
                 state=action.state,
                 attempt=action.attempt,
+                retries=action.retries,
             )
             for action in self.rows[workflow_id]
         ]
@@ -225,6 +227,8 @@ class FakeServer:
                     self._change(actions, action_id, state=State.RUNNING, attempt=attempt, message=message)
                 case transition.EndAction(action_id=action_id, state=state, message=message, exit_code=exit_code):
                     self._change(actions, action_id, state=state, message=message, exit_code=exit_code)
+                case transition.RetryAction(action_id=action_id, message=message, exit_code=exit_code):
+                    self._change(actions, action_id, state=State.PENDING, message=message, exit_code=exit_code)
                 case transition.AdvanceWorkflow():
                     pass
             self.notify(workflow_id, EventType.UPDATED)

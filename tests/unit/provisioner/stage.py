@@ -20,12 +20,22 @@ class Files:
 
     def __init__(self) -> None:
         self.kept: set[str] = set()
+        self.boots: dict[RunKey, str] = {}
+        self.is_full = False
 
     def workflows(self) -> list[str]:
         return sorted(self.kept)
 
     def forget_workflow(self, workflow_id: str) -> None:
         self.kept.discard(workflow_id)
+
+    def note_boot(self, key: RunKey, boot_id: str) -> None:
+        if self.is_full:
+            raise OSError("no space left on device")
+        self.boots.setdefault(key, boot_id)
+
+    def noted_boot(self, key: RunKey) -> str:
+        return self.boots.get(key, "")
 
 
 class Stage:

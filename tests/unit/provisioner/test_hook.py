@@ -111,6 +111,19 @@ async def test_there_is_no_hook_for_an_action_that(stage: Stage, how: str) -> No
     assert hooks(stage) == []
 
 
+async def test_an_attempt_that_is_followed_by_another_has_no_hook(stage: Stage) -> None:
+    async with stage.provisioner():
+        await fail(stage, retries=1)
+        second = await stage.run_of("w-0", attempt=2)
+        assert MAIN not in stage.world.runs
+        assert hooks(stage) == []
+        await second.exit(4)
+        await (await stage.run_of("w-0", attempt=2, hook=ON_FAILURE)).exit(0)
+        await stage.is_clear()
+    assert hooks(stage) == [ON_FAILURE]
+    assert stage.server.rows["w"][0].exit_code == 4
+
+
 async def test_a_failing_hook_changes_nothing_and_says_so_in_the_output(stage: Stage) -> None:
     async with stage.provisioner():
         await fail(stage)

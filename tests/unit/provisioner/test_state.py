@@ -29,6 +29,19 @@ def test_only_one_provisioner_may_use_it(directory: state.StateDir) -> None:
     directory._lock = again._lock  # the fixture closes what is open
 
 
+def test_the_boot_of_an_attempt_is_kept_as_it_was_first_noted_until_its_workflow_is_forgotten(
+    directory: state.StateDir,
+) -> None:
+    key = RunKey(str(uuid.uuid4()), "a", 1)
+    assert directory.noted_boot(key) == ""
+    for boot in ("first", "second"):
+        directory.note_boot(key, boot)
+    assert directory.noted_boot(key) == "first"
+    assert directory.noted_boot(RunKey(key.workflow_id, "a", 2)) == ""
+    directory.forget_workflow(key.workflow_id)
+    assert directory.noted_boot(key) == ""
+
+
 def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(state.StateError, match=r"the state directory .*file/state cannot be used: Not a directory"):
