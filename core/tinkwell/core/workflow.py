@@ -9,7 +9,11 @@ from tinkwell.core.kind import State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """A template rendered for devices. `devices` and `cause` are JSON text; the rendered `data` is empty in lists."""
+    """A template rendered for devices. `devices` and `cause` are JSON text; the rendered `data` is empty in lists.
+
+    `on_timeout` and `on_failure` name the templates that are to recover it, and `recovers` is the id of the workflow
+    that it recovers itself; all are empty for none.
+    """
 
     id: str
     version: int
@@ -26,13 +30,17 @@ class Workflow:
     updated_at: datetime.datetime
     started_at: datetime.datetime | None
     finished_at: datetime.datetime | None
+    on_timeout: str
+    on_failure: str
+    recovers: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
     """One step with everything needed to run it.
 
-    `remaining_seconds` is the time left to the deadline of a running action, None where there is none.
+    `remaining_seconds` is the time left to the deadline of a running action, None where there is none. `retry_at` is
+    when the next attempt of a pending one is due, and `wait_seconds` the time until then; None where none is to pass.
     """
 
     id: str
@@ -57,6 +65,11 @@ class Action:
     remaining_seconds: float | None
     started_at: datetime.datetime | None
     finished_at: datetime.datetime | None
+    retries: int
+    retry_delay_seconds: int
+    reboots: bool
+    retry_at: datetime.datetime | None
+    wait_seconds: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -157,7 +157,7 @@ async def test_an_action_names_its_workflow_as_parent(database: asyncpg.Connecti
 async def test_a_retried_action_is_told_as_retrying(database: asyncpg.Connection) -> None:
     await add_workflow(database)
     await database.execute("UPDATE action SET state = 'RUNNING', attempt = 1")
-    await database.execute("UPDATE action SET state = 'PENDING'")
+    await database.execute("UPDATE action SET state = 'PENDING', retries = 1")
     assert (await events(database))[-1] == ("ACTION_RETRYING", "action.retrying", 3)
 
 

@@ -304,7 +304,7 @@ async def test_an_attempt_after_a_retry_starts_afresh(site: Site) -> None:
     flow = await site.create(steps(1))
     await flow.report(0, RUNNING, message="first")
     before = await site.last_revision()
-    await site.sql.execute("UPDATE action SET state = 'PENDING', exit_code = 3")
+    await site.sql.execute("UPDATE action SET state = 'PENDING', exit_code = 3, retries = 1")
     assert (await flow.refused(0, RUNNING, attempt=1)).code is grpc.StatusCode.FAILED_PRECONDITION
     answer = await flow.report(0, RUNNING, attempt=2)
     (found,) = await flow.current_actions()

@@ -35,6 +35,9 @@ def workflow(found: Workflow) -> pb.Workflow:
         updated_at=_moment(found.updated_at),
         started_at=_moment(found.started_at),
         finished_at=_moment(found.finished_at),
+        on_timeout=found.on_timeout,
+        on_failure=found.on_failure,
+        recovers=found.recovers,
     )
 
 
@@ -63,6 +66,11 @@ def action(found: Action) -> pb.WorkflowAction:
         remaining_seconds=found.remaining_seconds,
         started_at=_moment(found.started_at),
         finished_at=_moment(found.finished_at),
+        retries=found.retries,
+        retry_delay_seconds=found.retry_delay_seconds,
+        reboots=found.reboots,
+        retry_at=_moment(found.retry_at),
+        wait_seconds=found.wait_seconds,
     )
 
 

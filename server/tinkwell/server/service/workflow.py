@@ -7,7 +7,7 @@ from typing import TypeVar
 from tinkwell.core import errors, transition, value
 from tinkwell.core.kind import State
 from tinkwell.core.workflow import Action, ActionStatus, Progress, Workflow
-from tinkwell.server.service import workflow_expiry, workflow_report
+from tinkwell.server.service import aside, workflow_expiry, workflow_recovery, workflow_report
 from tinkwell.server.service.workflow_creation import Created, WorkflowCreation
 from tinkwell.server.service.workflow_expiry import Expired
 from tinkwell.server.service.workflow_report import ActionReport, Reported
@@ -20,6 +20,7 @@ MAX_REASON_BYTES = 1_000
 # What still fits into one answer.
 MAX_CONTEXTS = 10_000
 _PAGE = 500
+_RENDERERS = 2
 
 
 class WorkflowService:
@@ -27,7 +28,9 @@ class WorkflowService:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._creation = WorkflowCreation(database)
+        renderers = aside.Aside(_RENDERERS)
+        self._creation = WorkflowCreation(database, renderers)
+        self._recovery = workflow_recovery.WorkflowRecovery(database, renderers)
 
     async def create(self, *, workflow_id: str, template_name: str, devices_text: str, actor: str) -> Created:
         """Create a workflow; see `WorkflowCreation.create`."""
@@ -87,11 +90,11 @@ class WorkflowService:
 
     async def report(self, report: ActionReport, *, actor: str) -> Reported:
         """Move an action on; see `workflow_report.apply`."""
-        return await workflow_report.apply(self._database, report, actor=actor)
+        return await workflow_report.apply(self._recovery, report, actor=actor)
 
     async def expire(self, workflow_id: str, *, actor: str) -> Expired:
-        """End a workflow if a deadline in it is past."""
-        return await workflow_expiry.expire(self._database, value.parse_uuid("id", workflow_id), actor=actor)
+        """End what has a deadline that is past in a workflow; see `workflow_expiry.expire`."""
+        return await workflow_expiry.expire(self._recovery, value.parse_uuid("id", workflow_id), actor=actor)
 
     async def list_reports(self, workflow_id: str) -> AsyncGenerator[ActionStatus, None]:
         """Yield what was reported about a workflow's actions, in order; also of a deleted workflow."""

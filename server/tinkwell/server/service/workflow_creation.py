@@ -14,7 +14,6 @@ from tinkwell.server.store import worker, workflow, workflow_source
 from tinkwell.server.store.database import Database, Transaction
 
 _TRIES = 5
-_RENDERERS = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -23,6 +22,17 @@ class Created:
 
     id: str
     revision: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A workflow that is ready to be written; `recovers` is the id of the one that it recovers, empty for none."""
+
+    id: str
+    devices_text: str
+    source: record.Template
+    rendered: template.Rendered
+    recovers: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,11 +44,11 @@ class _Request:
 
 
 class WorkflowCreation:
-    """CreateWorkflow."""
+    """CreateWorkflow. Templates are rendered aside."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, renderers: aside.Aside) -> None:
         self._database = database
-        self._aside = aside.Aside(_RENDERERS)
+        self._aside = renderers
 
     async def create(self, *, workflow_id: str, template_name: str, devices_text: str, actor: str) -> Created:
         """Create a workflow; the template is named by its id or its name, and an empty `workflow_id` is made up.
@@ -66,10 +76,31 @@ class WorkflowCreation:
         if source is None:
             raise errors.NotFound("TEMPLATE", request.template)
         rendered = await self._aside.run(template.render, source.data, request.devices, field="template")
-        written = await self._database.write(
-            lambda transaction: _write(transaction, request, source, rendered), actor=actor
-        )
+        draft = Draft(id=request.workflow_id, devices_text=request.devices_text, source=source, rendered=rendered)
+        written = await self._database.write(lambda transaction: write(transaction, draft), actor=actor)
         return Created(request.workflow_id, written.revision) if written.value else None
+
+
+async def write(transaction: Transaction, draft: Draft) -> bool:
+    """Insert a workflow; False when its template has changed or its id was taken in the meantime.
+
+    Raises `errors.NotFound` for a worker that is no machine.
+    """
+    transaction.changed = False
+    connection = transaction.connection
+    if not await workflow_source.hold(connection, draft.source):
+        return False
+    references = {
+        task.worker: devices.parse_worker(f"template.tasks[{index}].worker", task.worker)
+        for index, task in enumerate(draft.rendered.template.tasks)
+    }
+    hardware_ids = await worker.resolve(connection, set(references.values()))
+    for text, reference in references.items():
+        if reference not in hardware_ids:
+            raise errors.NotFound("HARDWARE", text)
+    workers = {text: hardware_ids[reference] for text, reference in references.items()}
+    transaction.changed = await workflow.insert(connection, _new_workflow(draft, workers))
+    return transaction.changed
 
 
 def _repeated(request: _Request, origin: workflow.Origin) -> Created:
@@ -79,37 +110,18 @@ def _repeated(request: _Request, origin: workflow.Origin) -> Created:
     return Created(request.workflow_id, revision=0)
 
 
-async def _write(
-    transaction: Transaction, request: _Request, source: record.Template, rendered: template.Rendered
-) -> bool:
-    """Insert the workflow; False when the template has changed or the id was taken in the meantime."""
-    transaction.changed = False
-    connection = transaction.connection
-    if not await workflow_source.hold(connection, source):
-        return False
-    references = {
-        task.worker: devices.parse_worker(f"template.tasks[{index}].worker", task.worker)
-        for index, task in enumerate(rendered.template.tasks)
-    }
-    hardware_ids = await worker.resolve(connection, set(references.values()))
-    for text, reference in references.items():
-        if reference not in hardware_ids:
-            raise errors.NotFound("HARDWARE", text)
-    workers = {text: hardware_ids[reference] for text, reference in references.items()}
-    transaction.changed = await workflow.insert(connection, _new_workflow(request, source, rendered, workers))
-    return transaction.changed
-
-
-def _new_workflow(
-    request: _Request, source: record.Template, rendered: template.Rendered, workers: Mapping[str, str]
-) -> workflow.NewWorkflow:
+def _new_workflow(draft: Draft, workers: Mapping[str, str]) -> workflow.NewWorkflow:
+    rendered = draft.rendered
     return workflow.NewWorkflow(
-        id=request.workflow_id,
-        template_id=source.id,
-        template_name=source.name,
-        devices=request.devices_text,
+        id=draft.id,
+        template_id=draft.source.id,
+        template_name=draft.source.name,
+        devices=draft.devices_text,
         data=rendered.text,
         global_timeout_seconds=rendered.template.global_timeout_seconds,
+        on_timeout=rendered.template.on_timeout,
+        on_failure=rendered.template.on_failure,
+        recovers=draft.recovers,
         actions=[_new_action(action, workers[action.worker]) for action in rendered.actions],
     )
 
@@ -128,4 +140,7 @@ def _new_action(action: template.Action, worker_id: str) -> workflow.NewAction:
         volumes=action.volumes,
         environment=action.environment,
         pid=action.pid,
+        retries=action.retries,
+        retry_delay_seconds=action.retry_delay_seconds,
+        reboots=action.reboots,
     )

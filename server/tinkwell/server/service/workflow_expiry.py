@@ -7,35 +7,41 @@ import dataclasses
 
 from tinkwell.core import errors, transition
 from tinkwell.core.kind import State
+from tinkwell.server.service import workflow_recovery
 from tinkwell.server.store import action_status, lease, workflow_step
-from tinkwell.server.store.database import Database, Transaction
+from tinkwell.server.store.database import Transaction
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Expired:
     """What asking has come to. The revision is 0 where nothing changed.
 
-    `remaining_seconds` is the time until it would; None where the passing of time alone will not.
+    `remaining_seconds` is the time until something will; None where the passing of time alone will not do it.
     """
 
     revision: int
     remaining_seconds: float | None
 
 
-async def expire(database: Database, workflow_id: str, *, actor: str) -> Expired:
-    """End a workflow if a deadline in it is past, and what runs in it if it is lost. Raises `errors.NotFound`.
+async def expire(recovery: workflow_recovery.WorkflowRecovery, workflow_id: str, *, actor: str) -> Expired:
+    """End what has a deadline that is past in a workflow, and what runs in it if it is lost. Raises `errors.NotFound`.
 
     Of one that is over, machines that nobody alive holds any more are let go.
     """
-    written = await database.write(lambda transaction: _expire(transaction, workflow_id), actor=actor)
+    written = await recovery.run(lambda transaction, prepared: _expire(transaction, workflow_id, prepared), actor=actor)
     return Expired(written.revision, written.value)
 
 
-async def write(transaction: Transaction, locked: workflow_step.Locked, changes: transition.Changes) -> None:
+async def write(
+    transaction: Transaction,
+    locked: workflow_step.Locked,
+    changes: transition.Changes,
+    prepared: workflow_recovery.Prepared | None,
+) -> None:
     """Write a judgement over a workflow, and note it in the journal as a report that nobody made."""
     connection, workflow_id = transaction.connection, locked.workflow.id
     transaction.changed = True
-    await workflow_step.write(connection, workflow_id, changes.steps)
+    await workflow_recovery.write(transaction, workflow_id, changes.steps, prepared)
     for step in changes.steps:
         if isinstance(step, transition.EndAction | transition.RetryAction) and step.state is not State.CANCELLED:
             action = transition.locate(locked.actions, action_id=step.action_id)
@@ -56,7 +62,9 @@ async def write(transaction: Transaction, locked: workflow_step.Locked, changes:
             )
 
 
-async def _expire(transaction: Transaction, workflow_id: str) -> float | None:
+async def _expire(
+    transaction: Transaction, workflow_id: str, prepared: workflow_recovery.Prepared | None
+) -> float | None:
     transaction.changed = False
     locked = await workflow_step.lock(transaction.connection, workflow_id)
     if locked is None:
@@ -68,5 +76,7 @@ async def _expire(transaction: Transaction, workflow_id: str) -> float | None:
     changes = transition.expire(locked.workflow, locked.actions)
     if not changes.steps:
         return transition.remaining_seconds(locked.workflow, locked.actions)
-    await write(transaction, locked, changes)
-    return None
+    await write(transaction, locked, changes, prepared)
+    # A workflow goes on where an attempt is repeated, and may have a deadline of its own.
+    after = await workflow_step.lock(transaction.connection, workflow_id)
+    return transition.remaining_seconds(after.workflow, after.actions) if after is not None else None

@@ -5,9 +5,9 @@ import math
 
 from tinkwell.core import check, errors, lease, transition, value
 from tinkwell.core.kind import State
-from tinkwell.server.service import workflow_expiry
+from tinkwell.server.service import workflow_expiry, workflow_recovery
 from tinkwell.server.store import action_status, workflow_step
-from tinkwell.server.store.database import Database, Transaction
+from tinkwell.server.store.database import Transaction
 
 MAX_MESSAGE_CHARACTERS = 1_000
 MAX_ATTEMPT = 2**31 - 1
@@ -46,14 +46,14 @@ class Reported:
     state: State
 
 
-async def apply(database: Database, report: ActionReport, *, actor: str) -> Reported:
+async def apply(recovery: workflow_recovery.WorkflowRecovery, report: ActionReport, *, actor: str) -> Reported:
     """Move an action on, and its workflow with it; a repeated report changes nothing.
 
     Raises `errors.InvalidField`, `errors.NotFound`, `errors.WrongWorker`, `errors.IllegalTransition`, and
     `errors.LeaseHeld` and `errors.LeaseLost` by the rules of `tinkwell.core.lease`.
     """
     report = _parse(report)
-    written = await database.write(lambda transaction: _apply(transaction, report), actor=actor)
+    written = await recovery.run(lambda transaction, prepared: _apply(transaction, report, prepared), actor=actor)
     if isinstance(written.value, errors.TinkwellError):
         # A judgement was written on the way to it, which is to stay.
         raise written.value
@@ -89,7 +89,9 @@ def _parse(report: ActionReport) -> ActionReport:
     return parsed
 
 
-async def _apply(transaction: Transaction, report: ActionReport) -> Reported | errors.IllegalTransition:
+async def _apply(
+    transaction: Transaction, report: ActionReport, prepared: workflow_recovery.Prepared | None
+) -> Reported | errors.IllegalTransition:
     transaction.changed = False
     connection = transaction.connection
     locked = await workflow_step.lock(connection, report.workflow_id, lease_token=report.lease_token)
@@ -112,11 +114,11 @@ async def _apply(transaction: Transaction, report: ActionReport) -> Reported | e
     )
     reporter = lease.Reporter(report.lease_token, locked.lease)
     if not changes.steps:
-        return await _repeat(transaction, locked, action, reporter)
+        return await _repeat(transaction, locked, action, reporter, prepared)
     vacated = _check_lease(locked, action, reporter, changes)
     transaction.changed = True
-    remaining = await workflow_step.write(
-        connection, report.workflow_id, changes.steps, lease_id=reporter.lease_id, vacated=vacated
+    remaining = await workflow_recovery.write(
+        transaction, report.workflow_id, changes.steps, prepared, lease_id=reporter.lease_id, vacated=vacated
     )
     await action_status.append(connection, _entry(report, action, changes.attempt))
     return Reported(0, changes.attempt, remaining, transition.state_after(action, changes))
@@ -135,14 +137,19 @@ def _check_lease(
 
 
 async def _repeat(
-    transaction: Transaction, locked: workflow_step.Locked, action: transition.Action, reporter: lease.Reporter
+    transaction: Transaction,
+    locked: workflow_step.Locked,
+    action: transition.Action,
+    reporter: lease.Reporter,
+    prepared: workflow_recovery.Prepared | None,
 ) -> Reported | errors.IllegalTransition:
     """Answer a report of what is so already. That an action runs may also mean that somebody wants to take it up."""
     if action.state is State.RUNNING:
         hold = locked.holds.get(action.worker_id)
         verdict = lease.judge_running(hold, reporter, worker_id=action.worker_id, is_again=True, reboots=action.reboots)
         if verdict is lease.Verdict.LOST:
-            await workflow_expiry.write(transaction, locked, transition.lose(locked.workflow, locked.actions, action))
+            lost = transition.lose(locked.workflow, locked.actions, action)
+            await workflow_expiry.write(transaction, locked, lost, prepared)
             return errors.IllegalTransition(
                 f"action {action.id}",
                 f"{action.title}: attempt {action.attempt} is lost, since it ran on another engine",

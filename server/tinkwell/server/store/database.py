@@ -29,6 +29,8 @@ _FIRST_PAUSE_SECONDS = 0.01
 _LONGEST_PAUSE_SECONDS = 0.5
 # Serialization failure and deadlock: the transaction did nothing and may simply be run again.
 _RETRIED = ("40001", "40P01")
+# Constraints that no domain error stands for.
+_REFUSED = "23"
 # Connection failures, a server that starts or stops, too many connections, a cancelled or timed-out statement.
 _UNAVAILABLE = ("08", "57", "53", "55P03", "25P03")
 # What is raised when the database cannot be reached at all.
@@ -42,6 +44,19 @@ class Transaction:
 
     connection: AsyncConnection
     changed: bool = True
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncIterator[None]:
+        """Undo the block alone if it raises, and raise as a domain error what the database does not accept."""
+        try:
+            async with self.connection.begin_nested():
+                yield
+        except exc.DBAPIError as error:
+            if (translated := constraint.translate(error.orig)) is not None:
+                raise translated from error
+            if _sqlstate(error).startswith(_REFUSED):
+                raise errors.TinkwellError("the database does not accept it") from error
+            raise
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ JSON goes in and out as text (`to_jsonb`, `to_json` and `to_text`), because Pyth
 """
 
 import sqlalchemy
-from sqlalchemy import BigInteger, Column, DateTime, Double, ForeignKey, Identity, Integer, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, DateTime, Double, ForeignKey, Identity, Integer, Table, Text
 from sqlalchemy.dialects.postgresql import ARRAY, INET, JSON, JSONB, MACADDR, UUID
 
 metadata = sqlalchemy.MetaData()
@@ -73,6 +73,9 @@ workflow = Table(
     Column("deadline_at", _moment()),
     Column("finished_at", _moment()),
     Column("deleted_at", _moment()),
+    Column("on_timeout", Text, nullable=False),
+    Column("on_failure", Text, nullable=False),
+    Column("recovers", _uuid()),
 )
 
 action = Table(
@@ -102,6 +105,10 @@ action = Table(
     Column("started_at", _moment()),
     Column("deadline_at", _moment()),
     Column("finished_at", _moment()),
+    Column("retries", Integer, nullable=False),
+    Column("retry_delay_seconds", Integer, nullable=False),
+    Column("retry_at", _moment()),
+    Column("reboots", Boolean, nullable=False),
 )
 
 action_status = Table(

@@ -33,11 +33,21 @@ _LISTED = (
     _WORKFLOW.updated_at,
     _WORKFLOW.started_at,
     _WORKFLOW.finished_at,
+    _WORKFLOW.on_timeout,
+    _WORKFLOW.on_failure,
+    _WORKFLOW.recovers,
 )
-_REMAINING = sqlalchemy.case(
+
+
+def _seconds_until(moment: sqlalchemy.ColumnElement[Any]) -> sqlalchemy.ColumnElement[float]:
+    return sqlalchemy.cast(func.extract("epoch", moment - func.clock_timestamp()), sqlalchemy.Double)
+
+
+_REMAINING = sqlalchemy.case((_ACTION.state == State.RUNNING, _seconds_until(_ACTION.deadline_at)))
+_WAIT = sqlalchemy.case(
     (
-        _ACTION.state == State.RUNNING,
-        sqlalchemy.cast(func.extract("epoch", _ACTION.deadline_at - func.clock_timestamp()), sqlalchemy.Double),
+        sqlalchemy.and_(_ACTION.state == State.PENDING, _ACTION.retry_at > func.clock_timestamp()),
+        _seconds_until(_ACTION.retry_at),
     )
 )
 
@@ -58,11 +68,17 @@ class NewAction:
     volumes: tuple[str, ...]
     environment: tuple[str, ...]
     pid: str
+    retries: int
+    retry_delay_seconds: int
+    reboots: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NewWorkflow:
-    """A workflow that is being created; `devices` is JSON text, `data` the rendered template."""
+    """A workflow that is being created.
+
+    `devices` is JSON text, `data` the rendered template, and `recovers` the id of a workflow, or empty.
+    """
 
     id: str
     template_id: str
@@ -70,6 +86,9 @@ class NewWorkflow:
     devices: str
     data: str
     global_timeout_seconds: int
+    on_timeout: str
+    on_failure: str
+    recovers: str
     actions: Sequence[NewAction]
 
 
@@ -95,6 +114,9 @@ async def insert(connection: AsyncConnection, new: NewWorkflow) -> bool:
             data=new.data,
             total_actions=len(new.actions),
             global_timeout_seconds=new.global_timeout_seconds,
+            on_timeout=new.on_timeout,
+            on_failure=new.on_failure,
+            recovers=new.recovers or None,
         )
         .on_conflict_do_nothing(index_elements=["id"])
         .returning(_WORKFLOW.id)
@@ -162,7 +184,7 @@ async def list_actions(connection: AsyncConnection, workflow_id: str) -> list[wo
     if not await exists(connection, workflow_id):
         return None
     query = (
-        select(table.action, _REMAINING.label("remaining_seconds"))
+        select(table.action, _REMAINING.label("remaining_seconds"), _WAIT.label("wait_seconds"))
         .where(_ACTION.workflow_id == workflow_id)
         .order_by(_ACTION.action_index)
     )
@@ -193,6 +215,9 @@ def _action_values(workflow_id: str, index: int, action: NewAction) -> dict[str,
         "volumes": list(action.volumes),
         "environment": list(action.environment),
         "pid": action.pid,
+        "retries": action.retries,
+        "retry_delay_seconds": action.retry_delay_seconds,
+        "reboots": action.reboots,
     }
 
 
@@ -213,6 +238,9 @@ def _workflow(row: Row[Any], *, data: str) -> workflow.Workflow:
         updated_at=row.updated_at,
         started_at=row.started_at,
         finished_at=row.finished_at,
+        on_timeout=row.on_timeout,
+        on_failure=row.on_failure,
+        recovers=row.recovers or "",
     )
 
 
@@ -240,4 +268,9 @@ def _action(row: Row[Any]) -> workflow.Action:
         remaining_seconds=row.remaining_seconds,
         started_at=row.started_at,
         finished_at=row.finished_at,
+        retries=row.retries,
+        retry_delay_seconds=row.retry_delay_seconds,
+        reboots=row.reboots,
+        retry_at=row.retry_at if row.state == State.PENDING else None,
+        wait_seconds=row.wait_seconds,
     )

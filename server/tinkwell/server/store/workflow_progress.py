@@ -61,6 +61,7 @@ DUE = sqlalchemy.text(f"""
            {_CURRENT} {_BUSY}
      WHERE w.deleted_at IS NULL AND w.state IN ('PENDING', 'RUNNING') AND busy.workflow_id IS NULL
        AND n.worker_id = CAST(:worker_id AS uuid) AND n.state IN ('PENDING', 'RUNNING')
+       AND (n.state <> 'PENDING' OR n.retry_at IS NULL OR n.retry_at <= clock_timestamp())
        AND (w.created_at, w.id) > (CAST(:created_at AS timestamptz), CAST(:id AS uuid))
      ORDER BY w.created_at, w.id
      LIMIT :limit
@@ -101,7 +102,7 @@ async def due(
 ) -> tuple[list[workflow.Progress], Place]:
     """Return a page of the workflows whose next action is a worker's, oldest first, and where the page ends.
 
-    Those that wait for a machine are left out.
+    Those that wait for a machine, or until an attempt may be repeated, are left out.
     """
     values: Mapping[str, object] = {
         "worker_id": worker_id,

@@ -22,8 +22,9 @@ STATES = sqlalchemy.text("""
     WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS at)
     SELECT w.state AS workflow_state,
            CAST(extract(epoch FROM w.deadline_at - moment.at) AS double precision) AS workflow_remaining,
+           w.on_timeout AS workflow_on_timeout, w.on_failure AS workflow_on_failure,
            CAST(a.id AS text) AS id, a.action_index, a.task_name, a.name, CAST(a.worker_id AS text) AS worker_id,
-           a.state, a.attempt,
+           a.state, a.attempt, a.retries, a.retry_delay_seconds, a.reboots,
            CASE WHEN a.state = 'RUNNING' THEN a.on_timeout ELSE '{}' END AS on_timeout,
            CASE WHEN a.state = 'RUNNING' THEN a.on_failure ELSE '{}' END AS on_failure,
            CASE WHEN a.state = 'RUNNING' AND a.timeout_seconds > 0
@@ -66,7 +67,7 @@ _START_ACTION = sqlalchemy.text("""
     )
     UPDATE action a
        SET state = 'RUNNING', attempt = :attempt, message = :message, exit_code = NULL,
-           started_at = moment.at, finished_at = NULL,
+           started_at = moment.at, finished_at = NULL, retry_at = NULL,
            -- LEAST leaves out whichever limit there is not.
            deadline_at = least(CASE WHEN a.timeout_seconds > 0
                                     THEN moment.at + make_interval(secs => a.timeout_seconds) END,
@@ -77,7 +78,7 @@ _START_ACTION = sqlalchemy.text("""
 """)
 _END = """
     UPDATE action
-       SET state = :state, message = :message, exit_code = :exit_code, finished_at = clock_timestamp()
+       SET state = :state, message = :message, exit_code = :exit_code, finished_at = clock_timestamp(), retry_at = NULL
      WHERE id = CAST(:action_id AS uuid)
 """
 _END_ACTION = sqlalchemy.text(_END)
@@ -133,7 +134,11 @@ async def lock(connection: AsyncConnection, workflow_id: str, *, lease_token: in
     first = rows[0]
     holds = {row.held_worker_id: _hold(row) for row in rows if row.held_worker_id is not None}
     found = transition.Workflow(
-        id=workflow_id, state=State(first.workflow_state), remaining_seconds=first.workflow_remaining
+        id=workflow_id,
+        state=State(first.workflow_state),
+        remaining_seconds=first.workflow_remaining,
+        on_timeout=first.workflow_on_timeout,
+        on_failure=first.workflow_on_failure,
     )
     return Locked(
         found,
@@ -232,4 +237,7 @@ def _action(row: sqlalchemy.Row[Any], hold: lease.Hold | None) -> transition.Act
         on_failure=tuple(row.on_failure),
         remaining_seconds=row.remaining_seconds,
         is_lost=row.state == State.RUNNING and hold is not None and hold.is_lost,
+        retries=row.retries,
+        retry_delay_seconds=row.retry_delay_seconds,
+        reboots=row.reboots,
     )
