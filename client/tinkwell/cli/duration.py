@@ -29,3 +29,12 @@ class Duration(click.ParamType[float]):
         if seconds > MAX_DURATION_SECONDS:
             self.fail(f"{text!r} is more than 100 years", param, ctx)
         return seconds
+
+
+def show(seconds: float) -> str:
+    """Give a length of time for people who watch it pass."""
+    whole = max(int(seconds), 0)
+    if whole < 60:
+        return f"{whole}s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes}m{rest:02}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02}m"

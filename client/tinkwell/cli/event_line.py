@@ -1,10 +1,12 @@
 """An event as one line for people."""
 
+import contextlib
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from tinkwell.cli import output
+from tinkwell.cli import attempt, output
 from tinkwell.core.kind import EventType, ResourceType
 
 if TYPE_CHECKING:
@@ -60,19 +62,24 @@ def _hardware(event: "Event") -> str:
 def _workflow(data: Mapping[str, Any]) -> str:
     words = [_text(data, "template_name"), _text(data, "state")]
     words.append(f"{data.get('completed_actions', 0)}/{data.get('total_actions', 0)}")
+    if recovers := _text(data, "recovers"):
+        words.append(f"recovers {recovers}")
     if cause := data.get("cause"):
         words.append(format_cause(cause))
     return " ".join(word for word in words if word)
 
 
 def format_cause(cause: Mapping[str, Any]) -> str:
-    """Say why a workflow ended: the reason, the action during which it happened, and the message."""
+    """Say why a workflow ended: the reason, the action during which it happened, the message, and what recovers it."""
     if "reason" not in cause:
         return format_pairs(cause)
     action = f" in {cause.get('task_name', '')}/{cause['action_name']}" if cause.get("action_name") else ""
     code = f", exit {cause['exit_code']}" if cause.get("exit_code") is not None else ""
     message = f": {cause['message']}" if cause.get("message") else ""
-    return f"{cause['reason']}{action}{code}{message}"
+    recovery = _object(cause, "recovery")
+    recovered = f", recovered by {recovery['workflow_id']}" if recovery.get("workflow_id") else ""
+    lost = f", not recovered by {_text(recovery, 'template')}: {recovery['error']}" if recovery.get("error") else ""
+    return f"{cause['reason']}{action}{code}{message}{recovered}{lost}"
 
 
 def format_pairs(data: Mapping[str, Any]) -> str:
@@ -82,12 +89,20 @@ def format_pairs(data: Mapping[str, Any]) -> str:
 
 def _action(data: Mapping[str, Any]) -> str:
     words = [f"{_text(data, 'task_name')}/{_text(data, 'name')}"]
-    if data.get("attempt", 0) > 1:
-        words.append(f"attempt {data['attempt']}")
+    pause = _pause(data)
+    if data.get("attempt", 0) > 1 or pause:
+        words.append(attempt.count(data["attempt"], data.get("retries", 0)))
     if data.get("exit_code") is not None:
         words.append(f"exit {data['exit_code']}")
-    words.append(_text(data, "message"))
+    words += [pause, _text(data, "message")]
     return " ".join(word for word in words if word)
+
+
+def _pause(data: Mapping[str, Any]) -> str:
+    """Say how long the action waited for another attempt when this happened; empty when it did not."""
+    with contextlib.suppress(KeyError, TypeError, ValueError):
+        return attempt.until(datetime.fromisoformat(data["retry_at"]), datetime.fromisoformat(data["updated_at"]))
+    return ""
 
 
 def _object(data: object, key: str) -> Mapping[str, Any]:

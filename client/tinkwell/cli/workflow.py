@@ -1,13 +1,16 @@
 """`tinkwell workflow`: templates at work on machines."""
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from tinkwell.cli import (
+    attempt,
     command,
+    duration,
     event_line,
     failure,
     log_line,
@@ -245,6 +248,9 @@ def _fields(item: "Workflow") -> list[tuple[str, str]]:
         ("STATE", item.state),
         ("ACTIONS", workflow_outline.progress_text(item.completed_actions, item.total_actions)),
         ("CAUSE", event_line.format_cause(item.cause or {})),
+        ("RECOVERS", item.recovers),
+        ("ON TIMEOUT", item.on_timeout),
+        ("ON FAILURE", item.on_failure),
         ("DEVICES", event_line.format_pairs(item.hardware)),
         ("TIMEOUT", f"{item.global_timeout_seconds} s" if item.global_timeout_seconds else ""),
         ("CREATED", output.moment(item.created_at)),
@@ -286,10 +292,10 @@ def _show_actions(actions: "Sequence[Action]") -> None:
         "ACTION": lambda action: action.name,
         "WORKER": lambda action: action.worker_id,
         "STATE": lambda action: action.state,
-        "ATTEMPT": lambda action: str(action.attempt or ""),
+        "ATTEMPT": lambda action: attempt.ordinal(action).removeprefix("attempt "),
         "SECONDS": _seconds,
         "EXIT": lambda action: _number(action.exit_code),
-        "MESSAGE": lambda action: action.message,
+        "MESSAGE": _message,
     }
     if len(workers) < 2:
         del columns["WORKER"]
@@ -300,6 +306,11 @@ def _seconds(action: "Action") -> str:
     if action.finished_at is None or action.started_at is None:
         return ""
     return f"{(action.finished_at - action.started_at).total_seconds():.1f}"
+
+
+def _message(action: "Action") -> str:
+    pause = f"retries in {duration.show(math.ceil(action.wait_seconds))}" if action.wait_seconds else ""
+    return ": ".join(part for part in (pause, action.message) if part)
 
 
 def _number(value: int | None) -> str:

@@ -1,7 +1,7 @@
 """What becomes of a workflow as plain lines, one for each change: for pipes, files and terminals that can only add.
 
     TIME  WORKFLOW  STATE  ID           template  done/all  seconds  cause
-    TIME  ACTION    STATE  task/action  attempt N  seconds  exit N  message, or what it waits for
+    TIME  ACTION    STATE  task/action  attempt N  seconds  exit N  what it waits for  message
 
 Columns are divided by two blanks, the first four are always there, and TIME is when it happened by the server's clock.
 Nothing depends on when it is read, but for the other workflow that one waits for, of which there are no events.
@@ -10,7 +10,7 @@ Nothing depends on when it is read, but for the other workflow that one waits fo
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tinkwell.cli import event_line, output, workflow_tree
+from tinkwell.cli import attempt, event_line, output, workflow_tree
 from tinkwell.core.kind import ResourceType, State
 
 if TYPE_CHECKING:
@@ -52,10 +52,11 @@ class Lines:
 
     def _action(self, action: "Action") -> str:
         details = [
-            f"attempt {action.attempt}" if action.attempt else "",
+            attempt.ordinal(action),
             _seconds(action) if action.state.is_final else "",
-            f"exit {action.exit_code}" if action.state.is_final and action.exit_code is not None else "",
-            self._tree.wait(action),
+            f"exit {action.exit_code}" if action.state is not State.RUNNING and action.exit_code is not None else "",
+            # As of its last change, which is the line's TIME.
+            self._tree.wait(action, action.updated_at),
             action.message,
         ]
         return _line(ResourceType.ACTION, action.state, workflow_tree.title(action), details)
@@ -64,6 +65,7 @@ class Lines:
 def _workflow(workflow: "Workflow") -> str:
     details = [
         workflow.template_name,
+        f"recovers {workflow.recovers}" if workflow.recovers else "",
         f"{workflow.completed_actions}/{workflow.total_actions}",
         _seconds(workflow) if workflow.state.is_final else "",
         event_line.format_cause(workflow.cause or {}),

@@ -3,7 +3,7 @@
     template ID  RUNNING  1 of 3 done (33%)  14s
     ├── install  worker ID
     │   ├── wipe    SUCCEEDED  0.4s  exit 0
-    │   ├── stream  RUNNING    12s of 600s  attempt 2
+    │   ├── stream  RUNNING    12s of 600s  attempt 2 of 4
     │   │   └── the last output lines
     │   └── boot    PENDING    waits for install/stream
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from tinkwell.cli import output, workflow_tree
+from tinkwell.cli import attempt, duration, output, workflow_tree
 from tinkwell.core.kind import State
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def outline(tree: workflow_tree.Tree, now: datetime, *, note: str = "") -> Node:
         None if tree.is_deleted else workflow.state,
         _clean(
             "deleted" if tree.is_deleted else "",
+            f"recovers {workflow.recovers}" if workflow.recovers else "",
             progress_text(workflow.completed_actions, workflow.total_actions),
             _time(workflow, workflow.state, limit=workflow.global_timeout_seconds, now=now),
         ),
@@ -83,15 +84,6 @@ def progress_text(completed: int, total: int) -> str:
     return f"{completed} of {total} done{percent}"
 
 
-def duration_text(seconds: float) -> str:
-    """Give a length of time for people who watch it pass."""
-    whole = max(int(seconds), 0)
-    if whole < 60:
-        return f"{whole}s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes}m{rest:02}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02}m"
-
-
 def _task(tree: workflow_tree.Tree, name: str, actions: "list[Action]", now: datetime) -> Node:
     leaves = tuple(_action(tree, action, now) for action in actions)
     workers = ", ".join(dict.fromkeys(action.worker_id for action in actions))
@@ -105,10 +97,12 @@ def _task(tree: workflow_tree.Tree, name: str, actions: "list[Action]", now: dat
 
 def _action(tree: workflow_tree.Tree, action: "Action", now: datetime) -> Node:
     has_focus = tree.focus is not None and tree.focus.id == action.id
-    code = f"exit {action.exit_code}" if action.state.is_final and action.exit_code is not None else ""
+    # Of an action that waits for another attempt, the last one is told.
+    is_repeated = action.attempt > 1 or (action.attempt > 0 and action.state is State.PENDING)
+    code = f"exit {action.exit_code}" if action.exit_code is not None else ""
     details = _clean(
         _time(action, action.state, limit=action.timeout_seconds, now=now),
-        f"attempt {action.attempt}" if action.attempt > 1 else "",
+        attempt.ordinal(action) if is_repeated else "",
         code,
         _wait(tree, action, now),
         action.message if action.state is not State.RUNNING else "",
@@ -122,21 +116,21 @@ def _time(resource: "Workflow | Action", state: State, *, limit: int, now: datet
     """Say how long it took, or has been running so far."""
     if state.is_final:
         taken = workflow_tree.seconds_taken(resource)
-        return "" if taken is None else f"{taken:.1f}s" if taken < 60 else duration_text(taken)
+        return "" if taken is None else f"{taken:.1f}s" if taken < 60 else duration.show(taken)
     if state is not State.RUNNING or resource.started_at is None:
         return ""
-    elapsed = duration_text((now - resource.started_at).total_seconds())
-    return f"{elapsed} of {duration_text(limit)}" if limit else elapsed
+    elapsed = duration.show((now - resource.started_at).total_seconds())
+    return f"{elapsed} of {duration.show(limit)}" if limit else elapsed
 
 
 def _wait(tree: workflow_tree.Tree, action: "Action", now: datetime) -> str:
     """Say what an action waits for, and for how long where it is its turn."""
-    reason = tree.wait(action)
-    if not reason or tree.current is not action or tree.workflow is None:
+    reason = tree.wait(action, now)
+    if not reason or tree.current is not action or tree.workflow is None or attempt.pause(action, now):
         return reason
     before = [other.finished_at for other in tree.actions if other.index < action.index and other.finished_at]
-    since = action.updated_at if action.attempt else max(before, default=tree.workflow.created_at)
-    return reason if since is None else f"{reason} ({duration_text((now - since).total_seconds())})"
+    since = action.retry_at or action.updated_at if action.attempt else max(before, default=tree.workflow.created_at)
+    return reason if since is None else f"{reason} ({duration.show((now - since).total_seconds())})"
 
 
 def _folded(node: Node) -> Node:

@@ -5,10 +5,10 @@ version counts. It knows no clock and reads nothing by itself.
 """
 
 from collections import deque
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tinkwell.cli import event_line
+from tinkwell.cli import attempt, event_line
 from tinkwell.core.kind import EventType, ResourceType, State
 from tinkwell.core.transition import Reason
 
@@ -95,13 +95,15 @@ class Tree:
         attempt, tail = self._tails.get(action.id, (0, ()))
         return list(tail) if attempt == action.attempt else []
 
-    def wait(self, action: "Action") -> str:
-        """Say what an action waits for; empty where it does not wait."""
+    def wait(self, action: "Action", at: "datetime | None") -> str:
+        """Say what an action waits for at a moment; empty where it does not wait."""
         current = self.current
         if current is None or action.state is not State.PENDING:
             return ""
         if action.id != current.id:
             return f"waits for {title(current)}"
+        if paused := attempt.pause(action, at):
+            return paused
         if action.attempt:
             return f"waits for attempt {action.attempt + 1} by worker {action.worker_id}"
         if self.workflow is None or self.workflow.state is not State.PENDING:
@@ -122,7 +124,8 @@ class Tree:
         if self.workflow is None or not self.workflow.state.is_final:
             return f"workflow {self.workflow_id} was deleted before it was finished"
         ended = f"workflow {self.workflow_id} ended as {self.workflow.state}"
-        return f"{ended}: {reason}" if (reason := self._reason(self.workflow)) else ended
+        reason = f": {reason}" if (reason := self._reason(self.workflow)) else ""
+        return f"{ended}{reason}{_recovery(self.workflow.cause or {})}"
 
     def _settle(self) -> None:
         self.actions = tuple(sorted(self._actions.values(), key=lambda action: action.index))
@@ -176,7 +179,17 @@ class Tree:
                 where = f" during {action}" if action else ""
                 return f"it was cancelled{where}{message}"
             case _:
-                return event_line.format_cause(cause)
+                return event_line.format_cause({key: cause[key] for key in cause if key != "recovery"})
+
+
+def _recovery(cause: Mapping[str, Any]) -> str:
+    """Say what recovers a workflow that has ended, as the end of a sentence."""
+    recovery = cause.get("recovery")
+    if not isinstance(recovery, Mapping):
+        return ""
+    if recovery.get("error"):
+        return f"; its recovery by template {recovery.get('template')} could not be started: {recovery['error']}"
+    return f"; workflow {recovery.get('workflow_id')} recovers it, by template {recovery.get('template')}"
 
 
 def title(action: "Action") -> str:

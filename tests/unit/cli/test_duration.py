@@ -34,3 +34,10 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 def test_a_bare_number_is_answered_with_the_units_it_could_have() -> None:
     with pytest.raises(click.BadParameter, match="write 5s, 5m, 5h or 5d"):
         duration.Duration().convert("5", None, None)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(-3, "0s"), (59.9, "59s"), (60, "1m00s"), (3599, "59m59s"), (7260, "2h01m")]
+)
+def test_a_length_of_time_is_short(seconds: float, text: str) -> None:
+    assert duration.show(seconds) == text

@@ -52,6 +52,25 @@ def test_a_workflow_is_told_from_its_beginning_to_its_end() -> None:
     ]
 
 
+def test_each_attempt_is_told_and_when_the_next_one_comes() -> None:
+    followed = tree(workflow(State.RUNNING, recovers="w0"), action(0))
+    lines = workflow_line.Lines(followed)
+    cause = {"reason": "ACTION_FAILED", "recovery": {"template": "r", "workflow_id": "w2"}}
+    failed = {"exit_code": 3, "message": "exited with code 3", "retries": 1, "attempt": 1}
+    changes: list[Workflow | Action] = [
+        action(0, State.RUNNING, version=2, attempt=1, retries=1),
+        action(0, State.PENDING, version=3, updated_at=at(10), retry_at=at(15), **failed),
+        action(0, State.RUNNING, version=4, attempt=2, retries=1),
+        workflow(State.FAILED, version=2, cause=cause, recovers="w0"),
+    ]
+    assert said(lines, followed, changes) == [
+        "ACTION    RUNNING    os/a  attempt 1 of 2",
+        "ACTION    PENDING    os/a  attempt 1 of 2  exit 3  retries in 5s  exited with code 3",
+        "ACTION    RUNNING    os/a  attempt 2 of 2",
+        f"WORKFLOW  FAILED     {ID}  hello  recovers w0  0/3  ACTION_FAILED, recovered by w2",
+    ]
+
+
 def test_a_change_that_a_line_does_not_show_is_no_line() -> None:
     followed = tree(workflow(State.RUNNING), action(0, State.RUNNING, attempt=1))
     lines = workflow_line.Lines(followed)

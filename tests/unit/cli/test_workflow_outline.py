@@ -129,8 +129,16 @@ def test_the_running_action_stays_in_sight_however_many_there_are(current: int, 
         assert len(rows) >= height // 2
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(-3, "0s"), (59.9, "59s"), (60, "1m00s"), (3599, "59m59s"), (7260, "2h01m")]
-)
-def test_a_length_of_time_is_short(seconds: float, text: str) -> None:
-    assert workflow_outline.duration_text(seconds) == text
+def test_an_action_that_is_repeated_shows_how_its_attempt_ended_and_when_the_next_is_due() -> None:
+    moments = {"started_at": at(1), "updated_at": at(3), "retry_at": at(8)}
+    ended = {"attempt": 1, "retries": 3, "exit_code": 28, "message": "no space left"}
+    followed = tree(workflow(State.RUNNING, recovers="w0"), action(0, State.PENDING, **moments, **ended))
+    followed.add(LogLine("a0", 1, 1, "copied 1 MB"))
+    assert drawn(workflow_outline.outline(followed, at(4)), width=200) == [
+        f"hello {ID}  RUNNING    recovers w0  0 of 3 done (0%)",
+        "└── os  worker w1",
+        "    └── a  PENDING    attempt 1 of 4  exit 28  retries in 4s  no space left",
+        "        └── copied 1 MB",
+    ]
+    (row,) = [line for line in drawn(workflow_outline.outline(followed, at(20)), width=200) if "PENDING" in line]
+    assert "waits for attempt 2 by worker w1 (12s)" in row

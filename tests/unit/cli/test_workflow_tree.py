@@ -1,7 +1,7 @@
 """What is known of one workflow while it is followed."""
 
 import pytest
-from unit.cli.following import ID, action, event, running, tree, workflow
+from unit.cli.following import ID, action, at, event, running, tree, workflow
 
 from tinkwell.cli import workflow_tree
 from tinkwell.client import LogLine, WorkflowContext
@@ -55,14 +55,23 @@ def test_only_the_last_lines_of_the_latest_attempt_are_kept() -> None:
 def test_each_action_says_what_it_waits_for() -> None:
     followed = tree(workflow(), action(0), action(1, worker_id="w2"))
     first, second = followed.actions
-    assert followed.wait(first) == "not started, waits for worker w1"
-    assert followed.wait(second) == "waits for os/a"
+    assert followed.wait(first, at(5)) == "not started, waits for worker w1"
+    assert followed.wait(second, at(5)) == "waits for os/a"
     followed.apply(event(workflow(State.RUNNING, version=2)))
     followed.apply(event(action(0, State.PENDING, attempt=1, version=2)))
-    assert followed.wait(followed.actions[0]) == "waits for attempt 2 by worker w1"
+    assert followed.wait(followed.actions[0], at(5)) == "waits for attempt 2 by worker w1"
     followed.apply(event(action(0, State.SUCCEEDED, attempt=2, version=3)))
-    assert followed.wait(followed.actions[0]) == ""
-    assert followed.wait(followed.actions[1]) == "waits for worker w2"
+    assert followed.wait(followed.actions[0], at(5)) == ""
+    assert followed.wait(followed.actions[1], at(5)) == "waits for worker w2"
+
+
+def test_an_action_that_is_repeated_says_when() -> None:
+    failed = {"attempt": 1, "retries": 3, "updated_at": at(1), "retry_at": at(9)}
+    followed = tree(workflow(State.RUNNING), action(0, State.PENDING, **failed))
+    waiting = followed.actions[0]
+    assert followed.wait(waiting, at(1)) == "retries in 8s"
+    assert followed.wait(waiting, at(8.5)) == "retries in 1s"
+    assert followed.wait(waiting, at(9)) == "waits for attempt 2 by worker w1"
 
 
 def test_a_workflow_that_has_not_begun_says_which_other_one_keeps_it_waiting() -> None:
@@ -70,14 +79,14 @@ def test_a_workflow_that_has_not_begun_says_which_other_one_keeps_it_waiting() -
     held = WorkflowContext(ID, waits_for_workflow="other", waits_for_worker="w1")
     assert followed.hold(held) == followed.actions[0]
     assert followed.hold(held) is None
-    assert followed.wait(followed.actions[0]) == "not started, waits for workflow other, which runs on worker w1"
+    assert followed.wait(followed.actions[0], at(5)) == "not started, waits for workflow other, which runs on worker w1"
     assert followed.hold(WorkflowContext(ID)) == followed.actions[0]
-    assert followed.wait(followed.actions[0]) == "not started, waits for worker w1"
+    assert followed.wait(followed.actions[0], at(5)) == "not started, waits for worker w1"
 
 
 def test_nothing_waits_once_the_workflow_is_over() -> None:
     followed = tree(workflow(State.CANCELLED), action(0, State.CANCELLED), action(1))
-    assert followed.wait(followed.actions[1]) == ""
+    assert followed.wait(followed.actions[1], at(5)) == ""
     assert followed.current is None
 
 
@@ -106,6 +115,16 @@ WHERE = {"task_name": "os", "action_name": "disk"}
             State.CANCELLED,
             {"reason": "CANCELLED", "message": "enough"},
             "ended as CANCELLED: it was cancelled: enough",
+        ),
+        (
+            State.FAILED,
+            {"reason": "ACTION_FAILED", "message": "no", "recovery": {"template": "r", "workflow_id": "w2"}, **WHERE},
+            "ended as FAILED: action os/disk failed: no; workflow w2 recovers it, by template r",
+        ),
+        (
+            State.TIMEOUT,
+            {"reason": "NEW", "message": "odd", "recovery": {"template": "r", "error": "it is gone"}},
+            "ended as TIMEOUT: NEW: odd; its recovery by template r could not be started: it is gone",
         ),
         (State.FAILED, {"reason": "NEW", "message": "odd", **WHERE}, "ended as FAILED: NEW in os/disk: odd"),
         (State.FAILED, {"reason": "ACTION_FAILED"}, "ended as FAILED: ACTION_FAILED"),
