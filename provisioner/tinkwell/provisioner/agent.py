@@ -92,6 +92,14 @@ class Job:
         self.leaves_run = False
         # The report of this job ended the action, and this is to follow.
         self.hook: hook.Hook | None = None
+        # What is to happen at once when the action has succeeded and the server knows it.
+        self.on_success: Callable[[], None] | None = None
+        # It was begun because the action before it had succeeded, without a look.
+        self.is_follower = False
+        # The next action has begun.
+        self.has_follower = False
+        # Events of its workflow were left aside because of it.
+        self.has_missed = False
         # A hook that could not be brought to its end; it is not tried again at once.
         self.is_unfinished = False
         self.stop_reason = ""
@@ -127,6 +135,8 @@ class Job:
         self.leaves_run = due is not None
         # Of a repetition nobody knows how long ago the end was, and whether its hook is done: a look will tell.
         self.hook = due if reported.revision else None
+        if ended is State.SUCCEEDED and reported.revision and self.on_success is not None:
+            self.on_success()
 
     async def raise_when_stopped(self) -> None:
         """Wait for `stop`, and raise `StoppedError`."""

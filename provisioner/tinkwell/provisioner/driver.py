@@ -11,10 +11,12 @@ An event says only that its workflow is worth a look; what is to be done follows
 lost, doubled or late, and nothing is kept here that a restart would miss. All unfinished workflows are listed whenever
 a watch begins, and from time to time in case some other way of noticing has failed.
 
-A workflow is looked at by one looker at a time, so its commands are given in order. A look ends without waiting for
-what it began: jobs run beside it, at most `concurrency` of them; a workflow whose turn would be one more waits, by its
-id, until a job has ended. Adopted runs count but never wait, because they run already. A workflow that may not start
-because another one runs on its machine waits as well, until that one has ended; see `turn`.
+A workflow is looked at by one looker at a time, so its commands are given in order. While an action runs here, the
+progress of its workflow is its own, and no news; and when it has succeeded, the next one begins in its place at once,
+if it is to run here, too: the server, which is told before, refuses it where that is wrong. A look ends without waiting
+for what it began: jobs run beside it, at most `concurrency` of them; a workflow whose turn would be one more waits, by
+its id, until a job has ended. Adopted runs count but never wait, because they run already. A workflow that may not
+start because another one runs on its machine waits as well, until that one has ended; see `turn`.
 
 Until agents hold leases, a worker must be served by one provisioner only: a second one would report actions that run at
 the first as lost.
@@ -23,7 +25,7 @@ the first as lost.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import NoReturn, Protocol, assert_never
@@ -31,7 +33,7 @@ from typing import NoReturn, Protocol, assert_never
 from tinkwell.client import errors, model
 from tinkwell.core import decide
 from tinkwell.core.decide import RunKey
-from tinkwell.core.kind import ResourceType, State
+from tinkwell.core.kind import EventType, ResourceType, State
 from tinkwell.provisioner import agent, boot, dirty, expiry, look, retry, roster, turn
 from tinkwell.provisioner.runtime import port
 
@@ -43,6 +45,15 @@ MAX_WAITING = 10_000
 # So many workflows are remembered as having no worker that is served here; a forgotten one costs a look.
 MAX_FOREIGN = 10_000
 UNFINISHED = (State.PENDING, State.RUNNING)
+# What tells nothing new about a workflow of which an action runs here: its job's reports have brought it about.
+_PROGRESS = frozenset(
+    {
+        EventType.WORKFLOW_STARTED,
+        EventType.WORKFLOW_INPROGRESS,
+        EventType.ACTION_STARTED,
+        EventType.ACTION_SUCCEEDED,
+    }
+)
 
 
 class WorkflowApi(agent.ReportApi, expiry.ExpiryApi, look.LookApi, Protocol):
@@ -112,10 +123,19 @@ class Driver:
                 async with self._api.watch(now=True, on_created=self._watch_is_live) as events:
                     async for event in events:
                         self._expiry.hear(event)
-                        await self._note(_workflow_of(event))
+                        workflow_id = _workflow_of(event)
+                        if event.event_type not in _PROGRESS or not self._is_expected(workflow_id):
+                            await self._note(workflow_id)
             except errors.HistoryGone as error:
                 logger.warning("events were missed; all workflows are listed", extra={"cause": str(error)})
                 self._expiry.forget()
+
+    def _is_expected(self, workflow_id: str) -> bool:
+        """Say whether a job that is under way here accounts for a workflow's progress; its end leads to a look."""
+        busy = [job for job in self._roster.jobs.of(workflow_id) if not job.is_settled]
+        for job in busy:
+            job.has_missed = True
+        return bool(busy)
 
     def _watch_is_live(self, _: object) -> None:
         logger.info("workflows are watched")
@@ -207,10 +227,9 @@ class Driver:
                 if len(self._roster.jobs) >= self._concurrency:
                     self._wait_for_place(key.workflow_id)
                 else:
-                    job = agent.Job(key, actions[action.id])
-                    self._begin(job, lambda: self._agent.start(job))
+                    self._start(key, actions)
             case decide.AdoptAction(action=action, key=key):
-                job = agent.Job(key, actions[action.id])
+                job = self._job(key, actions)
                 remaining = action.remaining_seconds
                 self._begin(job, lambda: self._agent.adopt(job, remaining))
             case decide.StopAction(key=key, reason=reason):
@@ -224,6 +243,24 @@ class Driver:
                 logger.debug("a workflow waits", extra={"action": action.id, "reason": reason.value})
             case _:
                 assert_never(command)
+
+    def _job(self, key: RunKey, actions: Mapping[str, model.Action]) -> agent.Job:
+        job = agent.Job(key, actions[key.action_id])
+        job.on_success = lambda: self._follow(job, actions)
+        return job
+
+    def _start(self, key: RunKey, actions: Mapping[str, model.Action], *, is_follower: bool = False) -> None:
+        job = self._job(key, actions)
+        job.is_follower = is_follower
+        self._begin(job, lambda: self._agent.start(job))
+
+    def _follow(self, job: agent.Job, actions: Mapping[str, model.Action]) -> None:
+        """Begin the action after one that has succeeded, in its place. The server refuses it where that is wrong."""
+        following = next((a for a in actions.values() if a.index == job.action.index + 1), None)
+        has_room = not self._waiting and len(self._roster.jobs) < 2 * self._concurrency
+        if following is not None and following.worker_id in self._serves and has_room:
+            self._start(RunKey(job.key.workflow_id, following.id, following.attempt + 1), actions, is_follower=True)
+            job.has_follower = True
 
     def _stop(self, key: RunKey, reason: str) -> None:
         if (job := self._roster.jobs.get(key)) is not None:
@@ -255,11 +292,12 @@ class Driver:
     async def _carry_out(self, job: agent.Job, work: Callable[[], Awaitable[None]]) -> None:
         """Do a job, then look at its workflow again, and at one that has waited for its place."""
         key = job.key
-        # What was refused would be refused again at once; a change that allows it brings an event.
+        # What was refused after a look would be refused again at once; a change that allows it brings an event.
         looks_again = False
         try:
             await work()
-            looks_again = (not job.was_refused or job.was_blocked) and not job.is_unfinished
+            is_wrong = job.was_refused and not (job.was_blocked or job.is_follower or job.has_missed)
+            looks_again = not (is_wrong or job.is_unfinished or job.has_follower)
             if not job.is_unfinished:
                 self._roster.forget(key, key.main)
             if job.was_refused:

@@ -1,12 +1,36 @@
 """The runs that are here, and who watches them."""
 
 import logging
+from collections.abc import Collection
 
 from tinkwell.core.decide import RunKey
 from tinkwell.provisioner import agent
 from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
+
+
+class Jobs(dict[RunKey, agent.Job]):
+    """Jobs by their runs, and by their workflows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._of: dict[str, dict[RunKey, agent.Job]] = {}
+
+    def __setitem__(self, key: RunKey, job: agent.Job) -> None:
+        super().__setitem__(key, job)
+        self._of.setdefault(key.workflow_id, {})[key] = job
+
+    def __delitem__(self, key: RunKey) -> None:
+        super().__delitem__(key)
+        jobs = self._of[key.workflow_id]
+        del jobs[key]
+        if not jobs:
+            del self._of[key.workflow_id]
+
+    def of(self, workflow_id: str) -> Collection[agent.Job]:
+        """Return the jobs of a workflow."""
+        return self._of.get(workflow_id, {}).values()
 
 
 class Roster:
@@ -17,7 +41,7 @@ class Roster:
 
     def __init__(self, runtime: port.Runtime) -> None:
         self._runtime = runtime
-        self.jobs: dict[RunKey, agent.Job] = {}
+        self.jobs = Jobs()
         self.clearing: set[RunKey] = set()
         self._held: set[RunKey] = set()
 

@@ -231,12 +231,27 @@ class FakeServer:
                     self._change(actions, action_id, state=State.PENDING, message=message, exit_code=exit_code)
                 case transition.AdvanceWorkflow():
                     pass
-            self.notify(workflow_id, EventType.UPDATED)
+            self.notify(workflow_id, _event_type(step))
 
     @staticmethod
     def _change(actions: Rows, action_id: str, **changes: Any) -> None:
         index = next(i for i, action in enumerate(actions) if action.id == action_id)
         actions[index] = replace(actions[index], **changes)
+
+
+def _event_type(step: transition.Step) -> EventType:
+    """Return what a step is told as; what the driver treats alike is not told apart."""
+    match step:
+        case transition.StartWorkflow():
+            return EventType.WORKFLOW_STARTED
+        case transition.StartAction():
+            return EventType.ACTION_STARTED
+        case transition.EndAction(state=State.SUCCEEDED):
+            return EventType.ACTION_SUCCEEDED
+        case transition.AdvanceWorkflow():
+            return EventType.WORKFLOW_INPROGRESS
+        case _:
+            return EventType.UPDATED
 
 
 async def _events(queue: "asyncio.Queue[model.Event | None]") -> AsyncIterator[model.Event]:

@@ -1,0 +1,69 @@
+"""What the driver does without a look: an action follows another one in its place."""
+
+import asyncio
+
+import pytest
+from unit.provisioner.stage import Stage, action
+
+from tinkwell.client import errors, model
+from tinkwell.core.kind import EventType, State
+
+RUNNING, SUCCEEDED = State.RUNNING, State.SUCCEEDED
+
+
+async def test_a_workflow_of_many_actions_costs_no_look_for_each(stage: Stage) -> None:
+    async with stage.provisioner():
+        stage.server.add_workflow("w", *(action() for _ in range(20)))
+        for index in range(20):
+            await stage.finish(f"w-{index}")
+        await stage.reaches("w", SUCCEEDED)
+        await stage.is_clear()
+    # Two reports for each action; the rest is what the workflow as a whole costs.
+    assert stage.server.calls <= 2 * 20 + 12
+
+
+async def test_an_action_that_cannot_follow_at_once_is_begun_when_it_can(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = stage.server.report
+    refused: list[str] = []
+
+    async def refuse_once(workflow_id: str, **fields: object) -> model.Reported:
+        if (fields["action_id"], fields["state"]) == ("w-1", RUNNING) and not refused:
+            refused.append(workflow_id)
+            raise errors.IllegalTransition
+        return await report(workflow_id, **fields)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(stage.server, "report", refuse_once)
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action(), action())
+        await stage.finish("w-0")
+        await stage.finish("w-1")
+        await stage.reaches("w", SUCCEEDED)
+    assert refused == ["w"]
+
+
+async def test_an_action_that_follows_waits_behind_a_workflow_that_has_waited_for_a_place(stage: Stage) -> None:
+    async with stage.provisioner(concurrency=1):
+        stage.server.add_workflow("w", action("m-1"), action("m-1"))
+        await stage.run_of("w-0")
+        stage.server.add_workflow("other", action("m-2"))
+        for _ in range(100):
+            await asyncio.sleep(0)
+        await stage.finish("w-0")
+        await stage.finish("other-0")
+        await stage.finish("w-1")
+        await stage.reaches("w", SUCCEEDED)
+    assert stage.server.reports.index(("other-0", RUNNING)) < stage.server.reports.index(("w-1", RUNNING))
+
+
+async def test_a_workflow_that_is_cancelled_between_its_actions_goes_no_further(stage: Stage) -> None:
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action(), action())
+        run = await stage.run_of("w-0")
+        stage.server.notify("w", EventType.WORKFLOW_INPROGRESS)
+        stage.server.cancel("w")
+        await run.exit(0)
+        await stage.is_clear()
+    assert stage.server.states("w") == [State.CANCELLED, State.CANCELLED]
+    assert len(stage.world.starts) == 1
