@@ -213,9 +213,11 @@ class Agent:
 
     async def _adopt(self, job: Job, remaining_seconds: float | None) -> None:
         logger.info("an action is adopted", extra=_fields(job.key))
-        if job.action.reboots and await boot.is_over(self._boots, job.key):
-            await self._conclude_rebooted(job)
-            return
+        if job.action.reboots:
+            elapsed = boot.elapsed_seconds(job.action, remaining_seconds)
+            if await boot.is_over(self._boots, job.key, elapsed_seconds=elapsed):
+                await self._conclude_rebooted(job)
+                return
         remaining = None if remaining_seconds is None else max(remaining_seconds, ADOPTION_SECONDS)
         await self._carry_out(job, remaining, lambda: self._find(job.key))
 

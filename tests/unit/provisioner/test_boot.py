@@ -1,6 +1,8 @@
 """Actions that reboot their machine: they end when it has rebooted, and not before."""
 
 import uuid
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from unit.provisioner.stage import Stage, action
@@ -19,6 +21,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> "Machine":
     """A machine in its first boot."""
     found = Machine()
     monkeypatch.setattr(boot, "current", lambda: found.boot)
+    monkeypatch.setattr(boot, "uptime_seconds", lambda: found.uptime_seconds)
     return found
 
 
@@ -26,9 +29,11 @@ class Machine:
     """A machine that a test reboots."""
 
     boot = "first boot"
+    uptime_seconds = 100_000.0
 
     def reboot(self) -> None:
         self.boot = "second boot"
+        self.uptime_seconds = 20.0
 
 
 async def begin(stage: Stage) -> None:
@@ -58,6 +63,38 @@ async def test_after_the_reboot_it_has_succeeded_whatever_became_of_its_run(
     assert stage.server.rows["w"][0].message == "its machine has rebooted"
     assert stage.server.texts("w-0") == ["rebooting"] + ([] if code is None else ["last words"])
     assert stage.world.starts[KEY] == 1
+
+
+@pytest.mark.parametrize(
+    ("ran_seconds", "clock_seconds", "state"),
+    [(60, 60, State.SUCCEEDED), (24, 60, State.FAILED), (60, 24, State.FAILED), (60, None, State.FAILED)],
+)
+async def test_where_the_note_is_gone_a_machine_that_came_up_since_the_attempt_began_has_rebooted(
+    stage: Stage, machine: Machine, ran_seconds: float, clock_seconds: float | None, state: State
+) -> None:
+    await begin(stage)
+    stage.world.runs.clear()
+    stage.files.boots.clear()
+    machine.reboot()
+    (row,) = stage.server.rows["w"]
+    began = None if clock_seconds is None else datetime.now(UTC) - timedelta(seconds=clock_seconds)
+    stage.server.rows["w"] = [replace(row, started_at=began)]
+    stage.server.remaining["w-0"] = row.timeout_seconds - ran_seconds
+    async with stage.provisioner():
+        await stage.reaches("w", state)
+
+
+async def test_where_nothing_was_noted_and_the_machine_has_been_up_the_attempt_is_lost(stage: Stage) -> None:
+    """Its provisioner died after it had reported that the action runs, and before it had it run."""
+    await begin(stage)
+    stage.world.runs.clear()
+    stage.files.boots.clear()
+    (row,) = stage.server.rows["w"]
+    stage.server.rows["w"] = [replace(row, started_at=datetime.now(UTC) - timedelta(seconds=60))]
+    stage.server.remaining["w-0"] = row.timeout_seconds - 60.0
+    async with stage.provisioner():
+        await stage.reaches("w", State.FAILED)
+    assert stage.server.rows["w"][0].message.startswith("lost: ")
 
 
 async def test_an_engine_that_is_not_up_yet_does_not_hold_the_success_up(
@@ -131,6 +168,7 @@ async def test_other_actions_are_lost_with_a_reboot_and_need_no_note(stage: Stag
     assert stage.server.rows["w"][0].message.startswith("lost: ")
 
 
-def test_this_machine_s_boot_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_this_machine_s_boot_has_a_name_and_an_age(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     assert str(uuid.UUID(boot.current())) == boot.current()
+    assert 0 < boot.uptime_seconds() <= boot.uptime_seconds()
