@@ -7,6 +7,7 @@ commands, and a command that was obeyed is not given again, because the run is t
     first action that has not succeeded      its worker is served here             otherwise
     PENDING                                  StartAction with the next attempt     Wait
     PENDING, and a machine is busy           Wait                                  Wait
+    PENDING, its next attempt is not due     Wait so long                          Wait
     RUNNING, a run of it is here             Wait                                  Wait
     RUNNING, no run of it is here            AdoptAction                           Wait
     FAILED, TIMEOUT, CANCELLED, or none      nothing: the workflow is over         nothing
@@ -48,7 +49,8 @@ class RunKey:
 class ActionView:
     """What is known of an action. `remaining_seconds` is None where a running action has no deadline.
 
-    `hook` is what is to run after this end of it, None where that is nothing.
+    `wait_seconds` is the time until a pending action's next attempt is due, None where it is. `hook` is what is to run
+    after this end of it, None where that is nothing.
     """
 
     id: str
@@ -57,6 +59,7 @@ class ActionView:
     state: State
     attempt: int = 0
     remaining_seconds: float | None = None
+    wait_seconds: float | None = None
     hook: Hook | None = None
 
 
@@ -91,6 +94,7 @@ class WaitReason(StrEnum):
     NOT_SERVED = "the next action belongs to a worker that is not served here"
     RUNNING_HERE = "the action runs here"
     MACHINE_BUSY = "another workflow runs on a machine of this one"
+    BACKOFF = "the next attempt is not due yet"
     STOPPING = "a run of this workflow is being stopped first"
 
 
@@ -128,10 +132,11 @@ class RunHook:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """There is nothing to do now; the next change of the workflow may bring something."""
+    """There is nothing to do now; the next change of the workflow may bring something, or the passing of `seconds`."""
 
     action: ActionView
     reason: WaitReason
+    seconds: float | None = None
 
 
 Command: TypeAlias = StartAction | AdoptAction | StopAction | RunHook | Wait
@@ -177,6 +182,8 @@ def _proceed(
         return Wait(action, WaitReason.RUNNING_HERE)
     if action.state is State.RUNNING:
         return AdoptAction(action, RunKey(view.id, action.id, action.attempt))
+    if action.wait_seconds is not None:
+        return Wait(action, WaitReason.BACKOFF, action.wait_seconds)
     if view.is_blocked:
         return Wait(action, WaitReason.MACHINE_BUSY)
     return StartAction(action, RunKey(view.id, action.id, action.attempt + 1))

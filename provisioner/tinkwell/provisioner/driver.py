@@ -103,6 +103,8 @@ class Driver:
         self._roster = roster.Roster(runtime)
         self._waiting: OrderedDict[str, None] = OrderedDict()
         self._turns = turn.Turns(MAX_WAITING)
+        # Workflows that are looked at again when some time has passed.
+        self._later: set[str] = set()
         self._foreign: OrderedDict[str, None] = OrderedDict()
         self._group = asyncio.TaskGroup()
 
@@ -239,8 +241,10 @@ class Driver:
                     job_of_attempt.leave(f"the action is {action.state}")
                 else:
                     self._begin_hook(key, actions[action.id], is_first=False)
-            case decide.Wait(action=action, reason=reason):
+            case decide.Wait(action=action, reason=reason, seconds=seconds):
                 logger.debug("a workflow waits", extra={"action": action.id, "reason": reason.value})
+                if seconds is not None:
+                    self._look_later(actions[action.id].workflow_id, seconds)
             case _:
                 assert_never(command)
 
@@ -261,6 +265,17 @@ class Driver:
         if following is not None and following.worker_id in self._serves and has_room:
             self._start(RunKey(job.key.workflow_id, following.id, following.attempt + 1), actions, is_follower=True)
             job.has_follower = True
+
+    def _look_later(self, workflow_id: str, seconds: float) -> None:
+        """Look at a workflow again after so long; beyond the limit a later list leads back to it."""
+        if workflow_id not in self._later and len(self._later) < MAX_WAITING:
+            self._later.add(workflow_id)
+            self._group.create_task(self._sleep_and_look(workflow_id, seconds), name=f"look later {workflow_id}")
+
+    async def _sleep_and_look(self, workflow_id: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self._later.remove(workflow_id)
+        await self._dirty.put(workflow_id)
 
     def _stop(self, key: RunKey, reason: str) -> None:
         if (job := self._roster.jobs.get(key)) is not None:

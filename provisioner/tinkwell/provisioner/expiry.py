@@ -1,8 +1,8 @@
 """Sees to it that deadlines end workflows, whoever should have done so: a worker may be dead, or may never have come.
 
-Theory of operation. The server ends a workflow when it is asked and a deadline in it is past by the database's clock;
-else it answers how long that will take. So asking too early, twice, or from several provisioners does no harm, and all
-that is needed is to ask in time:
+Theory of operation. The server ends a workflow, or an attempt that is then repeated, when it is asked and a deadline is
+past by the database's clock; else it answers how long that will take. So asking too early, twice, or from several
+provisioners does no harm, and all that is needed is to ask in time:
 
     started workflows and actions ──▶ when to ask ──▶ timer ──▶ ids due ──▶ askers ──▶ the server
     list of running workflows ─────▶   (by id)  ◀──────────── again in so many seconds
@@ -147,11 +147,12 @@ class Expiry:
             self._schedule(workflow_id, after_seconds=FAILED_SECONDS)
             return
         if expired.revision:
-            logger.info("a deadline has ended a workflow", extra={"workflow": workflow_id})
-        elif expired.remaining_seconds is None:
-            self._remember_timeless(workflow_id)
-        else:
+            logger.info("a deadline has ended what ran in a workflow", extra={"workflow": workflow_id})
+        if expired.remaining_seconds is not None:
+            # It goes on, where the attempt that was ended is repeated.
             self._schedule(workflow_id, after_seconds=max(expired.remaining_seconds, SHORTEST_SECONDS))
+        elif not expired.revision:
+            self._remember_timeless(workflow_id)
 
 
 _ENDS = frozenset(

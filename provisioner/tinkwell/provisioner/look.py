@@ -67,5 +67,6 @@ def _view_of(action: model.Action) -> decide.ActionView:
         state=action.state,
         attempt=action.attempt,
         remaining_seconds=action.remaining_seconds,
+        wait_seconds=action.wait_seconds,
         hook=hook.due(action.state, on_failure=action.on_failure, on_timeout=action.on_timeout),
     )

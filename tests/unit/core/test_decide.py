@@ -41,6 +41,15 @@ def workflow(*actions: decide.ActionView, state: State = State.RUNNING) -> decid
     return decide.WorkflowView(id=WORKFLOW, state=state, actions=tuple(actions))
 
 
+def test_an_attempt_that_is_not_due_is_waited_for_and_what_is_left_of_the_last_one_stopped() -> None:
+    waiting = replace(action(0, attempt=1), wait_seconds=4.0)
+    assert ask(workflow(waiting, action(1))) == [decide.Wait(waiting, decide.WaitReason.BACKOFF, 4.0)]
+    assert kinds(ask(workflow(waiting), leftover=[key(0, 1)])) == ["StopAction", "Wait"]
+    assert ask(workflow(waiting), serves=frozenset()) == [decide.Wait(waiting, decide.WaitReason.NOT_SERVED)]
+    due = replace(waiting, wait_seconds=None)
+    assert ask(workflow(due)) == [decide.StartAction(due, key(0, 2))]
+
+
 def test_nothing_starts_while_another_workflow_runs_on_a_machine_of_this_one() -> None:
     blocked = replace(workflow(action(0), action(1), state=State.PENDING), is_blocked=True)
     assert ask(blocked) == [decide.Wait(action(0), decide.WaitReason.MACHINE_BUSY)]

@@ -26,6 +26,8 @@ class FakeServer:
         self.rows: dict[str, Rows] = {}
         self.remaining: dict[str, float] = {}
         self.workflow_remaining: dict[str, float] = {}
+        # When an action's next attempt is due, by the loop's clock; a second of its delay lasts a tenth of one here.
+        self.due: dict[str, float] = {}
         self.lines: dict[str, list[model.LogLine]] = {}
         self.batches: list[int] = []
         self.reports: list[tuple[str, State]] = []
@@ -106,7 +108,10 @@ class FakeServer:
         await self._answer()
         if id not in self.workflows:
             raise errors.NotFound
-        return tuple(replace(action, remaining_seconds=self.remaining.get(action.id)) for action in self.rows[id])
+        return tuple(
+            replace(action, remaining_seconds=self.remaining.get(action.id), wait_seconds=self._wait(action.id))
+            for action in self.rows[id]
+        )
 
     async def report(
         self,
@@ -193,6 +198,10 @@ class FakeServer:
         others = (id_ for id_, state in self.workflows.items() if state is State.RUNNING and id_ != workflow_id)
         return next((row for id_ in others for row in self.rows[id_] if row.worker_id in machines), None)
 
+    def _wait(self, action_id: str) -> float | None:
+        left = self.due.get(action_id, 0.0) - asyncio.get_running_loop().time()
+        return left if left > 0 else None
+
     def _workflow(self, workflow_id: str) -> transition.Workflow:
         return transition.Workflow(
             id=workflow_id,
@@ -211,6 +220,7 @@ class FakeServer:
                 state=action.state,
                 attempt=action.attempt,
                 retries=action.retries,
+                retry_delay_seconds=action.retry_delay_seconds,
             )
             for action in self.rows[workflow_id]
         ]
@@ -228,6 +238,7 @@ class FakeServer:
                 case transition.EndAction(action_id=action_id, state=state, message=message, exit_code=exit_code):
                     self._change(actions, action_id, state=state, message=message, exit_code=exit_code)
                 case transition.RetryAction(action_id=action_id, message=message, exit_code=exit_code):
+                    self.due[action_id] = asyncio.get_running_loop().time() + step.delay_seconds / 10
                     self._change(actions, action_id, state=State.PENDING, message=message, exit_code=exit_code)
                 case transition.AdvanceWorkflow():
                     pass

@@ -62,6 +62,31 @@ async def test_a_failing_action_fails_the_workflow_and_nothing_follows(stage: St
     assert list(stage.world.starts) == [RunKey("w", "w-0", 1)]
 
 
+async def test_an_attempt_that_fails_is_repeated_when_it_is_due(stage: Stage) -> None:
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action(retries=1, retry_delay_seconds=2), action())
+        await (await stage.run_of("w-0")).exit(3)
+        await eventually(lambda: "w-0" in stage.server.due)
+        again = await stage.run_of("w-0", 2)
+        assert asyncio.get_running_loop().time() >= stage.server.due["w-0"]
+        await again.exit(0)
+        await stage.finish("w-1")
+        await stage.reaches("w", SUCCEEDED)
+        await stage.is_clear()
+    assert list(stage.world.starts) == [RunKey("w", "w-0", 1), RunKey("w", "w-0", 2), RunKey("w", "w-1", 1)]
+
+
+async def test_a_workflow_that_waits_for_an_attempt_can_be_cancelled(stage: Stage) -> None:
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action(retries=1, retry_delay_seconds=1000))
+        await (await stage.run_of("w-0")).exit(3)
+        await eventually(lambda: "w-0" in stage.server.due)
+        stage.server.cancel("w")
+        await stage.reaches("w", CANCELLED)
+        await stage.is_clear()
+    assert list(stage.world.starts) == [RunKey("w", "w-0", 1)]
+
+
 async def test_a_worker_that_is_not_served_is_left_alone(stage: Stage) -> None:
     async with stage.provisioner(serves={"m-1"}):
         stage.server.add_workflow("theirs", action("m-2"), action("m-1"))

@@ -72,6 +72,16 @@ async def test_what_is_found_running_is_asked_about_until_it_has_ended() -> None
         assert third - second >= 0.1
 
 
+async def test_a_workflow_that_goes_on_after_a_deadline_is_asked_about_until_the_next_one() -> None:
+    server = Server()
+    server.will_say("w", model.Expired(4, 0.2), ENDED)
+    async with keeping(server) as keeper:
+        keeper.find("w")
+        await eventually(lambda: len(server.asked) == 2)
+        first, second = server.times("w")
+        assert second - first >= 0.2
+
+
 async def test_what_time_cannot_end_is_asked_about_once() -> None:
     server = Server()
     async with keeping(server) as keeper:
