@@ -11,10 +11,12 @@ import asyncpg
 import grpc.aio
 
 from support import edge
+from tinkwell.api.v1 import work_service_pb2, work_service_pb2_grpc, workflow_service_pb2_grpc
 from tinkwell.api.v1 import workflow_service_pb2 as pb
-from tinkwell.api.v1 import workflow_service_pb2_grpc
+from tinkwell.server.api.work import WorkServicer
 from tinkwell.server.api.workflow import WorkflowServicer
 from tinkwell.server.service.log import LogService
+from tinkwell.server.service.work import WorkService
 from tinkwell.server.service.workflow import WorkflowService
 from tinkwell.server.service.workflow_data import WorkflowDataService
 from tinkwell.server.store import engine
@@ -55,6 +57,10 @@ def steps(count: int) -> dict[str, object]:
     return task("install", *(action(f"step-{index}") for index in range(count)))
 
 
+# Longer than any test: leases are over when a test says so.
+LEASE_SECONDS = 600.0
+
+
 class _NoWatches:
     """Stands for the watches, which these tests leave alone."""
 
@@ -68,6 +74,7 @@ class Site:
 
     edge: edge.Edge
     stub: workflow_service_pb2_grpc.WorkflowServiceStub
+    work: work_service_pb2_grpc.WorkServiceStub
     sql: asyncpg.Connection
     logs: LogService
     database_url: str
@@ -111,6 +118,15 @@ class Site:
             (revision, f"{name}[{data['index']}] {version}" if "index" in data else f"{name} {version}", data)
             for revision, name, version, data in found
         ]
+
+    async def acquire(self, owner: str, engine: str = "engine") -> int:
+        """Begin a lease and return its token."""
+        request = work_service_pb2.AcquireRequest(owner=owner, engine=engine)
+        return (await self.work.Acquire(request)).lease_token
+
+    async def kill(self, token: int) -> None:
+        """Let a lease be over, as if its owner had not been heard of for too long."""
+        await self.sql.execute("UPDATE lease SET expires_at = clock_timestamp() WHERE token = $1", token)
 
     async def last_revision(self) -> int:
         """The revision of the last event."""
@@ -195,15 +211,18 @@ async def _serving(
 ) -> AsyncIterator[Site]:
     pool = engine.create(database_url, pool_size=pool_size)
     database = Database(pool)
+    work = WorkService(database, lease_seconds=LEASE_SECONDS)
     logs = LogService(database, poll_seconds=log_poll_seconds)
     servicer = WorkflowServicer(WorkflowService(database), WorkflowDataService(database), logs, _NoWatches())  # type: ignore[arg-type] # see _NoWatches
 
     def register(server: grpc.aio.Server) -> None:
         workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server(servicer, server)
+        work_service_pb2_grpc.add_WorkServiceServicer_to_server(WorkServicer(work), server)
 
     try:
         async with edge.serving(register) as served:
             stub = workflow_service_pb2_grpc.WorkflowServiceStub(served.channel)
-            yield Site(served, stub, sql, logs, database_url)
+            work_stub = work_service_pb2_grpc.WorkServiceStub(served.channel)
+            yield Site(served, stub, work_stub, sql, logs, database_url)
     finally:
         await pool.dispose()

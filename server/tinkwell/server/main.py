@@ -214,11 +214,12 @@ class _Server:
         )
         watches = WatchService(self._hub, log, streams)
         self._watches = Watches(watches)
+        self._workflows = WorkflowService(database)
+        self._work = WorkService(database, lease_seconds=settings.lease_seconds)
         self._tink: Edge | None = None
         if settings.tink_port is not None:
-            self._tink = Edge(database, watches, max_held=settings.max_watchers)
+            self._tink = Edge(database, watches, self._workflows, max_held=settings.max_watchers)
         self._logs = LogService(database)
-        self._work = WorkService(database, lease_seconds=settings.lease_seconds)
         self._retention = _retention(settings)
         self._registry = self._register(log)
         self._health = Health()
@@ -244,6 +245,7 @@ class _Server:
             functools.partial(metric.delivery, self._hub, self._lag),
             functools.partial(metric.reading, self._reader, log),
             functools.partial(metric.storage, self._database),
+            functools.partial(metric.working, self._work, self._workflows),
             functools.partial(metric.retention, self._retention.status),
         ):
             metric.register(registry, collect)
@@ -315,7 +317,7 @@ class _Server:
             TemplateServicer(TemplateService(database), watches), server
         )
         workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server(
-            WorkflowServicer(WorkflowService(database), WorkflowDataService(database), self._logs, watches), server
+            WorkflowServicer(self._workflows, WorkflowDataService(database), self._logs, watches), server
         )
         work_service_pb2_grpc.add_WorkServiceServicer_to_server(WorkServicer(self._work), server)
         event_service_pb2_grpc.add_EventServiceServicer_to_server(

@@ -18,6 +18,8 @@ from tinkwell.server.relay.count import Role
 from tinkwell.server.relay.relay import Relay
 from tinkwell.server.service.lag import Lag
 from tinkwell.server.service.retention import Status
+from tinkwell.server.service.work import WorkService
+from tinkwell.server.service.workflow import WorkflowService
 from tinkwell.server.store.database import Database
 from tinkwell.server.store.log import PostgresLog
 from tinkwell.server.watch.hub import Hub
@@ -148,6 +150,12 @@ def storage(database: Database) -> Iterable[Metric]:
     yield _gauge("tinkwell_database_connections", "Connections that requests may share.", database.connections)
     in_use = database.connections_in_use
     yield _gauge("tinkwell_database_connections_in_use", "Connections that requests use at the moment.", in_use)
+
+
+def working(work: WorkService, workflows: WorkflowService) -> Iterable[Metric]:
+    """Tell about those who run actions."""
+    yield _gauge("tinkwell_leases", "Leases, acquired or renewed by this process, that are alive.", work.live_leases)
+    yield _counter("tinkwell_lost_attempts", "Attempts that ended with their owner's lease.", workflows.lost_attempts)
 
 
 def retention(status: Status) -> Iterable[Metric]:

@@ -312,6 +312,36 @@ def test_time_never_ends_a_workflow_without_limits() -> None:
     assert transition.remaining_seconds(workflow(), actions(RUNNING)) is None
 
 
+def test_an_attempt_whose_owners_lease_is_over_is_lost_and_fails() -> None:
+    acts = [action(0, SUCCEEDED), action(1, RUNNING, on_failure=("hook",), is_lost=True), action(2)]
+    ended, rest, end = transition.expire(workflow(), acts).steps
+    assert isinstance(ended, EndAction)
+    assert (ended.action_id, ended.state, ended.message.split(":")[0]) == ("a1", FAILED, "lost")
+    assert rest == EndAction("a2", CANCELLED, "not run, because action n1 of task t ended as FAILED")
+    assert isinstance(end, EndWorkflow)
+    assert (end.state, end.completed_actions) == (FAILED, 1)
+    assert end.cause is not None
+    cause = end.cause.as_document()
+    assert (cause["reason"], cause["action_id"]) == ("ACTION_LOST", "a1")
+    assert cause["next"] == {"on_failure": ["hook"]}
+
+
+def test_an_attempt_that_is_lost_is_repeated_if_one_is_left() -> None:
+    acts = [action(0, RUNNING, retries=1, retry_delay_seconds=7, is_lost=True)]
+    (step,) = transition.expire(workflow(), acts).steps
+    assert isinstance(step, transition.RetryAction)
+    assert (step.state, step.delay_seconds, step.message.split(":")[0]) == (FAILED, 7, "lost")
+
+
+def test_a_deadline_that_is_past_says_more_than_that_the_attempt_is_lost() -> None:
+    acts = [action(0, RUNNING, remaining_seconds=-2.0, is_lost=True)]
+    assert transition.expire(workflow(), acts).steps[0].state is TIMEOUT  # type: ignore[union-attr]
+
+
+def test_what_reboots_its_machine_is_not_lost_with_its_owners_lease() -> None:
+    assert transition.expire(workflow(), [action(0, RUNNING, reboots=True, is_lost=True)]) == Changes()
+
+
 # The model: what a store does with the steps.
 
 

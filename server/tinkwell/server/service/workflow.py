@@ -31,6 +31,8 @@ class WorkflowService:
         renderers = aside.Aside(_RENDERERS)
         self._creation = WorkflowCreation(database, renderers)
         self._recovery = workflow_recovery.WorkflowRecovery(database, renderers)
+        # Attempts at actions of which nobody can tell any more how they ended, since this process began.
+        self.lost_attempts = 0
 
     async def create(self, *, workflow_id: str, template_name: str, devices_text: str, actor: str) -> Created:
         """Create a workflow; see `WorkflowCreation.create`."""
@@ -90,11 +92,17 @@ class WorkflowService:
 
     async def report(self, report: ActionReport, *, actor: str) -> Reported:
         """Move an action on; see `workflow_report.apply`."""
-        return await workflow_report.apply(self._recovery, report, actor=actor)
+        try:
+            return await workflow_report.apply(self._recovery, report, actor=actor)
+        except workflow_report.AttemptLost:
+            self.lost_attempts += 1
+            raise
 
     async def expire(self, workflow_id: str, *, actor: str) -> Expired:
-        """End what has a deadline that is past in a workflow; see `workflow_expiry.expire`."""
-        return await workflow_expiry.expire(self._recovery, value.parse_uuid("id", workflow_id), actor=actor)
+        """End what has a deadline that is past in a workflow, or is lost; see `workflow_expiry.expire`."""
+        expired = await workflow_expiry.expire(self._recovery, value.parse_uuid("id", workflow_id), actor=actor)
+        self.lost_attempts += expired.has_lost
+        return expired
 
     async def list_reports(self, workflow_id: str) -> AsyncGenerator[ActionStatus, None]:
         """Yield what was reported about a workflow's actions, in order; also of a deleted workflow."""

@@ -16,11 +16,13 @@ from tinkwell.server.store.database import Transaction
 class Expired:
     """What asking has come to. The revision is 0 where nothing changed.
 
-    `remaining_seconds` is the time until something will; None where the passing of time alone will not do it.
+    `remaining_seconds` is the time until something will; None where the passing of time alone will not do it. That an
+    attempt was lost is `has_lost`.
     """
 
     revision: int
     remaining_seconds: float | None
+    has_lost: bool = False
 
 
 async def expire(recovery: workflow_recovery.WorkflowRecovery, workflow_id: str, *, actor: str) -> Expired:
@@ -29,7 +31,7 @@ async def expire(recovery: workflow_recovery.WorkflowRecovery, workflow_id: str,
     Of one that is over, machines that nobody alive holds any more are let go.
     """
     written = await recovery.run(lambda transaction, prepared: _expire(transaction, workflow_id, prepared), actor=actor)
-    return Expired(written.revision, written.value)
+    return dataclasses.replace(written.value, revision=written.revision)
 
 
 async def write(
@@ -42,41 +44,49 @@ async def write(
     connection, workflow_id = transaction.connection, locked.workflow.id
     transaction.changed = True
     await workflow_recovery.write(transaction, workflow_id, changes.steps, prepared)
-    for step in changes.steps:
-        if isinstance(step, transition.EndAction | transition.RetryAction) and step.state is not State.CANCELLED:
-            action = transition.locate(locked.actions, action_id=step.action_id)
-            await action_status.append(
-                connection,
-                action_status.NewStatus(
-                    workflow_id=workflow_id,
-                    action_id=action.id,
-                    task_name=action.task_name,
-                    action_name=action.name,
-                    worker_id=action.worker_id,
-                    state=step.state,
-                    attempt=action.attempt,
-                    seconds=await workflow_step.elapsed_seconds(connection, action.id),
-                    message=step.message,
-                    exit_code=None,
-                ),
-            )
+    if any(hold.is_lost for hold in locked.holds.values()):
+        # Nobody is there to release what a workflow leaves that has ended by this.
+        await lease.clear_dead(connection, workflow_id)
+    for step in _ended_attempts(changes):
+        action = transition.locate(locked.actions, action_id=step.action_id)
+        await action_status.append(
+            connection,
+            action_status.NewStatus(
+                workflow_id=workflow_id,
+                action_id=action.id,
+                task_name=action.task_name,
+                action_name=action.name,
+                worker_id=action.worker_id,
+                state=step.state,
+                attempt=action.attempt,
+                seconds=await workflow_step.elapsed_seconds(connection, action.id),
+                message=step.message,
+                exit_code=None,
+            ),
+        )
 
 
-async def _expire(
-    transaction: Transaction, workflow_id: str, prepared: workflow_recovery.Prepared | None
-) -> float | None:
+def _ended_attempts(changes: transition.Changes) -> list[transition.EndAction | transition.RetryAction]:
+    """Return the steps that end an attempt, other than by a cancellation."""
+    ends = (step for step in changes.steps if isinstance(step, transition.EndAction | transition.RetryAction))
+    return [step for step in ends if step.state is not State.CANCELLED]
+
+
+async def _expire(transaction: Transaction, workflow_id: str, prepared: workflow_recovery.Prepared | None) -> Expired:
     transaction.changed = False
     locked = await workflow_step.lock(transaction.connection, workflow_id)
     if locked is None:
         if not await lease.clear_dead(transaction.connection, workflow_id):
             raise errors.NotFound("WORKFLOW", workflow_id)
-        return None
+        return Expired(0, None)
     if locked.workflow.state.is_final and any(not hold.is_live for hold in locked.holds.values()):
         await lease.clear_dead(transaction.connection, workflow_id)
     changes = transition.expire(locked.workflow, locked.actions)
     if not changes.steps:
-        return transition.remaining_seconds(locked.workflow, locked.actions)
+        return Expired(0, transition.remaining_seconds(locked.workflow, locked.actions))
     await write(transaction, locked, changes, prepared)
+    has_lost = any(step.state is State.FAILED for step in _ended_attempts(changes))
     # A workflow goes on where an attempt is repeated, and may have a deadline of its own.
     after = await workflow_step.lock(transaction.connection, workflow_id)
-    return transition.remaining_seconds(after.workflow, after.actions) if after is not None else None
+    remaining = transition.remaining_seconds(after.workflow, after.actions) if after is not None else None
+    return Expired(0, remaining, has_lost)

@@ -46,6 +46,10 @@ class Reported:
     state: State
 
 
+class AttemptLost(errors.IllegalTransition):
+    """What a report wanted to take up is lost; that it is has been written."""
+
+
 async def apply(recovery: workflow_recovery.WorkflowRecovery, report: ActionReport, *, actor: str) -> Reported:
     """Move an action on, and its workflow with it; a repeated report changes nothing.
 
@@ -54,8 +58,8 @@ async def apply(recovery: workflow_recovery.WorkflowRecovery, report: ActionRepo
     """
     report = _parse(report)
     written = await recovery.run(lambda transaction, prepared: _apply(transaction, report, prepared), actor=actor)
-    if isinstance(written.value, errors.TinkwellError):
-        # A judgement was written on the way to it, which is to stay.
+    if isinstance(written.value, AttemptLost):
+        # Raised only here, since what was written about it is to stay.
         raise written.value
     return dataclasses.replace(written.value, revision=written.revision)
 
@@ -91,7 +95,7 @@ def _parse(report: ActionReport) -> ActionReport:
 
 async def _apply(
     transaction: Transaction, report: ActionReport, prepared: workflow_recovery.Prepared | None
-) -> Reported | errors.IllegalTransition:
+) -> Reported | AttemptLost:
     transaction.changed = False
     connection = transaction.connection
     locked = await workflow_step.lock(connection, report.workflow_id, lease_token=report.lease_token)
@@ -142,7 +146,7 @@ async def _repeat(
     action: transition.Action,
     reporter: lease.Reporter,
     prepared: workflow_recovery.Prepared | None,
-) -> Reported | errors.IllegalTransition:
+) -> Reported | AttemptLost:
     """Answer a report of what is so already. That an action runs may also mean that somebody wants to take it up."""
     if action.state is State.RUNNING:
         hold = locked.holds.get(action.worker_id)
@@ -150,7 +154,7 @@ async def _repeat(
         if verdict is lease.Verdict.LOST:
             lost = transition.lose(locked.workflow, locked.actions, action)
             await workflow_expiry.write(transaction, locked, lost, prepared)
-            return errors.IllegalTransition(
+            return AttemptLost(
                 f"action {action.id}",
                 f"{action.title}: attempt {action.attempt} is lost, since it ran on another engine",
             )

@@ -40,6 +40,8 @@ LOST = sqlalchemy.text("""
       FROM machine_hold h LEFT JOIN lease l ON l.id = h.lease_id
      WHERE h.action_id IS NOT NULL AND h.lease_id IS NOT NULL
        AND (l.id IS NULL OR l.expires_at <= clock_timestamp())
+       -- What reboots its machine is bounded by its timeout alone.
+       AND NOT EXISTS (SELECT FROM action a WHERE a.id = h.action_id AND a.state = 'RUNNING' AND a.reboots)
      LIMIT :limit
 """)
 # The row stays for as long as those of others that have died, since it says on which engine the runs are.

@@ -57,10 +57,10 @@ class Everybody(auth.Authenticator):
 class Edge:
     """Makes servers of the services. `max_held` limits how many workers' streams stay open."""
 
-    def __init__(self, database: Database, watches: WatchService, *, max_held: int) -> None:
+    def __init__(self, database: Database, watches: WatchService, workflows: WorkflowService, *, max_held: int) -> None:
         self._database = database
         self._feed = Feed(watches)
-        self._workflows = WorkflowService(database)
+        self._workflows = workflows
         self._dispatch = Dispatch(self._workflows, self._feed, max_held=max_held)
 
     async def run(self) -> None:
