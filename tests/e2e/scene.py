@@ -17,10 +17,10 @@ MACS = {"device_1": "52:54:00:10:00:03", "device_2": "52:54:00:10:00:04"}
 
 @contextlib.asynccontextmanager
 async def provisioner(
-    server_address: str, folder: Path, *, log: str = "provisioner.log"
+    server_address: str, folder: Path, *, log: str = "provisioner.log", serves: str = "all"
 ) -> AsyncIterator[process.Process]:
-    """A provisioner that runs every machine's actions as containers."""
-    arguments = ("provisioner", "--server", server_address, "--agent-for", "all", "--runtime", "docker")
+    """A provisioner that runs every machine's actions as containers, or those of one."""
+    arguments = ("provisioner", "--server", server_address, "--agent-for", serves, "--runtime", "docker")
     async with process.running(*arguments, "--state-dir", str(folder / "state"), log=folder / log) as running:
         await running.line("workflows are watched")
         yield running
