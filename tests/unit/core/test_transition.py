@@ -1,14 +1,25 @@
-"""The rules of workflows: table tests for each rule, and properties over any sequence of reports and cancellations."""
+"""The rules of workflows, one by one; `test_transition_property` has what holds for any sequence of reports."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from unit.core.workflow_model import (
+    CANCELLED,
+    FAILED,
+    FINAL,
+    PENDING,
+    RUNNING,
+    SUCCEEDED,
+    TIMEOUT,
+    action,
+    actions,
+    cause,
+    heard,
+    report,
+    workflow,
+)
 
-from tinkwell.core import document, errors, lifecycle, transition
+from tinkwell.core import document, errors, transition
 from tinkwell.core.kind import State
 from tinkwell.core.transition import (
     Action,
@@ -17,61 +28,11 @@ from tinkwell.core.transition import (
     EndAction,
     EndWorkflow,
     Report,
+    RetryAction,
     StartAction,
     StartWorkflow,
     Workflow,
 )
-
-# A report, "cancel" or "expire".
-Event: TypeAlias = "Report | str"
-Situation: TypeAlias = tuple[Workflow, Sequence[Action]]
-Table: TypeAlias = Mapping[State, frozenset[State]]
-T = TypeVar("T", Workflow, Action)
-
-PENDING, RUNNING, SUCCEEDED = State.PENDING, State.RUNNING, State.SUCCEEDED
-FAILED, TIMEOUT, CANCELLED = State.FAILED, State.TIMEOUT, State.CANCELLED
-FINAL = [state for state in State if state.is_final]
-WORKFLOW_TARGETS = lifecycle.targets(lifecycle.WORKFLOW_RULES)
-ACTION_TARGETS = lifecycle.targets(lifecycle.ACTION_RULES)
-
-
-def action(
-    index: int, state: State = PENDING, *, attempt: int | None = None, worker: str = "m", **fields: Any
-) -> Action:
-    started = 0 if state in (PENDING, CANCELLED) else 1
-    return Action(
-        id=f"a{index}",
-        index=index,
-        task_name="t",
-        name=f"n{index}",
-        worker_id=worker,
-        state=state,
-        attempt=started if attempt is None else attempt,
-        **fields,
-    )
-
-
-def actions(*states: State) -> list[Action]:
-    return [action(index, state) for index, state in enumerate(states)]
-
-
-def workflow(state: State = RUNNING, *, remaining: float | None = None) -> Workflow:
-    return Workflow(id="w", state=state, remaining_seconds=remaining)
-
-
-def heard(index: int, state: State, **fields: Any) -> Report:
-    return Report(**{"action_id": f"a{index}", "worker_id": "m", "state": state, **fields})
-
-
-def cause(changes: Changes) -> transition.Cause:
-    last = changes.steps[-1]
-    assert isinstance(last, EndWorkflow)
-    assert last.cause is not None
-    return last.cause
-
-
-def report(flow: Workflow, acts: Sequence[Action], told: Report) -> Changes:
-    return transition.report(flow, acts, told)
 
 
 def test_the_first_start_starts_the_workflow_before_the_action() -> None:
@@ -329,7 +290,7 @@ def test_an_attempt_whose_owners_lease_is_over_is_lost_and_fails() -> None:
 def test_an_attempt_that_is_lost_is_repeated_if_one_is_left() -> None:
     acts = [action(0, RUNNING, retries=1, retry_delay_seconds=7, is_lost=True)]
     (step,) = transition.expire(workflow(), acts).steps
-    assert isinstance(step, transition.RetryAction)
+    assert isinstance(step, RetryAction)
     assert (step.state, step.delay_seconds, step.message.split(":")[0]) == (FAILED, 7, "lost")
 
 
@@ -342,143 +303,56 @@ def test_what_reboots_its_machine_is_not_lost_with_its_owners_lease() -> None:
     assert transition.expire(workflow(), [action(0, RUNNING, reboots=True, is_lost=True)]) == Changes()
 
 
-# The model: what a store does with the steps.
+def test_an_attempt_that_does_not_succeed_is_repeated_while_one_is_left() -> None:
+    before = [action(0, SUCCEEDED), action(1, RUNNING, attempt=2, retries=2, retry_delay_seconds=7), action(2)]
+    for state in (FAILED, TIMEOUT):
+        changes = report(workflow(remaining=60.0), before, heard(1, state, message="broken", exit_code=3))
+        assert changes == Changes((RetryAction("a1", state, "broken", 3, 14),), 2)
+    last = [before[0], action(1, RUNNING, attempt=3, retries=2), before[2]]
+    assert cause(report(workflow(), last, heard(1, FAILED))).reason is transition.Reason.ACTION_FAILED
 
 
-def apply(flow: Workflow, acts: Sequence[Action], changes: Changes) -> Situation:
-    for step in changes.steps:
-        match step:
-            case StartWorkflow():
-                flow = moved(WORKFLOW_TARGETS, flow, RUNNING)
-            case EndWorkflow():
-                flow = moved(WORKFLOW_TARGETS, flow, step.state)
-            case StartAction():
-                acts = [started(a, step) if a.id == step.action_id else a for a in acts]
-            case EndAction():
-                acts = [moved(ACTION_TARGETS, a, step.state) if a.id == step.action_id else a for a in acts]
-            case AdvanceWorkflow():
-                assert flow.state is RUNNING
-    return flow, acts
+def test_a_silent_worker_costs_an_attempt_like_any_other_failure() -> None:
+    silent = [action(0, RUNNING, retries=1, retry_delay_seconds=0, remaining_seconds=-1.0)]
+    (step,) = transition.expire(workflow(remaining=60.0), silent).steps
+    assert isinstance(step, RetryAction)
+    assert (step.state, step.delay_seconds) == (TIMEOUT, 0)
 
 
-def moved(table: Table, item: T, state: State) -> T:
-    assert state in table[item.state]
-    return replace(item, state=state)
+@pytest.mark.parametrize("attempt", [0, 1])
+def test_the_end_of_an_attempt_that_is_repeated_can_be_told_again(attempt: int) -> None:
+    waiting = [action(0, PENDING, attempt=1, retries=1)]
+    for state in (FAILED, TIMEOUT):
+        assert report(workflow(), waiting, heard(0, state, attempt=attempt)) == Changes((), 1)
+    with pytest.raises(errors.IllegalTransition, match="attempt 1 has ended, and the next one has not been started"):
+        report(workflow(), waiting, heard(0, SUCCEEDED, attempt=attempt))
 
 
-def started(act: Action, step: StartAction) -> Action:
-    return replace(moved(ACTION_TARGETS, act, RUNNING), attempt=step.attempt)
-
-
-def do(flow: Workflow, acts: Sequence[Action], event: Event) -> Changes:
-    if event == "expire":
-        return transition.expire(replace(flow, remaining_seconds=-transition.GRACE_SECONDS), acts)
-    if isinstance(event, str):
-        return transition.cancel(flow, acts, "")
-    return transition.report(flow, acts, event)
-
-
-def run(
-    flow: Workflow, acts: Sequence[Action], sequence: list[Event]
-) -> tuple[Workflow, Sequence[Action], list[Event]]:
-    """Apply a sequence; return the end and the events that were accepted."""
-    accepted: list[Event] = []
-    for event in sequence:
-        before = (flow, acts)
-        try:
-            changes = do(flow, acts, event)
-        except errors.TinkwellError:
-            continue
-        flow, acts = apply(flow, acts, changes)
-        check(before, (flow, acts), changes)
-        check_mover(before, (flow, acts), MOVERS.get(str(event), lifecycle.Mover.WORKER))
-        accepted.append(event)
-    return flow, acts, accepted
-
-
-def check(before: Situation, after: Situation, changes: Changes) -> None:
-    (old_flow, old_acts), (flow, acts) = before, after
-    assert bool(changes.steps) == (before != after)
-    pairs: list[tuple[Workflow | Action, Workflow | Action]] = [(old_flow, flow), *zip(old_acts, acts, strict=True)]
-    for old, new in pairs:
-        assert not old.state.is_final or new == old
-    for index, act in enumerate(acts):
-        if act.attempt:
-            assert all(earlier.state is SUCCEEDED for earlier in acts[:index])
-    assert sum(act.state is RUNNING for act in acts) <= 1
-    assert (flow.state is SUCCEEDED) == all(act.state is SUCCEEDED for act in acts)
-    if flow.state.is_final:
-        assert all(act.state.is_final for act in acts)
-    counted = [step.completed_actions for step in changes.steps if isinstance(step, AdvanceWorkflow | EndWorkflow)]
-    assert counted in ([], [sum(act.state is SUCCEEDED for act in acts)])
-
-
-def check_mover(before: Situation, after: Situation, mover: lifecycle.Mover) -> None:
-    (old_flow, old_acts), (flow, acts) = before, after
-    moves = [(lifecycle.ACTION_RULES, old.state, new.state) for old, new in zip(old_acts, acts, strict=True)]
-    # A workflow may start and end by one report, but never within one change.
-    for rules, source, target in [(lifecycle.WORKFLOW_RULES, old_flow.state, flow.state), *moves]:
-        if source is not target:
-            assert any((rule.source, rule.target) == (source, target) and mover in rule.movers for rule in rules)
-
-
-SIZE = 4
-MOVERS = {"cancel": lifecycle.Mover.USER, "expire": lifecycle.Mover.CLOCK}
-reports = st.builds(
-    transition.Report,
-    action_id=st.sampled_from([f"a{index}" for index in range(SIZE + 1)]),
-    worker_id=st.sampled_from(["m", "m", "m", "x"]),
-    state=st.sampled_from(State),
-    attempt=st.sampled_from([0, 0, 1, 2]),
+@pytest.mark.parametrize(
+    ("state", "expected"), [(FAILED, "repair"), (TIMEOUT, "rescue"), (SUCCEEDED, ""), (CANCELLED, "")]
 )
-# Mostly what an honest worker says, or the sequences would seldom get anywhere.
-honest = st.builds(heard, st.integers(0, SIZE - 1), st.sampled_from([RUNNING, SUCCEEDED, RUNNING, SUCCEEDED, FAILED]))
-sequences = st.lists(st.one_of(honest, honest, honest, reports, st.sampled_from(["cancel", "expire"])), max_size=25)
-usual: list[Event] = [heard(index, state) for index in range(SIZE) for state in (RUNNING, SUCCEEDED)]
+def test_an_end_without_success_names_what_recovers_the_workflow(state: State, expected: str) -> None:
+    flow = Workflow(id="w", state=RUNNING, on_failure="repair", on_timeout="rescue")
+    acts = actions(RUNNING)
+    changes = transition.cancel(flow, acts, "") if state is CANCELLED else report(flow, acts, heard(0, state))
+    end = changes.steps[-1]
+    assert isinstance(end, EndWorkflow)
+    assert end.recovery_template == expected
 
 
-@given(sequences, st.integers(0, len(usual)))
-def test_no_sequence_breaks_the_order_or_moves_a_final_state(sequence: list[Event], begun: int) -> None:
-    run(workflow(PENDING), actions(*[PENDING] * SIZE), usual[:begun] + sequence)
+def test_a_deadline_between_two_actions_names_what_recovers_the_workflow() -> None:
+    flow = Workflow(id="w", state=RUNNING, remaining_seconds=-1.0, on_timeout="rescue")
+    end = transition.expire(flow, actions(SUCCEEDED, PENDING)).steps[-1]
+    assert isinstance(end, EndWorkflow)
+    assert end.recovery_template == "rescue"
 
 
-@given(sequences, st.integers(0, len(usual)))
-def test_replaying_what_was_accepted_gives_the_same_end(sequence: list[Event], begun: int) -> None:
-    start = workflow(PENDING), actions(*[PENDING] * SIZE)
-    flow, acts, accepted = run(*start, usual[:begun] + sequence)
-    assert run(*start, accepted) == (flow, acts, accepted)
-
-
-@given(sequences)
-def test_a_cancellation_always_ends_the_workflow(sequence: list[Event]) -> None:
-    flow, acts, _ = run(workflow(PENDING), actions(*[PENDING] * SIZE), [*sequence, "cancel"])
-    assert flow.state.is_final
-    assert all(act.state.is_final for act in acts)
-
-
-@given(sequences)
-def test_a_deadline_always_ends_a_workflow_that_has_begun(sequence: list[Event]) -> None:
-    flow, acts, _ = run(workflow(PENDING), actions(*[PENDING] * SIZE), [heard(0, RUNNING), *sequence, "expire"])
-    assert flow.state.is_final
-    assert all(act.state.is_final for act in acts)
-
-
-@given(sequences, st.data())
-def test_saying_everything_twice_changes_nothing_more(sequence: list[Event], data: st.DataObject) -> None:
-    start = workflow(PENDING), actions(*[PENDING] * SIZE)
-    flow, acts, accepted = run(*start, sequence)
-    doubled = [event for event in accepted for _ in range(data.draw(st.integers(1, 3)))]
-    assert run(*start, doubled)[:2] == (flow, acts)
-
-
-def test_an_honest_worker_gets_every_workflow_to_success() -> None:
-    flow, acts, accepted = run(workflow(PENDING), actions(*[PENDING] * SIZE), usual)
-    assert accepted == usual
-    assert flow.state is SUCCEEDED
-    assert [act.state for act in acts] == [SUCCEEDED] * SIZE
-
-
-def test_no_final_state_leads_anywhere() -> None:
-    for table in (WORKFLOW_TARGETS, ACTION_TARGETS):
-        assert set(table) == set(State)
-        assert all(not table[state] for state in FINAL)
+def test_a_cause_says_what_recovers_the_workflow_or_why_nothing_does() -> None:
+    started = transition.Recovery(template="r", workflow_id="w2")
+    failed = transition.Recovery(template="r", error="it is gone")
+    for recovery, expected in (
+        (started, {"template": "r", "workflow_id": "w2"}),
+        (failed, {"template": "r", "error": "it is gone"}),
+    ):
+        told = transition.Cause(reason=transition.Reason.ACTION_FAILED, message="", recovery=recovery)
+        assert told.as_document()["recovery"] == expected
