@@ -91,13 +91,14 @@ class ActionStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Current:
-    """The action of a workflow that runs, or ran last."""
+    """The action of a workflow that runs, or ran last; PENDING when another attempt at it is to come."""
 
     worker_id: str
     task_name: str
     action_name: str
     index: int
     state: State
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,23 @@ def test_a_timeout_is_a_whole_number_of_seconds(written: str, seconds: int) -> N
     assert action_with(f"timeout: {written}").timeout_seconds == seconds
 
 
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("timeout: 60", (0, 5, False)),
+        ("retries: 3", (3, 5, False)),
+        ("retries: 100\n        retry-delay: 86400", (100, 86_400, False)),
+        ("retries: 0\n        retry-delay: 0", (0, 0, False)),
+        ("retries: ~\n        retry-delay:\n        reboot: null", (0, 5, False)),
+        ("timeout: 600\n        reboot: true", (0, 5, True)),
+        ("reboot: false", (0, 5, False)),
+    ],
+)
+def test_an_action_may_be_repeated_and_may_reboot_its_machine(lines: str, expected: tuple[int, int, bool]) -> None:
+    action = action_with(lines)
+    assert (action.retries, action.retry_delay_seconds, action.reboots) == expected
+
+
 def test_null_is_an_empty_text_and_an_empty_list() -> None:
     assert action_with("command: [~, null, a]").command == ("", "", "a")
     assert action_with("volumes: null").volumes == ()
@@ -75,6 +92,21 @@ MAX = "31,536,000"
         ("timeout: 60s", ".timeout", 18, "not a whole number"),
         ("timeout: ''", ".timeout", 18, "not a whole number"),
         ("timeout: [60]", ".timeout", 18, "must be a number of seconds and is a list"),
+        ('retries: "3"', ".retries", 18, "is text; write it without quotes: 3"),
+        ("retries: 101", ".retries", 18, "is 101; it must be from 0 to 100"),
+        ("retries: -1", ".retries", 18, "is -1; it must be from 0 to 100"),
+        ("retries: many", ".retries", 18, '"many" is not a whole number from 0 to 100'),
+        ("retries: [3]", ".retries", 18, "must be a number and is a list"),
+        ("retry-delay: 86401", ".retry-delay", 22, "is 86,401; it must be from 0 to 86,400 seconds"),
+        ("retry-delay: 5s", ".retry-delay", 22, '"5s" is not a whole number of seconds from 0 to 86,400'),
+        ("retry_delay: 5", ".retry_delay", 9, "the key is not known; did you mean retry-delay?"),
+        ("retry: 5", ".retry", 9, "the key is not known; did you mean"),
+        ("reboot: yes", ".reboot", 17, 'must be true or false and is the text "yes"'),
+        ("reboot: True", ".reboot", 17, "must be true or false"),
+        ("reboot: 'true'", ".reboot", 17, "is text; write it without quotes: true"),
+        ("reboot: [true]", ".reboot", 17, "must be true or false and is a list"),
+        ("reboot: true", ".reboot", 17, "needs a timeout beside it"),
+        ("reboot: true\n        timeout: 0", ".reboot", 17, "needs a timeout beside it"),
         ("pid: container:x", ".pid", 14, 'is "container:x"; it must be host, or left out'),
         ("pid: [host]", ".pid", 14, "must be text and is a list"),
         ("command: foo", ".command", 18, 'must be a list, such as ["a", "b"], and is the text "foo"'),
@@ -140,6 +172,12 @@ def test_a_wrong_name_image_or_worker_is_told(written: str, instead: str, field:
     ("line", "field", "problem"),
     [
         ("global_timeout: 1.5", "data.global_timeout", "line 9, column 17"),
+        ("on-failure: [a, b]", "data.on-failure", "line 9, column 13: must be text and is a list"),
+        ("on-failure: two words", "data.on-failure", 'line 9, column 13: "two words" is not a name'),
+        ("on-timeout: {a: b}", "data.on-timeout", "line 9, column 13: must be text and is a mapping"),
+        ("on_timeout: a", "data.on_timeout", "line 9, column 1: the key is not known; did you mean on-timeout?"),
+        ("retries: 3", "data.retries", "line 9, column 1: the key is not known"),
+        ("    retries: 3", "data.tasks[0].retries", "line 9, column 5: the key is not known"),
         ("    volumes: [x:y]", "data.tasks[0].volumes[0]", "line 9, column 15"),
         ("    environment: {'a b': c}", 'data.tasks[0].environment["a b"]', "line 9, column 19"),
     ],
@@ -158,6 +196,10 @@ def test_a_wrong_field_of_a_task_or_of_the_template_is_told(line: str, field: st
         "volumes: ['{{.v}}', '/dev/{{.v}}:/dev/{{.v}}']",
         "environment: {'{{.k}}': x, K_{{.k}}: '{{.v}}'}",
         "command: [{{.x}}, '{{.y}}']",
+        "retries: {{.r}}",
+        "retry-delay: '{{.r}}'",
+        "reboot: {{.r}}",
+        "timeout: {{.t}}\n        reboot: true",
     ],
 )
 def test_what_depends_on_values_is_checked_when_they_are_known(line: str) -> None:
@@ -167,3 +209,10 @@ def test_what_depends_on_values_is_checked_when_they_are_known(line: str) -> Non
 def test_an_image_that_depends_on_values_keeps_its_source() -> None:
     parsed = template.parse_template(TASK.replace("image: i", "image: 'registry/{{.i}}'"))
     assert parsed.tasks[0].actions[0].image == "registry/{{.i}}"
+
+
+def test_a_template_may_name_those_that_recover_it() -> None:
+    parsed = template.parse_template(TASK + "on-timeout: rescue\non-failure: '{{.repair}}'\n")
+    assert (parsed.on_timeout, parsed.on_failure) == ("rescue", "{{.repair}}")
+    empty = template.parse_template(TASK + "on-timeout: ~\non-failure: ''\n")
+    assert (empty.on_timeout, empty.on_failure) == ("", "")

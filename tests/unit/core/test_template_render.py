@@ -193,6 +193,27 @@ def test_values_that_do_not_fit_are_refused_with_their_place(
     assert found.startswith(description)
 
 
+def test_values_may_say_how_an_action_is_repeated_and_what_recovers_it() -> None:
+    text = TEMPLATE.replace('on-failure: [b, ""]', "timeout: 9, retries: {{.n}}, retry-delay: {{.n}}, reboot: {{.b}}")
+    text += "on-failure: {{.recovery}}\n"
+    rendered = template.render(text, DEVICES | {"n": 3, "b": "true", "recovery": "repair"})
+    action = rendered.actions[-1]
+    assert (action.retries, action.retry_delay_seconds, action.reboots) == (3, 3, True)
+    assert rendered.template.on_failure == "repair"
+    lines = rendered.text.splitlines()
+    assert [line.strip() for line in lines[-3:]] == ["retries: 3", "retry-delay: 3", "reboot: true"]
+    assert "on-failure: repair" in lines
+    place = "data.tasks[1].actions[0]"
+    for changes, field, problem in (
+        ({"n": 101}, f"{place}.retries", "is 101; it must be from 0 to 100"),
+        ({"b": "maybe"}, f"{place}.reboot", 'must be true or false and is the text "maybe"'),
+        ({"recovery": "a b"}, "data.on-failure", '"a b" is not a name'),
+    ):
+        values = DEVICES | {"n": 3, "b": "true", "recovery": "repair"} | changes
+        ((found, description),) = violations_of(text, values)
+        assert (found, description.partition(": ")[2][: len(problem)]) == (field, problem)
+
+
 def test_a_missing_key_is_refused_by_its_name() -> None:
     assert violations_of(TEMPLATE, {}) == [
         ("hardware.device_1", 'line 6, column 16 of the template: map has no entry for key "device_1"')

@@ -20,6 +20,7 @@ environments = st.dictionaries(names, texts, max_size=3).map(
     lambda variables: tuple(f"{key}={variables[key]}" for key in sorted(variables))
 )
 seconds = st.integers(0, 31_536_000)
+recoveries = st.sampled_from(["", "yes", "0644", "recover-it", "n" * 199, "5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a11"])
 titles = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=20)
 
 
@@ -38,7 +39,10 @@ def actions_of(task_name: str, worker: str) -> st.SearchStrategy[tuple[Action, .
             on_timeout=lists,
             on_failure=lists,
             worker=st.just(worker),
-        ),
+            retries=st.integers(0, 100),
+            retry_delay_seconds=st.integers(0, 86_400),
+            reboots=st.booleans(),
+        ).filter(lambda action: action.timeout_seconds > 0 or not action.reboots),
         min_size=1,
         max_size=3,
         unique_by=lambda action: action.name,
@@ -63,6 +67,8 @@ templates = st.builds(
     version=st.just("0.1"),
     global_timeout_seconds=seconds,
     tasks=st.lists(tasks(), min_size=1, max_size=2, unique_by=lambda task: task.name).map(tuple),
+    on_timeout=recoveries,
+    on_failure=recoveries,
 )
 
 

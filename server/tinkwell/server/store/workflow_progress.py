@@ -14,7 +14,7 @@ from tinkwell.core.kind import State
 
 _COLUMNS = """
     CAST(w.id AS text) AS workflow_id, w.created_at, w.state AS workflow_state, w.total_actions, w.completed_actions,
-    CAST(c.worker_id AS text) AS worker_id, c.task_name, c.name AS action_name, c.action_index, c.state,
+    CAST(c.worker_id AS text) AS worker_id, c.task_name, c.name AS action_name, c.action_index, c.state, c.attempt,
     CAST(busy.worker_id AS text) AS busy_worker_id, CAST(busy.workflow_id AS text) AS busy_workflow_id
 """
 # The action that runs or ran last: the last one that was ever started.
@@ -124,6 +124,7 @@ def _progress(row: sqlalchemy.Row[Any]) -> workflow.Progress:
             action_name=row.action_name,
             index=row.action_index,
             state=State(row.state),
+            attempt=row.attempt,
         )
     waits_for = None
     if row.busy_workflow_id is not None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from tinkwell.api.v1 import event_service_pb2
 from tinkwell.core import errors, value
-from tinkwell.core.kind import EventType, ResourceType
+from tinkwell.core.kind import EventType, ResourceType, State
 from tinkwell.core.log import Selection
 from tinkwell.core.workflow import Progress
 from tinkwell.server.service.watch import Now
@@ -58,14 +58,25 @@ Write = Callable[[Progress], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """What a worker was given: the actions of a workflow that it runs in a row, up to the index `end`."""
+    """What a worker was given: the actions of a workflow that it runs in a row, up to the index `end`.
+
+    `ended` is the attempt that had ended without success before, so that the worker was to repeat it.
+    """
 
     workflow_id: str
     end: int
+    ended: tuple[int, int] | None
 
     def covers(self, progress: Progress) -> bool:
         """Whether the worker is still busy with it."""
-        return progress.workflow_id == self.workflow_id and progress.completed_actions < self.end
+        is_given = progress.workflow_id == self.workflow_id and progress.completed_actions < self.end
+        return is_given and _ended(progress) in (None, self.ended)
+
+
+def _ended(progress: Progress) -> tuple[int, int] | None:
+    """Return the action and the attempt at it after which another one is to come, None where there is none."""
+    current = progress.current
+    return (current.index, current.attempt) if current is not None and current.state is State.PENDING else None
 
 
 class Dispatch:
@@ -137,7 +148,7 @@ class Dispatch:
         later = (action for action in actions if action.index >= chosen.completed_actions)
         end = next((action.index for action in later if action.worker_id != worker_id), len(actions))
         await write(chosen)
-        return _Turn(chosen.workflow_id, end)
+        return _Turn(chosen.workflow_id, end, _ended(chosen))
 
     @contextlib.contextmanager
     def _hold(self, worker_id: str) -> Iterator[asyncio.Event]:

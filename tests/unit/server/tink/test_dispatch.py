@@ -11,7 +11,8 @@ import pytest
 
 from support.waiting import eventually
 from tinkwell.core import errors
-from tinkwell.core.workflow import Action, Progress
+from tinkwell.core.kind import State
+from tinkwell.core.workflow import Action, Current, Progress
 from tinkwell.server.service.workflow import WorkflowService
 from tinkwell.server.tink import dispatch
 from tinkwell.server.tink.dispatch import Dispatch
@@ -23,10 +24,11 @@ SECOND = "00000000-0000-0000-0000-000000000002"
 
 @dataclasses.dataclass
 class Workflows:
-    """Workflows by their ids: whose each action is, and how many have succeeded."""
+    """Workflows by their ids: whose each action is, how many have succeeded, and which one is current."""
 
     workers: dict[str, list[str]]
     completed: dict[str, int] = dataclasses.field(default_factory=dict)
+    current: dict[str, Current] = dataclasses.field(default_factory=dict)
     looks: int = 0
 
     async def list_due(self, worker_id: str) -> AsyncGenerator[Progress, None]:
@@ -34,7 +36,9 @@ class Workflows:
         for workflow_id, workers in self.workers.items():
             done = self.completed.get(workflow_id, 0)
             if done < len(workers) and workers[done] == worker_id:
-                yield cast("Progress", SimpleNamespace(workflow_id=workflow_id, completed_actions=done))
+                current = self.current.get(workflow_id)
+                found = SimpleNamespace(workflow_id=workflow_id, completed_actions=done, current=current)
+                yield cast("Progress", found)
 
     async def list_actions(self, workflow_id: str) -> list[Action]:
         if workflow_id not in self.workers:
@@ -119,6 +123,19 @@ async def test_the_next_workflow_comes_when_the_turn_is_over_and_not_before() ->
         workflows.completed["a"] = 2
         await look_again(workflows, log)
         await eventually(lambda: given == [("a", 0), ("b", 0)])
+
+
+async def test_an_action_is_given_again_once_for_each_attempt_that_is_to_be_repeated() -> None:
+    def at(attempt: int, state: State) -> Current:
+        return Current(worker_id=FIRST, task_name="t", action_name="a", index=0, state=state, attempt=attempt)
+
+    workflows, log = Workflows({"a": [FIRST, FIRST]}), Log()
+    async with serving(workflows, log) as (_, given):
+        steps = [at(1, State.RUNNING), at(1, State.PENDING), at(1, State.PENDING), at(2, State.RUNNING)]
+        for current, times in zip([*steps, at(2, State.PENDING)], (1, 2, 2, 2, 3), strict=True):
+            workflows.current["a"] = current
+            await look_again(workflows, log)
+            await eventually(lambda times=times: given == [("a", 0)] * times)  # type: ignore[misc]
 
 
 async def test_no_error_ends_the_following_of_the_log() -> None:
