@@ -45,12 +45,15 @@ class Tools:
         machine = hardware_pb2.Hardware(id=hardware_id, **given)
         await self.hardware.Push(hardware_pb2.PushRequest(data=machine), timeout=30)
 
-    async def create_workflow(self, *workers: str, name: str = "t", global_timeout: int = 0) -> str:
-        """Create a workflow with a task of one action for each of the workers, given by their MACs."""
+    async def create_workflow(self, *workers: str, name: str = "t", global_timeout: int = 0, extra: str = "") -> str:
+        """Create a workflow with a task of one action for each of the workers, given by their MACs.
+
+        `extra` is what each action says beside.
+        """
         tasks = "".join(
             f"  - name: task{index}\n"
             f'    worker: "{{{{.device_{index}}}}}"\n'
-            f"    actions:\n      - {{name: action{index}, image: hello-world, timeout: {60 * index}}}\n"
+            f"    actions:\n      - {{name: action{index}, image: hello-world, timeout: {60 * index}{extra}}}\n"
             for index, _ in enumerate(workers)
         )
         text = f'version: "0.1"\nname: {name}\nglobal_timeout: {global_timeout}\ntasks:\n{tasks}'

@@ -53,6 +53,26 @@ async def test_one_open_stream_brings_two_workflows_in_a_row(machines: Tools) ->
     await stream.aclose()
 
 
+async def test_an_action_that_fails_is_given_again_while_an_attempt_is_left(machines: Tools) -> None:
+    outcomes = iter([pb.STATE_FAILED, pb.STATE_TIMEOUT, pb.STATE_SUCCESS, pb.STATE_SUCCESS])
+    worker = Worker(machines, outcome=lambda action: next(outcomes))
+    extra = ", retries: 2, retry-delay: 0"
+    workflow_id = await machines.create_workflow(FIRST_MAC, FIRST_MAC, extra=extra)
+    stream = worker.contexts()
+    for _ in range(3):
+        context = await anext(stream)
+        assert context.workflow_id == workflow_id
+        await worker.take(context)
+    assert await state(machines, workflow_id) == pb.STATE_SUCCESS
+    assert await journal(machines, workflow_id) == [
+        *[("action0", pb.STATE_RUNNING), ("action0", pb.STATE_FAILED)],
+        *[("action0", pb.STATE_RUNNING), ("action0", pb.STATE_TIMEOUT)],
+        *[("action0", pb.STATE_RUNNING), ("action0", pb.STATE_SUCCESS)],
+        *[("action1", pb.STATE_RUNNING), ("action1", pb.STATE_SUCCESS)],
+    ]
+    await stream.aclose()
+
+
 async def test_a_workflow_waits_while_the_worker_is_busy_with_another(machines: Tools) -> None:
     worker = Worker(machines)
     first = await machines.create_workflow(FIRST_MAC, FIRST_MAC, name="first")
