@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from support.command_line import CommandLine
+from tinkwell.core import document, template
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 GOOD = """version: "0.1"
 name: hello
@@ -94,6 +97,18 @@ def test_templates_are_deleted_by_id_or_name(cli: CommandLine, good: str) -> Non
 def test_validating_needs_no_server(cli: CommandLine, good: str) -> None:
     result = cli.run("template", "validate", good, env={"TINKWELL_SERVER": "localhost:1"})
     assert (result.exit_code, result.stdout) == (0, f"{good}: hello, 1 task, 2 actions\n")
+
+
+def test_the_examples_are_templates_with_what_they_say_of_retries_and_recovery(cli: CommandLine) -> None:
+    names = ("demo/template.yaml", "recovery/recovery.yaml", "retry/install.yaml", "retry/rescue.yaml")
+    files = [str(EXAMPLES / name) for name in names]
+    told = cli.ok("template", "validate", *files).splitlines()
+    assert told[2:] == [f"{files[2]}: install, 1 task, 2 actions", f"{files[3]}: rescue, 1 task, 2 actions"]
+    devices: document.JsonObject = {"device_1": "52:54:00:10:00:03"}
+    rendered = template.render(Path(files[2]).read_text(), devices)
+    assert (rendered.template.on_failure, rendered.template.on_timeout) == ("rescue", "rescue")
+    assert [(action.retries, action.retry_delay_seconds) for action in rendered.actions] == [(3, 10), (0, 5)]
+    assert [action.reboots for action in rendered.actions] == [False, True]
 
 
 def test_validating_tells_of_every_file(cli: CommandLine, good: str, tmp_path: Path) -> None:

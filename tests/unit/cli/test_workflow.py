@@ -84,6 +84,20 @@ def test_a_workflow_is_shown_field_by_field(running: CommandLine) -> None:
     assert "FINISHED" not in lines
 
 
+def test_a_recovery_shows_what_it_recovers_and_what_recovers_it(running: CommandLine) -> None:
+    cause = {"reason": "ACTION_FAILED", "message": "no", "recovery": {"template": "last", "workflow_id": OTHER}}
+    recovery = Workflow(
+        id=ID, state=State.FAILED, version=9, recovers=OTHER, on_failure="last", on_timeout="late", cause=cause
+    )
+    running.do(lambda server: server.put(recovery))
+    lines = [line.split("  ") for line in running.ok("workflow", "get", ID).splitlines()]
+    fields = {line[0]: line[-1].strip() for line in lines}
+    assert (fields["RECOVERS"], fields["ON FAILURE"], fields["ON TIMEOUT"]) == (OTHER, "last", "late")
+    assert fields["CAUSE"] == f"ACTION_FAILED: no, recovered by {OTHER}"
+    found = running.json("workflow", "get", ID)
+    assert (found["recovers"], found["on_failure"], found["cause"]) == (OTHER, "last", cause)
+
+
 def test_workflows_are_listed_by_state(running: CommandLine) -> None:
     running.do(lambda server: server.put(Workflow(id=OTHER, template_name="hello", state=State.FAILED)))
     assert [item["id"] for item in running.json("workflow", "list")] == [ID, OTHER]
@@ -103,6 +117,21 @@ def test_the_state_shows_progress_and_every_action(running: CommandLine) -> None
     assert header.split() == ["INDEX", "TASK", "ACTION", "STATE", "ATTEMPT", "SECONDS", "EXIT", "MESSAGE"]
     assert first.split() == ["0", "os", "disk", "SUCCEEDED", "1", "4.0", "0", "-"]
     assert second.split(maxsplit=7) == ["1", "os", "kexec", "RUNNING", "2", "-", "-", "on its way"]
+
+
+def test_the_state_shows_when_an_action_is_repeated(running: CommandLine) -> None:
+    due = datetime.now(UTC) + timedelta(hours=2)
+    failed = {"attempt": 1, "retries": 3, "exit_code": 28, "retry_at": due, "message": "no space"}
+    running.do(lambda server: server.put(action(1, "kexec", **failed)))
+    fields, table = running.ok("workflow", "state", ID).split("\n\n")
+    assert "CURRENT   os/kexec PENDING" in fields
+    row = table.splitlines()[2]
+    assert "PENDING    1 of 4" in row
+    assert row.endswith(("retries in 2h00m: no space", "retries in 1h59m: no space"))
+    (_, repeated) = running.json("workflow", "state", ID)["actions"]
+    assert (repeated["retries"], repeated["retry_delay_seconds"], repeated["reboots"]) == (3, 0, False)
+    assert "retry_at" in repeated
+    assert "wait_seconds" not in repeated
 
 
 def test_the_state_says_which_workflow_it_waits_for(running: CommandLine) -> None:

@@ -1,7 +1,7 @@
 """The WorkflowService of the fake server.
 
 Templates are rendered and reports are judged by the rules of the core, as the real server does. A worker that is no
-known machine stays what the template calls it.
+known machine stays what the template calls it, and no workflow is created to recover another one.
 """
 
 # ruff: noqa: N802  # RPC methods carry their names
@@ -9,6 +9,7 @@ known machine stays what the template calls it.
 import dataclasses
 import uuid
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2, workflow_service_pb2_grpc
@@ -87,7 +88,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
 
     async def GetWorkflowActions(self, request: pb.GetWorkflowActionsRequest, context: Any) -> pb.WorkflowActionList:
         self._world.find(Workflow, request.workflow_id)
-        actions = self._world.actions_of(request.workflow_id)
+        actions = map(_with_wait, self._world.actions_of(request.workflow_id))
         return pb.WorkflowActionList(actions=[encode.fill(pb.WorkflowAction(), action) for action in actions])
 
     async def ReportActionStatus(
@@ -164,6 +165,8 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
                 hardware=shape.parse(hardware),
                 total_actions=len(rendered.actions),
                 global_timeout_seconds=rendered.template.global_timeout_seconds,
+                on_timeout=rendered.template.on_timeout,
+                on_failure=rendered.template.on_failure,
                 data=rendered.text,
             )
         )
@@ -174,7 +177,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
 
     def _context(self, workflow: Workflow) -> WorkflowContext:
         actions = self._world.actions_of(workflow.id)
-        begun: list[Action] = [action for action in actions if action.state is not State.PENDING]
+        begun: list[Action] = [action for action in actions if action.state is not State.PENDING or action.attempt]
         progress = WorkflowContext(
             workflow_id=workflow.id,
             total_number_of_actions=len(actions),
@@ -213,3 +216,9 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         if version > len(versions):
             raise errors.NotFound("workflow data", f"{request.workflow_id} version {version}")
         return pb.GetWorkflowDataResponse(data=versions[version - 1][part], version=version)
+
+
+def _with_wait(action: Action) -> Action:
+    """Add what time is left until the next attempt, of which the answer of a moment tells."""
+    left = (action.retry_at - datetime.now(UTC)).total_seconds() if action.retry_at is not None else 0.0
+    return dataclasses.replace(action, wait_seconds=left) if left > 0 else action
