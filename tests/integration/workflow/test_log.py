@@ -146,7 +146,7 @@ async def test_what_is_wrong_with_a_line_is_named_and_none_is_stored(site: Site)
         (line(flow, 0, 2, attempt=0), ["lines[1].attempt"]),
         (line(flow, 0, 2, attempt=2**31), ["lines[1].attempt"]),
         (line(flow, 0, 0), ["lines[1].number"]),
-        (line(flow, 0, 100_001), ["lines[1].number"]),
+        (line(flow, 0, 110_001), ["lines[1].number"]),
         (line(flow, 0, 2, "a\0b"), ["lines[1].text"]),
         (line(flow, 0, 2, "✗" * 6_000), ["lines[1].text"]),
         (line(flow, 0, -1, attempt=-1), ["lines[1].attempt", "lines[1].number"]),

@@ -25,6 +25,17 @@ BEGIN
         USING ERRCODE = 'check_violation', CONSTRAINT = TG_TABLE_NAME || '_transition', TABLE = TG_TABLE_NAME;
 END $$;
 
+CREATE FUNCTION check_workflow_size() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    IF octet_length(NEW.devices::text) + octet_length(NEW.data) <= 3145728 THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'workflow % has more than 3 MiB of devices and data together', NEW.id
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'workflow_size', TABLE = TG_TABLE_NAME;
+END $$;
+
 CREATE FUNCTION keep_addresses() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
 AS $$
@@ -80,6 +91,7 @@ AS $$
 DECLARE
     kind  text := change_type(TG_OP, OLD.deleted_at, NEW.deleted_at);
     shape json;
+    bytes integer;
 BEGIN
     IF kind IS NULL THEN
         RETURN NULL;
@@ -89,8 +101,14 @@ BEGIN
         NEW.version := OLD.version + 1;
     END IF;
     shape := hardware_shape(NEW);
+    bytes := octet_length(shape::text);
+    -- The shape holds both and is measured anyway.
+    IF bytes > 1048576 AND octet_length(NEW.metadata::text) + octet_length(NEW.network::text) > 1048576 THEN
+        RAISE EXCEPTION 'hardware % has more than 1 MiB of metadata and network together', NEW.id
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'hardware_size', TABLE = TG_TABLE_NAME;
+    END IF;
     INSERT INTO events (resource_type, resource_id, event_type, name, version, data, size)
-    VALUES ('HARDWARE', NEW.id, kind, event_name('HARDWARE', kind), NEW.version, shape, octet_length(shape::text));
+    VALUES ('HARDWARE', NEW.id, kind, event_name('HARDWARE', kind), NEW.version, shape, bytes);
     RETURN NULL;
 END $$;
 
@@ -190,6 +208,10 @@ CREATE TRIGGER hardware_version BEFORE UPDATE ON hardware FOR EACH ROW EXECUTE F
 CREATE TRIGGER template_version BEFORE UPDATE ON template FOR EACH ROW EXECUTE FUNCTION count_version();
 CREATE TRIGGER workflow_version BEFORE UPDATE ON workflow FOR EACH ROW EXECUTE FUNCTION count_version();
 CREATE TRIGGER action_version BEFORE UPDATE ON action FOR EACH ROW EXECUTE FUNCTION count_version();
+
+-- Not as a check of the table, which would read the whole template again with each change of the state.
+CREATE TRIGGER workflow_size BEFORE INSERT OR UPDATE OF devices, data ON workflow
+    FOR EACH ROW EXECUTE FUNCTION check_workflow_size();
 
 CREATE TRIGGER workflow_transition BEFORE UPDATE OF state ON workflow FOR EACH ROW EXECUTE FUNCTION check_transition();
 CREATE TRIGGER action_transition BEFORE UPDATE OF state ON action FOR EACH ROW EXECUTE FUNCTION check_transition();
