@@ -107,7 +107,7 @@ async def test_queries_go_by_their_indexes(connection: AsyncConnection) -> None:
     due = {"worker_id": str(WORKER), "created_at": place.created_at, "id": place.workflow_id, "limit": 500}
     assert indexes(await plan(connection, workflow_step.LOCK, {"id": workflow_id})) == {"workflow_pkey"}
     assert "workflow_pkey" in indexes(
-        await plan(connection, workflow_step.STATES, {"id": workflow_id, "lease_token": 1})
+        await plan(connection, workflow_step.STATES, {"ids": [workflow_id], "lease_token": 1})
     )
     assert "action_place" in indexes(await plan(connection, workflow_progress.DUE, due))
     assert {"action_place", "machine_hold_pkey"} <= indexes(

@@ -7,7 +7,7 @@ from typing import TypeVar
 from tinkwell.core import errors, transition, value
 from tinkwell.core.kind import State
 from tinkwell.core.workflow import Action, ActionStatus, Progress, Workflow
-from tinkwell.server.service import aside, workflow_expiry, workflow_recovery, workflow_report
+from tinkwell.server.service import aside, report_group, workflow_expiry, workflow_recovery, workflow_report
 from tinkwell.server.service.workflow_creation import Created, WorkflowCreation
 from tinkwell.server.service.workflow_expiry import Expired
 from tinkwell.server.service.workflow_report import ActionReport, Reported
@@ -31,6 +31,7 @@ class WorkflowService:
         renderers = aside.Aside(_RENDERERS)
         self._creation = WorkflowCreation(database, renderers)
         self._recovery = workflow_recovery.WorkflowRecovery(database, renderers)
+        self._groups = report_group.ReportGroups(database)
         # Attempts at actions of which nobody can tell any more how they ended, since this process began.
         self.lost_attempts = 0
 
@@ -91,9 +92,12 @@ class WorkflowService:
         return (await self._database.write(work, actor=actor)).revision
 
     async def report(self, report: ActionReport, *, actor: str) -> Reported:
-        """Move an action on; see `workflow_report.apply`."""
+        """Move an action on, perhaps together with others; see `workflow_report.apply`."""
+        parsed = workflow_report.parse(report)
         try:
-            return await workflow_report.apply(self._recovery, report, actor=actor)
+            return await self._groups.apply(
+                parsed, lambda: workflow_report.apply(self._recovery, parsed, actor=actor), actor=actor
+            )
         except workflow_report.AttemptLost:
             self.lost_attempts += 1
             raise

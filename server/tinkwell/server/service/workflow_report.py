@@ -51,12 +51,11 @@ class AttemptLost(errors.IllegalTransition):
 
 
 async def apply(recovery: workflow_recovery.WorkflowRecovery, report: ActionReport, *, actor: str) -> Reported:
-    """Move an action on, and its workflow with it; a repeated report changes nothing.
+    """Move an action on, and its workflow with it, by a report that was parsed; a repeated one changes nothing.
 
-    Raises `errors.InvalidField`, `errors.NotFound`, `errors.WrongWorker`, `errors.IllegalTransition`, and
-    `errors.LeaseHeld` and `errors.LeaseLost` by the rules of `tinkwell.core.lease`.
+    Raises `errors.NotFound`, `errors.WrongWorker`, `errors.IllegalTransition`, and `errors.LeaseHeld` and
+    `errors.LeaseLost` by the rules of `tinkwell.core.lease`.
     """
-    report = _parse(report)
     written = await recovery.run(lambda transaction, prepared: _apply(transaction, report, prepared), actor=actor)
     if isinstance(written.value, AttemptLost):
         # Raised only here, since what was written about it is to stay.
@@ -75,7 +74,8 @@ def parse_message(field: str, text: str) -> str:
     return text
 
 
-def _parse(report: ActionReport) -> ActionReport:
+def parse(report: ActionReport) -> ActionReport:
+    """Check all of a report that can be checked by itself; raises `errors.InvalidField`."""
     checks = check.Checks()
     parsed = dataclasses.replace(
         report,
@@ -93,14 +93,18 @@ def _parse(report: ActionReport) -> ActionReport:
     return parsed
 
 
-async def _apply(
-    transaction: Transaction, report: ActionReport, prepared: workflow_recovery.Prepared | None
-) -> Reported | AttemptLost:
-    transaction.changed = False
-    connection = transaction.connection
-    locked = await workflow_step.lock(connection, report.workflow_id, lease_token=report.lease_token)
-    if locked is None:
-        raise errors.NotFound("WORKFLOW", report.workflow_id)
+@dataclasses.dataclass(frozen=True, slots=True)
+class Decision:
+    """What a report does to its workflow; without steps it tells what is so already."""
+
+    action: transition.Action
+    changes: transition.Changes
+    reporter: lease.Reporter
+    vacated: str = ""
+
+
+def decide(locked: workflow_step.Locked, report: ActionReport) -> Decision:
+    """Hold a report against the rules; raises as `apply` does."""
     action = transition.locate(
         locked.actions, action_id=report.action_id, task_name=report.task_name, action_name=report.action_name
     )
@@ -117,14 +121,27 @@ async def _apply(
         ),
     )
     reporter = lease.Reporter(report.lease_token, locked.lease)
+    vacated = _check_lease(locked, action, reporter, changes) if changes.steps else ""
+    return Decision(action, changes, reporter, vacated)
+
+
+async def _apply(
+    transaction: Transaction, report: ActionReport, prepared: workflow_recovery.Prepared | None
+) -> Reported | AttemptLost:
+    transaction.changed = False
+    connection = transaction.connection
+    locked = await workflow_step.lock(connection, report.workflow_id, lease_token=report.lease_token)
+    if locked is None:
+        raise errors.NotFound("WORKFLOW", report.workflow_id)
+    decided = decide(locked, report)
+    action, changes, reporter = decided.action, decided.changes, decided.reporter
     if not changes.steps:
         return await _repeat(transaction, locked, action, reporter, prepared)
-    vacated = _check_lease(locked, action, reporter, changes)
     transaction.changed = True
     remaining = await workflow_recovery.write(
-        transaction, report.workflow_id, changes.steps, prepared, lease_id=reporter.lease_id, vacated=vacated
+        transaction, report.workflow_id, changes.steps, prepared, lease_id=reporter.lease_id, vacated=decided.vacated
     )
-    await action_status.append(connection, _entry(report, action, changes.attempt))
+    await action_status.append(connection, entry(report, action, changes.attempt))
     return Reported(0, changes.attempt, remaining, transition.state_after(action, changes))
 
 
@@ -164,7 +181,8 @@ async def _repeat(
     return Reported(0, action.attempt, remaining, action.state)
 
 
-def _entry(report: ActionReport, action: transition.Action, attempt: int) -> action_status.NewStatus:
+def entry(report: ActionReport, action: transition.Action, attempt: int) -> action_status.NewStatus:
+    """Return what the journal keeps of a report."""
     return action_status.NewStatus(
         workflow_id=report.workflow_id,
         action_id=action.id,

@@ -12,6 +12,7 @@ from tinkwell.core.kind import State
 from tinkwell.server.store import table
 
 _STATUS = table.action_status.c
+_INSERT = sqlalchemy.insert(table.action_status)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +31,12 @@ class NewStatus:
     exit_code: int | None
 
 
-async def append(connection: AsyncConnection, status: NewStatus) -> None:
-    """Add an entry."""
-    await connection.execute(sqlalchemy.insert(table.action_status).values(**dataclasses.asdict(status)))
+_FIELDS = tuple(field.name for field in dataclasses.fields(NewStatus))
+
+
+async def append(connection: AsyncConnection, *statuses: NewStatus) -> None:
+    """Add entries."""
+    await connection.execute(_INSERT, [{name: getattr(status, name) for name in _FIELDS} for status in statuses])
 
 
 async def page(

@@ -1,0 +1,139 @@
+"""Reports that come at once are written together, and each is answered as if it were alone."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+import asyncpg
+import pytest
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from support import edge
+from support.site import FAILED, RUNNING, SUCCEEDED, Flow, Site, steps
+from support.waiting import eventually
+from tinkwell.api.v1 import workflow_service_pb2 as pb
+from tinkwell.server.service import report_group
+from tinkwell.server.service.workflow_report import ActionReport, Reported
+
+
+class Gate:
+    """Holds up the first group that is written, until it is opened, and counts the reports of each."""
+
+    def __init__(self) -> None:
+        self.opened = asyncio.Event()
+        self.groups: list[int] = []
+        self.came = 0
+
+    def attach(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Stand in the way of groups."""
+        apply, wait = report_group._apply, report_group._Waiting
+
+        async def gated(
+            connection: AsyncConnection, reports: Sequence[ActionReport]
+        ) -> Mapping[str, tuple[int, Reported]]:
+            self.groups.append(len(reports))
+            await self.opened.wait()
+            return await apply(connection, reports)
+
+        def coming(report: ActionReport) -> report_group._Waiting:
+            self.came += 1
+            return wait(report)
+
+        monkeypatch.setattr(report_group, "_apply", gated)
+        monkeypatch.setattr(report_group, "_Waiting", coming)
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate()
+
+
+@pytest.fixture
+async def other(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(database_url)
+    yield connection
+    await connection.close()
+
+
+async def running(site: Site, count: int) -> list[Flow]:
+    """So many workflows of two actions, each on a machine of its own, with the first one running."""
+    flows = []
+    for _ in range(count):
+        flow = await site.create(steps(2), hardware=json.dumps({"device_1": await site.add_machine()}))
+        await flow.report(0, RUNNING)
+        flows.append(flow)
+    return flows
+
+
+async def together(gate: Gate, *calls: "asyncio.Future[pb.ReportActionStatusResponse]") -> None:
+    """Let all but the first of the calls be written in one group."""
+    await eventually(lambda: gate.came == len(calls))
+    gate.opened.set()
+    await asyncio.wait(calls)
+
+
+async def test_each_report_of_a_group_has_its_own_revision(
+    site: Site, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flows = await running(site, 6)
+    before = await site.last_revision()
+    gate.attach(monkeypatch)
+    calls = [asyncio.ensure_future(flow.report(0, SUCCEEDED)) for flow in flows]
+    await together(gate, *calls)
+    assert gate.groups == [1, 5]
+    last = {data["id"]: revision for revision, label, data in await site.recorded(after=before) if "workflow" in label}
+    assert [call.result().revision for call in calls] == [last[flow.id] for flow in flows]
+    calls = [asyncio.ensure_future(flow.report(1, RUNNING)) for flow in flows]
+    await asyncio.wait(calls)
+    started = {data["id"]: revision for revision, label, data in await site.recorded() if "action.started[1]" in label}
+    assert [call.result().revision for call in calls] == [started[flow.actions[1].id] for flow in flows]
+    assert [(await flow.states())[0] for flow in flows] == ["RUNNING"] * 6
+
+
+async def test_a_report_that_is_refused_or_repeated_leaves_the_rest_of_its_group_alone(
+    site: Site, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, fine, early, repeated, twice = await running(site, 5)
+    gate.attach(monkeypatch)
+    calls = [
+        asyncio.ensure_future(flow.report(index, state))
+        for flow, index, state in (
+            (first, 0, SUCCEEDED),
+            (fine, 0, SUCCEEDED),
+            (early, 1, RUNNING),
+            (repeated, 0, RUNNING),
+            (twice, 0, SUCCEEDED),
+            (twice, 0, SUCCEEDED),
+        )
+    ]
+    await together(gate, *calls)
+    assert gate.groups == [1, 4, 1]
+    assert calls[0].result().revision < calls[1].result().revision
+    assert (await edge.refused(calls[2])).reason == "ILLEGAL_TRANSITION"
+    assert calls[3].result().revision == 0
+    assert min(call.result().revision for call in calls[4:]) == 0
+    assert max(call.result().revision for call in calls[4:]) > 0
+
+
+async def test_a_workflow_that_somebody_else_moves_holds_up_no_other(site: Site, other: asyncpg.Connection) -> None:
+    held, free = await running(site, 2)
+    transaction = other.transaction()
+    await transaction.start()
+    await other.execute("SELECT FROM workflow WHERE id = $1 FOR UPDATE", held.id)
+    waiting = asyncio.ensure_future(held.report(0, SUCCEEDED))
+    for _ in range(3):
+        assert (await free.report(0, RUNNING)).revision == 0
+    assert (await free.report(0, SUCCEEDED)).revision
+    assert not waiting.done()
+    await transaction.rollback()
+    assert (await waiting).revision
+
+
+async def test_what_ends_without_success_is_written_by_itself(
+    site: Site, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (flow,) = await running(site, 1)
+    gate.attach(monkeypatch)
+    await flow.report(0, FAILED)
+    assert (gate.groups, gate.came) == ([], 0)
+    assert await flow.states() == ["FAILED", "FAILED", "CANCELLED"]
