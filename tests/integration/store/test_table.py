@@ -5,6 +5,7 @@ from typing import Any
 import sqlalchemy
 from alembic import autogenerate
 from alembic.runtime import migration
+from sqlalchemy.dialects import postgresql
 
 from tinkwell.server.store import engine, table
 
@@ -19,8 +20,19 @@ def _is_ours(found: Any, name: str | None, kind: str, reflected: bool, other: An
     return kind != "table" or not (name in _OTHERS or str(name).startswith("events_"))
 
 
+def _is_type_changed(
+    context: migration.MigrationContext, _: Any, column: sqlalchemy.Column[Any], found: Any, expected: Any
+) -> bool:
+    """Compare what a domain is made of: queries see no more of it."""
+    reflected = found.data_type if isinstance(found, postgresql.DOMAIN) else found
+    return context.impl.compare_type(
+        sqlalchemy.Column(column.name, reflected), sqlalchemy.Column(column.name, expected)
+    )
+
+
 def _differences(connection: sqlalchemy.Connection) -> list[Any]:
-    context = migration.MigrationContext.configure(connection, opts={"compare_type": True, "include_object": _is_ours})
+    options = {"compare_type": _is_type_changed, "include_object": _is_ours}
+    context = migration.MigrationContext.configure(connection, opts=options)
     return list(autogenerate.compare_metadata(context, table.metadata))
 
 
