@@ -47,6 +47,7 @@ class NoopRuntime:
     """Keeps the keys of what was started and not removed, as every runtime does."""
 
     name: str = "noop"
+    engine_id: str = ""
     _there: dict[RunKey, NoopRun] = field(default_factory=dict)
 
     async def start(self, spec: port.RunSpec) -> port.Run:
@@ -59,6 +60,10 @@ class NoopRuntime:
     async def find(self, key: RunKey) -> port.Run | None:
         """Find what was started and not removed."""
         return self._there.get(key)
+
+    async def find_former(self, key: RunKey) -> list[port.Run]:
+        """Find nothing: no attempt is repeated."""
+        return []
 
     async def held(self) -> frozenset[RunKey]:
         """Return the keys of what was started and not removed."""

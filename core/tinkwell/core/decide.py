@@ -8,9 +8,13 @@ commands, and a command that was obeyed is not given again, because the run is t
     PENDING                                  StartAction with the next attempt     Wait
     PENDING, and a machine is busy           Wait                                  Wait
     PENDING, its next attempt is not due     Wait so long                          Wait
-    RUNNING, a run of it is here             Wait                                  Wait
-    RUNNING, no run of it is here            AdoptAction                           Wait
+    RUNNING, a run of it is watched here     Wait                                  Wait
+    RUNNING, no run of it is watched here    AdoptAction                           Wait
     FAILED, TIMEOUT, CANCELLED, or none      nothing: the workflow is over         nothing
+
+Several may serve a machine, each with a lease. What one that lives holds is left to it: Wait. What a dead one held is
+adopted where its run is, and is otherwise left for lost. Where a workflow has ended without its owner's report, the
+owner releases the machines once nothing of it is left here.
 
 Before that, every run that is here and should not be is stopped. The run of an attempt whose end calls for a hook is
 none of those: it says that the hook is not done, and RunHook is the command. It is the hook that removes it, so a hook
@@ -18,8 +22,8 @@ whose attempt is gone is done, and is stopped. A view may be older than a run, n
 round, so a run that is ahead of the view is left alone.
 """
 
-from collections.abc import Container, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -61,21 +65,36 @@ class ActionView:
     remaining_seconds: float | None = None
     wait_seconds: float | None = None
     hook: Hook | None = None
+    reboots: bool = False
+
+
+class Holder(StrEnum):
+    """Under whose lease a machine is held for a workflow. A machine that is held without a lease has no holder."""
+
+    HERE = "here"
+    ELSEWHERE = "elsewhere"
+    DEAD = "dead"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowView:
-    """What is known of a workflow; its actions in any order. It is blocked while another one runs on its machines."""
+    """What is known of a workflow; its actions in any order.
+
+    It is blocked while another one runs on its machines. `holders` are those of its machines, by worker. It is owed
+    while the server counts a run of it as here, though it may be none any more.
+    """
 
     id: str
     state: State
     actions: tuple[ActionView, ...]
     is_blocked: bool = False
+    holders: Mapping[str, Holder] = field(default_factory=dict)
+    is_owed: bool = False
 
     @classmethod
-    def deleted(cls, workflow_id: str) -> "WorkflowView":
+    def deleted(cls, workflow_id: str, *, is_owed: bool = False) -> "WorkflowView":
         """Build the view of a workflow that is not there any more."""
-        return cls(id=workflow_id, state=State.CANCELLED, actions=())
+        return cls(id=workflow_id, state=State.CANCELLED, actions=(), is_owed=is_owed)
 
 
 class AllWorkers:
@@ -96,6 +115,8 @@ class WaitReason(StrEnum):
     MACHINE_BUSY = "another workflow runs on a machine of this one"
     BACKOFF = "the next attempt is not due yet"
     STOPPING = "a run of this workflow is being stopped first"
+    HELD_ELSEWHERE = "somebody else who lives holds the machine for this workflow"
+    ABANDONED = "who ran the action is dead, and its run is not here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +160,14 @@ class Wait:
     seconds: float | None = None
 
 
-Command: TypeAlias = StartAction | AdoptAction | StopAction | RunHook | Wait
+@dataclass(frozen=True, slots=True)
+class ReleaseMachines:
+    """Tell the server that nothing of the workflow, which is over, runs here any more."""
+
+    workflow_id: str
+
+
+Command: TypeAlias = StartAction | AdoptAction | StopAction | RunHook | Wait | ReleaseMachines
 
 
 def decide(
@@ -148,21 +176,26 @@ def decide(
     serves: Container[str],
     running: Iterable[RunKey],
     leftover: Iterable[RunKey] = (),
+    others: Iterable[RunKey] = (),
 ) -> list[Command]:
     """Return what is to be done about a workflow, stops first.
 
     `running` are the runs that are watched here. `leftover` are runs that are here but that nobody watches, such as
-    those of a dead predecessor. Runs of other workflows among them are ignored.
+    those of a dead predecessor. `others` are here, too, and left alone, because somebody else watches them or they are
+    being cleared up. Runs of other workflows among them are ignored.
     """
     watched = frozenset(key for key in running if key.workflow_id == view.id)
-    here = watched | {key for key in leftover if key.workflow_id == view.id}
+    own = watched | {key for key in leftover if key.workflow_id == view.id}
+    here = own | {key for key in others if key.workflow_id == view.id}
     stops = [
-        StopAction(key, reason) for key in sorted(here) if (reason := _why_stop(view, key, here=here, watched=watched))
+        StopAction(key, reason) for key in sorted(own) if (reason := _why_stop(view, key, here=own, watched=watched))
     ]
     action = _next_action(view)
     if action is None:
-        return [*stops, *_due_hooks(view, here, serves=serves, watched=watched)]
-    return [*stops, _proceed(view, action, serves=serves, watched=watched, is_stopping=bool(stops))]
+        is_released = view.state.is_final and view.is_owed and not here
+        releases = [ReleaseMachines(view.id)] if is_released else []
+        return [*stops, *_due_hooks(view, own, serves=serves, watched=watched), *releases]
+    return [*stops, _proceed(view, action, serves=serves, watched=watched, here=here, is_stopping=bool(stops))]
 
 
 def _proceed(
@@ -171,6 +204,7 @@ def _proceed(
     *,
     serves: Container[str],
     watched: frozenset[RunKey],
+    here: frozenset[RunKey],
     is_stopping: bool,
 ) -> Command:
     """Say what becomes of the action whose turn it is."""
@@ -180,8 +214,14 @@ def _proceed(
         return Wait(action, WaitReason.STOPPING)
     if any(key.action_id == action.id for key in watched):
         return Wait(action, WaitReason.RUNNING_HERE)
+    holder = view.holders.get(action.worker_id)
+    if holder is Holder.ELSEWHERE:
+        return Wait(action, WaitReason.HELD_ELSEWHERE)
     if action.state is State.RUNNING:
-        return AdoptAction(action, RunKey(view.id, action.id, action.attempt))
+        key = RunKey(view.id, action.id, action.attempt)
+        # What reboots its machine may have left nothing there: it is not lost, and has perhaps succeeded.
+        is_lost = holder is Holder.DEAD and key not in here and not action.reboots
+        return Wait(action, WaitReason.ABANDONED) if is_lost else AdoptAction(action, key)
     if action.wait_seconds is not None:
         return Wait(action, WaitReason.BACKOFF, action.wait_seconds)
     if view.is_blocked:

@@ -11,29 +11,31 @@ Order is everything here, because this process may die between any two lines:
 Where a hook is due, the run is left as it is: it marks that the hook is not done, and `hook` removes it. Where the
 report was refused, and there may be a hook, it is left as well, and the next look decides.
 
-A successor finds the action RUNNING and adopts it: it enters at 3 with the run it finds. Where there is none, the
-action has FAILED as lost. It may have run, wholly or in part; it is not run again, since nobody can tell whether that
-is harmless.
+A successor finds the action RUNNING and adopts it: it reports RUNNING once more, by which the server lets it have the
+action, and enters at 3 with the run it finds. Where there is none, the action has FAILED as lost. It may have run,
+wholly or in part; it is not run again, since nobody can tell whether that is harmless. Where another attempt may
+follow, what is left of the former ones is removed before it starts.
 
-Reports are repeated until the server answers. Where the answer is that the action is over (cancelled, say), its run is
-removed and nothing more is said.
+Reports are made under a lease, and repeated until the server answers. Where the answer is that the action is over
+(cancelled, say), its run is removed and nothing more is said. Where it is that the action is another's by now, the run
+is left as it is, and the next look decides. A run that is let go on is claimed, so that others here leave it alone.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from tinkwell.client import errors, model
-from tinkwell.core import hook
 from tinkwell.core.decide import RunKey
 from tinkwell.core.kind import State
-from tinkwell.provisioner import boot, retry, shipper, spec
+from tinkwell.provisioner import boot, claim, retry, shipper, spec, state
 from tinkwell.provisioner import hook as hook_run
+from tinkwell.provisioner.job import Job, Outcome, StoppedError
 from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 # The end of a run that did not end by itself is reported after so long, though its last output is still on its way,
 LAST_OUTPUT_SECONDS = 1.0
@@ -62,126 +64,58 @@ class ReportApi(shipper.LogApi, Protocol):
         seconds: float,
         message: str,
         exit_code: int | None,
+        lease_token: int,
     ) -> model.Reported:
         """Move an action on; a repetition changes nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What is reported about an ended attempt."""
+class Lease(Protocol):
+    """What carrying out an action needs of the lease."""
 
-    state: State
-    message: str
-    seconds: float
-    exit_code: int | None = None
-
-
-class Job:
-    """An action that is being carried out. Whoever made it may stop it."""
-
-    def __init__(self, key: RunKey, action: model.Action) -> None:
-        self.key = key
-        self.action = action
-        # Once the server knows the end, or wants to know none, what is left is clearing up.
-        self.is_settled = False
-        # The server did not let it begin.
-        self.was_refused = False
-        # That was because another workflow runs on one of its machines.
-        self.was_blocked = False
-        # What there is of its run is left where it is: for its hook, or for the next look to decide upon.
-        self.leaves_run = False
-        # The report of this job ended the action, and this is to follow.
-        self.hook: hook.Hook | None = None
-        # What is to happen at once when the action has succeeded and the server knows it.
-        self.on_success: Callable[[], None] | None = None
-        # It was begun because the action before it had succeeded, without a look.
-        self.is_follower = False
-        # The next action has begun.
-        self.has_follower = False
-        # Events of its workflow were left aside because of it.
-        self.has_missed = False
-        # A hook that could not be brought to its end; it is not tried again at once.
-        self.is_unfinished = False
-        self.stop_reason = ""
-        self._is_reporting_end = False
-        self._stop = asyncio.Event()
-
-    def stop(self, reason: str) -> None:
-        """Ask for the run to be killed and removed, without another report."""
-        if not self._stop.is_set():
-            self.stop_reason = reason
-            self._stop.set()
-
-    def leave(self, reason: str) -> None:
-        """Ask for the run to be left to its hook, as the action has ended; nothing follows where that is known here."""
-        if not self._is_reporting_end and not self._stop.is_set():
-            self.leaves_run = True
-            self.stop(reason)
-
-    def report_end(self) -> None:
-        """Note that the end is being reported; the answer says what follows."""
-        self._is_reporting_end = True
-
-    def settle(self, outcome: Outcome, reported: model.Reported | None) -> None:
-        """Note what the answer to the report of the end was, None for a refusal, which does not say what follows."""
-        self.is_settled = True
-        action = self.action
-        if reported is None:
-            self.leaves_run = bool(action.on_failure or action.on_timeout)
-            return
-        # An attempt that is followed by another one leaves its action PENDING, and has no hook.
-        ended = reported.state or outcome.state
-        due = hook.due(ended, on_failure=action.on_failure, on_timeout=action.on_timeout)
-        self.leaves_run = due is not None
-        # Of a repetition nobody knows how long ago the end was, and whether its hook is done: a look will tell.
-        self.hook = due if reported.revision else None
-        if ended is State.SUCCEEDED and reported.revision and self.on_success is not None:
-            self.on_success()
-
-    async def raise_when_stopped(self) -> None:
-        """Wait for `stop`, and raise `StoppedError`."""
-        await self._stop.wait()
-        raise StoppedError
-
-
-class StoppedError(Exception):
-    """The action is to be stopped."""
+    async def under(self, call: Callable[[int], Awaitable[model.Reported]]) -> model.Reported:
+        """Call with the lease's token; raises `errors.LeaseLost` where what it is about is another's."""
 
 
 class Agent:
     """Carries out actions in a runtime."""
 
-    def __init__(self, api: ReportApi, runtime: port.Runtime, boots: boot.Notes) -> None:
+    def __init__(
+        self, api: ReportApi, runtime: port.Runtime, boots: boot.Notes, *, lease: Lease, claims: claim.Claims
+    ) -> None:
         self._api = api
         self._runtime = runtime
         self._boots = boots
         self._hooks = hook_run.Hooks(api, runtime)
+        self._lease = lease
+        self._claims = claims
 
     async def start(self, job: Job) -> None:
         """Carry out an action from its beginning; returns when it has ended here, however it ended."""
         await self._until_stopped(job, self._start)
 
-    async def adopt(self, job: Job, remaining_seconds: float | None) -> None:
+    async def adopt(self, job: Job) -> None:
         """Carry on with an action that the server believes to be running."""
-        await self._until_stopped(job, lambda job: self._adopt(job, remaining_seconds))
+        await self._until_stopped(job, self._adopt)
 
     async def run_hook(self, job: Job, *, is_first: bool) -> None:
         """Run the hook that the job's key names, or take up the one that a predecessor began."""
         await self._until_stopped(job, lambda job: self._run_hook(job, is_first=is_first))
 
-    async def discard(self, key: RunKey, reason: str) -> None:
-        """Kill and remove a run that nobody watches; where that fails it is logged, and the run stays held."""
-        await _to_its_end(self._discard(key, reason))
+    async def discard(self, key: RunKey, reason: str) -> bool:
+        """Kill and remove a run, unless somebody else watches it; False where that failed, and the run may be there."""
+        return await _to_its_end(self._discard(key, reason))
 
-    async def _discard(self, key: RunKey, reason: str) -> None:
+    async def _discard(self, key: RunKey, reason: str) -> bool:
         try:
-            run = await self._runtime.find(key)
-            if run is not None:
+            if key.main in await asyncio.to_thread(self._claims.others):
+                logger.info("a run is left to somebody else", extra=_fields(key))
+            elif (run := await self._runtime.find(key)) is not None:
                 logger.info("a run is stopped", extra=_fields(key) | {"reason": reason})
-                await run.kill()
-                await run.remove()
-        except port.RunError as error:
+                await _remove(run)
+        except (port.RunError, OSError) as error:
             logger.warning("a run cannot be removed", extra=_fields(key) | {"cause": str(error)})
+            return False
+        return True
 
     async def _until_stopped(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
         """Do the work; where the job is stopped meanwhile, abandon it and discard the run."""
@@ -193,10 +127,18 @@ class Agent:
         except* StoppedError:
             job.is_settled = True
             if not job.leaves_run:
-                await self.discard(job.key, job.stop_reason)
+                job.is_unfinished = not await self.discard(job.key, job.stop_reason)
 
     async def _run_hook(self, job: Job, *, is_first: bool) -> None:
-        job.is_unfinished = not await self._hooks.run(job.key, job.action, is_first=is_first)
+        try:
+            if job.key.main in await asyncio.to_thread(self._claims.others):
+                return
+            await self._claim(job.key.main)
+        except (port.RunError, OSError) as error:
+            logger.warning("a hook is not done; it is tried again", extra=_fields(job.key) | {"cause": str(error)})
+            job.is_unfinished = True
+        else:
+            job.is_unfinished = not await self._hooks.run(job.key, job.action, is_first=is_first)
 
     async def _start(self, job: Job) -> None:
         reported = await self._report(job, Outcome(state=State.RUNNING, message="started", seconds=0.0))
@@ -206,19 +148,19 @@ class Agent:
         logger.info("an action begins", extra=_fields(job.key) | {"image": job.action.image})
         await self._carry_out(job, reported.remaining_seconds, lambda: self._begin(job))
 
-    async def _begin(self, job: Job) -> port.Run:
-        if job.action.reboots:
-            await boot.note(self._boots, job.key)
-        return await self._runtime.start(spec.of(job.key, job.action))
-
-    async def _adopt(self, job: Job, remaining_seconds: float | None) -> None:
+    async def _adopt(self, job: Job) -> None:
+        reported = await self._report(job, Outcome(state=State.RUNNING, message="adopted", seconds=0.0))
+        if reported is None:
+            job.was_refused = True
+            return
         logger.info("an action is adopted", extra=_fields(job.key))
+        left = reported.remaining_seconds
         if job.action.reboots:
-            elapsed = boot.elapsed_seconds(job.action, remaining_seconds)
+            elapsed = boot.elapsed_seconds(job.action, left)
             if await boot.is_over(self._boots, job.key, elapsed_seconds=elapsed):
                 await self._conclude_rebooted(job)
                 return
-        remaining = None if remaining_seconds is None else max(remaining_seconds, ADOPTION_SECONDS)
+        remaining = None if left is None else max(left, ADOPTION_SECONDS)
         await self._carry_out(job, remaining, lambda: self._find(job.key))
 
     async def _conclude_rebooted(self, job: Job) -> None:
@@ -234,11 +176,30 @@ class Agent:
         else:
             await self._follow(job, run, asyncio.sleep(0, outcome))
 
+    async def _begin(self, job: Job) -> port.Run:
+        """Start the run, once nothing is left of former attempts: they may have been others', and lost."""
+        await self._claim(job.key)
+        if job.key.attempt > 1:
+            for former in await self._runtime.find_former(job.key):
+                logger.warning("the run of a former attempt is stopped", extra=_fields(former.key))
+                await _remove(former)
+        if job.action.reboots:
+            await boot.note(self._boots, job.key)
+        return await self._runtime.start(spec.of(job.key, job.action))
+
     async def _find(self, key: RunKey) -> port.Run:
+        await self._claim(key)
         run = await self._runtime.find(key)
         if run is None:
             raise port.RunError(port.Reason.LOST, "lost: its run is not there, and it is not run twice")
         return run
+
+    async def _claim(self, key: RunKey) -> None:
+        try:
+            await asyncio.to_thread(self._claims.take, key)
+        except (OSError, state.StateError) as error:
+            message = f"the state directory cannot be used: {error}"
+            raise port.RunError(port.Reason.UNAVAILABLE, message) from error
 
     async def _carry_out(
         self, job: Job, remaining_seconds: float | None, obtain: Callable[[], Awaitable[port.Run]]
@@ -272,10 +233,15 @@ class Agent:
             await _to_its_end(self._conclude(job, run, outcome, output))
 
     async def _conclude(self, job: Job, run: port.Run, outcome: Outcome, output: asyncio.Task[None]) -> None:
-        await self._settle(job, outcome)
+        reported = await self._settle(job, outcome)
+        if job.was_taken:  # and so is its output
+            output.cancel()
         await asyncio.wait([output], timeout=OUTPUT_SECONDS)
         output.cancel()
         if job.leaves_run:
+            return
+        if reported is None or not reported.revision:
+            await self._discard(job.key, "its action had ended before that was reported")
             return
         try:
             await run.remove()
@@ -307,7 +273,7 @@ class Agent:
             return _timed_out(f"and cannot be killed: {error}", began)
         return _timed_out("and was killed", began)
 
-    async def _settle(self, job: Job, outcome: Outcome) -> None:
+    async def _settle(self, job: Job, outcome: Outcome) -> model.Reported | None:
         """Report the end; from then on nobody expects anything of the job."""
         job.report_end()
         reported = await self._report(job, outcome)
@@ -317,12 +283,14 @@ class Agent:
                 "an action has ended",
                 extra=_fields(job.key) | {"state": outcome.state.value, "outcome": outcome.message},
             )
+        return reported
 
     async def _report(self, job: Job, outcome: Outcome) -> model.Reported | None:
         """Report until the server answers; None where it does not want the report, because the action is over."""
         key = job.key
-        try:
-            return await retry.until_answered(
+
+        def call(token: int) -> Awaitable[model.Reported]:
+            return retry.until_answered(
                 lambda: self._api.report(
                     key.workflow_id,
                     action_id=key.action_id,
@@ -332,20 +300,30 @@ class Agent:
                     seconds=outcome.seconds,
                     message=outcome.message[:MAX_MESSAGE_CHARACTERS],
                     exit_code=outcome.exit_code,
+                    lease_token=token,
                 ),
                 what=f"report {outcome.state}",
             )
+
+        try:
+            return await self._lease.under(call)
         except _REFUSALS as error:
             job.was_blocked = isinstance(error, errors.MachineBusy)
+            job.was_taken = isinstance(error, errors.LeaseLost)
             logger.info("a report was refused", extra=_fields(key) | {"cause": str(error)})
             return None
 
 
-async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+async def _remove(run: port.Run) -> None:
+    await run.kill()
+    await run.remove()
+
+
+async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
     """Do what is better not left half done; a caller that is cancelled still grants it some seconds."""
     task = asyncio.ensure_future(work)
     try:
-        await asyncio.shield(task)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task], timeout=LAST_SECONDS)
         task.cancel()

@@ -52,7 +52,7 @@ _OPTIONS = (
         "--state-dir",
         type=click.Path(file_okay=False, path_type=Path),
         envvar="TINKWELL_PROVISIONER_STATE_DIR",
-        help="Where files of workflows and traces of runs are kept; one for each provisioner.  "
+        help="Where files of workflows and traces of runs are kept; those on one machine may share it.  "
         "[default: tinkwell/provisioner under $XDG_STATE_HOME or ~/.local/state]",
     ),
     _setting(
@@ -117,8 +117,8 @@ def _with_options(function: F) -> F:
 def provisioner(ctx: click.RichContext, /, agent_for: tuple[str, ...], **options: Any) -> None:
     """Run a provisioner, which brings workflows to completion.
 
-    It stops at SIGTERM; actions that run go on, and the next provisioner with the same state directory adopts them. A
-    machine must be served by one provisioner or agent only.
+    It stops at SIGTERM; actions that run go on, and the next provisioner with the same state directory adopts them. Any
+    number of provisioners and agents may serve a machine.
     """
     _run(ctx, agent_for, options)
 

@@ -18,8 +18,10 @@ for what it began: jobs run beside it, at most `concurrency` of them; a workflow
 its id, until a job has ended. Adopted runs count but never wait, because they run already. A workflow that may not
 start because another one runs on its machine waits as well, until that one has ended; see `turn`.
 
-Until agents hold leases, a worker must be served by one provisioner only: a second one would report actions that run at
-the first as lost.
+Any number of provisioners may serve the same workers. What one of them runs it holds under its lease, see `lease`, and
+the others leave it alone until that is over. Then one that has the run at hand takes it over; where nobody does so in
+time, the server is asked to give it up for lost. A machine on which something was stopped without its own report is
+released when nothing is left there, be it by a successor.
 """
 
 import asyncio
@@ -33,8 +35,21 @@ from typing import NoReturn, Protocol, assert_never
 from tinkwell.client import errors, model
 from tinkwell.core import decide
 from tinkwell.core.decide import RunKey
-from tinkwell.core.kind import EventType, ResourceType, State
-from tinkwell.provisioner import agent, boot, dirty, expiry, look, retry, roster, turn
+from tinkwell.core.kind import State
+from tinkwell.provisioner import (
+    admission,
+    agent,
+    claim,
+    dirty,
+    expiry,
+    lease,
+    look,
+    news,
+    retry,
+    roster,
+    workflow_file,
+)
+from tinkwell.provisioner.job import Job
 from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
@@ -45,15 +60,6 @@ MAX_WAITING = 10_000
 # So many workflows are remembered as having no worker that is served here; a forgotten one costs a look.
 MAX_FOREIGN = 10_000
 UNFINISHED = (State.PENDING, State.RUNNING)
-# What tells nothing new about a workflow of which an action runs here: its job's reports have brought it about.
-_PROGRESS = frozenset(
-    {
-        EventType.WORKFLOW_STARTED,
-        EventType.WORKFLOW_INPROGRESS,
-        EventType.ACTION_STARTED,
-        EventType.ACTION_SUCCEEDED,
-    }
-)
 
 
 class WorkflowApi(agent.ReportApi, expiry.ExpiryApi, look.LookApi, Protocol):
@@ -68,16 +74,6 @@ class WorkflowApi(agent.ReportApi, expiry.ExpiryApi, look.LookApi, Protocol):
         """Watch events of workflows and actions; calls back each time a connection is live."""
 
 
-class Files(boot.Notes, Protocol):
-    """The files that actions of a workflow leave for each other."""
-
-    def workflows(self) -> list[str]:
-        """Return the ids of all workflows that have files here."""
-
-    def forget_workflow(self, workflow_id: str) -> None:
-        """Remove a workflow's files."""
-
-
 class Driver:
     """Does what the workflows of the workers it serves need, until it is cancelled. Their runs outlive it."""
 
@@ -85,24 +81,31 @@ class Driver:
         self,
         api: WorkflowApi,
         runtime: port.Runtime,
-        files: Files,
+        files: workflow_file.Files,
         *,
+        keeper: lease.Keeper,
+        claims: claim.Claims,
         serves: Container[str],
         concurrency: int,
         resync_seconds: float = 30.0,
     ) -> None:
         self._api = api
         self._files = files
-        self._agent = agent.Agent(api, runtime, files)
+        self._keeper = keeper
+        self._claims = claims
+        self._agent = agent.Agent(api, runtime, files, lease=keeper, claims=claims)
         self._serves = serves
         self._concurrency = concurrency
         self._resync_seconds = resync_seconds
         self._expiry = expiry.Expiry(api)
         self._dirty = dirty.DirtySet(MAX_DIRTY)
         self._relist = asyncio.Event()
-        self._roster = roster.Roster(runtime)
+        self._roster = roster.Roster(runtime, claims)
+        # Of these something was begun here, or by a predecessor; each only until it is looked at after that.
+        self._begun: set[str] = set()
+        self._releasing: set[str] = set()
         self._waiting: OrderedDict[str, None] = OrderedDict()
-        self._turns = turn.Turns(MAX_WAITING)
+        self._admission = admission.Admission()
         # Workflows that are looked at again when some time has passed.
         self._later: set[str] = set()
         self._foreign: OrderedDict[str, None] = OrderedDict()
@@ -113,10 +116,36 @@ class Driver:
         async with self._group as group:
             group.create_task(self._watch(), name="watch")
             group.create_task(self._expiry.run(), name="expiry")
+            group.create_task(self._keeper.run(self), name="keeper")
             group.create_task(self._list_again_and_again(), name="list")
             for number in range(LOOKERS):
                 group.create_task(self._look_at_dirty(), name=f"looker {number}")
         raise AssertionError("its tasks never end by themselves")
+
+    def inherit(self, workflow_ids: Iterable[str]) -> None:
+        """Look at workflows that are held under the lease from its beginning, once it is known what is here."""
+        self._begun.update(workflow_ids)
+        self._relist.set()
+
+    def hear_of_lost(self, workflow_ids: Iterable[str], *, grace_seconds: float) -> None:
+        """Take over what a dead owner has left here, and see to it that the rest is given up for lost."""
+        lost = list(workflow_ids)
+        for workflow_id in lost:
+            self._expiry.lose(workflow_id, after_seconds=grace_seconds)
+        self._group.create_task(self._find_lost(lost), name="find lost")
+
+    def lose(self) -> None:
+        """Stop what others may start anew, since the lease is over; the rest cannot be started twice, and goes on."""
+        for key, job in self._roster.jobs.items():
+            may_repeat = key.attempt <= job.action.retries and not (key.hook or job.action.reboots)
+            if may_repeat and not job.is_settled:
+                job.stop("the lease is over, and another attempt may begin elsewhere")
+
+    async def _find_lost(self, workflow_ids: list[str]) -> None:
+        await self._roster.find()
+        for workflow_id in workflow_ids:
+            if workflow_id not in self._foreign or self._roster.has(workflow_id):
+                await self._dirty.put(workflow_id)
 
     async def _watch(self) -> None:
         """Mark the workflow of every event as dirty."""
@@ -125,8 +154,8 @@ class Driver:
                 async with self._api.watch(now=True, on_created=self._watch_is_live) as events:
                     async for event in events:
                         self._expiry.hear(event)
-                        workflow_id = _workflow_of(event)
-                        if event.event_type not in _PROGRESS or not self._is_expected(workflow_id):
+                        workflow_id = news.workflow_of(event)
+                        if event.event_type not in news.PROGRESS or not self._is_expected(workflow_id):
                             await self._note(workflow_id)
             except errors.HistoryGone as error:
                 logger.warning("events were missed; all workflows are listed", extra={"cause": str(error)})
@@ -154,10 +183,10 @@ class Driver:
                 logger.debug("workflows are listed to be sure")
             self._relist.clear()
             await self._roster.find()
-            for key in self._roster.here:
-                await self._dirty.put(key.workflow_id)
+            for workflow_id in {*self._roster.workflow_ids, *self._begun}:
+                await self._dirty.put(workflow_id)
             await retry.until_answered(self._list, what="list workflows")
-            for holder in self._turns.holders():
+            for holder in self._admission.holders():
                 await self._dirty.put(holder)
 
     async def _list(self) -> None:
@@ -168,10 +197,11 @@ class Driver:
 
     async def _note(self, workflow_id: str) -> None:
         is_foreign = workflow_id in self._foreign and not self._roster.has(workflow_id)
-        if workflow_id and (not is_foreign or self._turns.is_holder(workflow_id)):
+        if workflow_id and (not is_foreign or self._admission.is_holder(workflow_id)):
             await self._dirty.put(workflow_id)
 
     async def _look_at_dirty(self) -> None:
+        await self._keeper.token()  # before that, everything would seem to be somebody else's
         while True:
             workflow_id = await self._dirty.take()
             try:
@@ -186,41 +216,36 @@ class Driver:
     async def _look_at(self, workflow_id: str) -> None:
         """Find out what a workflow needs and see to it."""
         seen = await retry.until_answered(
-            lambda: look.see(self._api, workflow_id), what="get a workflow", gives_up=(errors.Internal,)
+            lambda: look.see(self._api, workflow_id, lease=self._keeper, was_begun=workflow_id in self._begun),
+            what="get a workflow",
+            gives_up=(errors.Internal,),
         )
         view = seen.view
         if view.actions and not any(action.worker_id in self._serves for action in view.actions):
             self._remember_foreign(workflow_id)
+        table = self._roster
         commands = decide.decide(
-            view, serves=self._serves, running=self._roster.running, leftover=self._roster.leftover
+            view, serves=self._serves, running=table.running, leftover=table.leftover, others=table.others
         )
-        if self._has_turn(seen, commands):
+        has_turn, woken = self._admission.admit(seen, commands)
+        self._wake(woken)
+        if has_turn:
             for command in commands:
                 self._obey(command, seen.actions)
-        is_forgettable = view.state is State.SUCCEEDED or not view.actions
-        if is_forgettable and not self._roster.has(workflow_id):
-            await asyncio.to_thread(self._files.forget_workflow, workflow_id)
+        if self._roster.has(workflow_id):
+            return
+        if not view.is_owed:
+            self._begun.discard(workflow_id)
+        if view.state is State.SUCCEEDED or not view.actions:
+            await asyncio.to_thread(workflow_file.forget, self._files, self._claims, workflow_id)
 
-    def _has_turn(self, seen: look.Seen, commands: list[decide.Command]) -> bool:
-        """Keep the turns true to what was seen; False for a workflow that would start and must wait for another."""
-        last = commands[-1] if commands else None
-        match seen.view.state, last:
-            case State.PENDING, decide.StartAction():
-                machines = {action.worker_id for action in seen.view.actions}
-                has_turn, woken = self._turns.begin(seen.waiter, machines)
-            case State.PENDING, decide.Wait(reason=decide.WaitReason.MACHINE_BUSY):
-                has_turn, woken = True, self._turns.wait(seen.waiter, machine=seen.machine, holder=seen.held_by)
-            case (State.RUNNING, _) | (State.PENDING, decide.Wait(reason=decide.WaitReason.RUNNING_HERE)):
-                has_turn, woken = True, []
-            case _:
-                has_turn, woken = True, self._turns.end(seen.view.id)
-        self._wake(woken)
-        return has_turn
-
-    def _wake(self, workflow_ids: list[str]) -> None:
-        """Look at workflows, though there may be no room for them yet: who looks must not wait for who looks."""
-        for workflow_id in workflow_ids:
-            self._group.create_task(self._dirty.put(workflow_id), name=f"wake {workflow_id}")
+    def _wake(self, workflow_ids: Mapping[str, float]) -> None:
+        """Look at workflows in so many seconds. There may be no room yet: who looks must not wait for who looks."""
+        for workflow_id, delay in workflow_ids.items():
+            if delay:
+                self._look_later(workflow_id, delay)
+            else:
+                self._group.create_task(self._dirty.put(workflow_id), name=f"wake {workflow_id}")
 
     def _obey(self, command: decide.Command, actions: dict[str, model.Action]) -> None:
         """Begin what a command says. There is no await in here, so the jobs are still those that were decided upon."""
@@ -232,8 +257,7 @@ class Driver:
                     self._start(key, actions)
             case decide.AdoptAction(action=action, key=key):
                 job = self._job(key, actions)
-                remaining = action.remaining_seconds
-                self._begin(job, lambda: self._agent.adopt(job, remaining))
+                self._begin(job, lambda: self._agent.adopt(job))
             case decide.StopAction(key=key, reason=reason):
                 self._stop(key, reason)
             case decide.RunHook(action=action, key=key):
@@ -241,6 +265,8 @@ class Driver:
                     job_of_attempt.leave(f"the action is {action.state}")
                 else:
                     self._begin_hook(key, actions[action.id], is_first=False)
+            case decide.ReleaseMachines(workflow_id=workflow_id):
+                self._release(workflow_id)
             case decide.Wait(action=action, reason=reason, seconds=seconds):
                 logger.debug("a workflow waits", extra={"action": action.id, "reason": reason.value})
                 if seconds is not None:
@@ -248,8 +274,8 @@ class Driver:
             case _:
                 assert_never(command)
 
-    def _job(self, key: RunKey, actions: Mapping[str, model.Action]) -> agent.Job:
-        job = agent.Job(key, actions[key.action_id])
+    def _job(self, key: RunKey, actions: Mapping[str, model.Action]) -> Job:
+        job = Job(key, actions[key.action_id])
         job.on_success = lambda: self._follow(job, actions)
         return job
 
@@ -258,7 +284,7 @@ class Driver:
         job.is_follower = is_follower
         self._begin(job, lambda: self._agent.start(job))
 
-    def _follow(self, job: agent.Job, actions: Mapping[str, model.Action]) -> None:
+    def _follow(self, job: Job, actions: Mapping[str, model.Action]) -> None:
         """Begin the action after one that has succeeded, in its place. The server refuses it where that is wrong."""
         following = next((a for a in actions.values() if a.index == job.action.index + 1), None)
         has_room = not self._waiting and len(self._roster.jobs) < 2 * self._concurrency
@@ -285,26 +311,55 @@ class Driver:
             self._group.create_task(self._clear(key, reason), name=f"clear {key.action_id}")
 
     async def _clear(self, key: RunKey, reason: str) -> None:
-        """Discard a run that nobody watches; where that fails, the next list finds it again."""
+        """Discard a run that nobody watches; where that fails, the next list leads back to it."""
         try:
-            await self._agent.discard(key, reason)
+            is_gone = await self._agent.discard(key, reason)
         finally:
             self._roster.clearing.remove(key)
-            self._roster.forget(key)
-        await self._dirty.put(key.workflow_id)
+        if is_gone:
+            await self._let_go(key)
+            await self._dirty.put(key.workflow_id)
 
-    def _begin(self, job: agent.Job, work: Callable[[], Awaitable[None]]) -> None:
+    async def _let_go(self, key: RunKey) -> None:
+        """Take note that a run is not here any more, or somebody else's."""
+        self._roster.forget(key, key.main)
+        await asyncio.to_thread(self._drop_claim, key.main)
+
+    def _drop_claim(self, key: RunKey) -> None:
+        try:
+            self._claims.drop(key)
+        except OSError as error:
+            logger.warning("a claim cannot be dropped", extra={"action": key.action_id, "cause": str(error)})
+
+    def _release(self, workflow_id: str) -> None:
+        """Tell the server that nothing of a workflow is left here, once that is certain."""
+        if self._roster.is_known and workflow_id not in self._releasing:
+            self._releasing.add(workflow_id)
+            self._group.create_task(self._release_now(workflow_id), name=f"release {workflow_id}")
+
+    async def _release_now(self, workflow_id: str) -> None:
+        try:
+            await self._keeper.release(workflow_id)
+        finally:
+            self._releasing.remove(workflow_id)
+        logger.info("machines are released", extra={"workflow": workflow_id})
+        self._begun.discard(workflow_id)
+        self._admission.release(workflow_id)
+        await self._dirty.put(workflow_id)
+
+    def _begin(self, job: Job, work: Callable[[], Awaitable[None]]) -> None:
         if job.key in self._roster.jobs or job.key in self._roster.clearing:
             return  # what clears up looks again when it is done
         self._roster.jobs[job.key] = job
+        self._begun.add(job.key.workflow_id)
         self._group.create_task(self._carry_out(job, work), name=f"job {job.key.action_id}")
 
     def _begin_hook(self, key: RunKey, action: model.Action, *, is_first: bool) -> None:
         """Begin a hook. It waits for no place: it follows on a job that had one."""
-        job = agent.Job(key, action)
+        job = Job(key, action)
         self._begin(job, lambda: self._agent.run_hook(job, is_first=is_first))
 
-    async def _carry_out(self, job: agent.Job, work: Callable[[], Awaitable[None]]) -> None:
+    async def _carry_out(self, job: Job, work: Callable[[], Awaitable[None]]) -> None:
         """Do a job, then look at its workflow again, and at one that has waited for its place."""
         key = job.key
         # What was refused after a look would be refused again at once; a change that allows it brings an event.
@@ -313,10 +368,12 @@ class Driver:
             await work()
             is_wrong = job.was_refused and not (job.was_blocked or job.is_follower or job.has_missed)
             looks_again = not (is_wrong or job.is_unfinished or job.has_follower)
-            if not job.is_unfinished:
-                self._roster.forget(key, key.main)
+            if job.is_unfinished:
+                self._roster.note(key)
+            elif not job.leaves_run:
+                await self._let_go(key)
             if job.was_refused:
-                self._wake(self._turns.end(key.workflow_id))
+                self._wake(self._admission.refuse(key.workflow_id))
         except Exception:
             # One broken action must not take the others down. What it left is found by the next list.
             logger.exception("a job failed", extra={"workflow": key.workflow_id, "action": key.action_id})
@@ -341,14 +398,3 @@ class Driver:
         self._foreign[workflow_id] = None
         if len(self._foreign) > MAX_FOREIGN:
             self._foreign.popitem(last=False)
-
-
-def _workflow_of(event: model.Event) -> str:
-    """Return the id of the workflow that an event is about; empty for an event about something else."""
-    match event.resource_type:
-        case ResourceType.WORKFLOW:
-            return event.resource_id
-        case ResourceType.ACTION:
-            return event.parent_id
-        case _:
-            return ""

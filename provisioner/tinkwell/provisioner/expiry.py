@@ -1,5 +1,7 @@
 """Sees to it that deadlines end workflows, whoever should have done so: a worker may be dead, or may never have come.
 
+The same question ends what is lost with its owner.
+
 Theory of operation. The server ends a workflow, or an attempt that is then repeated, when it is asked and a deadline is
 past by the database's clock; else it answers how long that will take. So asking too early, twice, or from several
 provisioners does no harm, and all that is needed is to ask in time:
@@ -77,6 +79,10 @@ class Expiry:
         if workflow_id not in self._ask_at and workflow_id not in self._timeless:
             self._schedule(workflow_id, after_seconds=0.0)
 
+    def lose(self, workflow_id: str, *, after_seconds: float) -> None:
+        """Take note of a workflow whose owner is dead; it is asked about after so long, unless it is sooner anyway."""
+        self._schedule(workflow_id, after_seconds=after_seconds)
+
     def forget(self) -> None:
         """Know nothing any more, because events were missed; a list is to follow."""
         self._ask_at.clear()
@@ -147,7 +153,7 @@ class Expiry:
             self._schedule(workflow_id, after_seconds=FAILED_SECONDS)
             return
         if expired.revision:
-            logger.info("a deadline has ended what ran in a workflow", extra={"workflow": workflow_id})
+            logger.info("a deadline, or the death of an owner, has changed a workflow", extra={"workflow": workflow_id})
         if expired.remaining_seconds is not None:
             # It goes on, where the attempt that was ended is repeated.
             self._schedule(workflow_id, after_seconds=max(expired.remaining_seconds, SHORTEST_SECONDS))

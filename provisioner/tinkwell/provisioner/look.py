@@ -21,6 +21,13 @@ class LookApi(Protocol):
         """Get a workflow's actions; raises `NotFound`."""
 
 
+class Lease(Protocol):
+    """What looking at a workflow needs of the lease."""
+
+    def is_own(self, token: int) -> bool:
+        """Say whether this is the token of the lease."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """What a look has found out about a workflow; a machine of it may be held by another one, which `held_by` names."""
@@ -37,18 +44,23 @@ class Seen:
         return turn.Waiter(self.created_at, self.view.id)
 
 
-async def see(api: LookApi, workflow_id: str) -> Seen:
-    """Ask for the workflow's state first: what is then read of its actions is no older."""
+async def see(api: LookApi, workflow_id: str, *, lease: Lease, was_begun: bool) -> Seen:
+    """Ask for the workflow's state first: what is then read of its actions is no older.
+
+    Of a workflow that is deleted nobody tells who holds its machines, so one that was begun here is taken for owed.
+    """
     try:
         context = await api.context(workflow_id)
         actions = await api.actions(workflow_id)
     except errors.NotFound:
-        return Seen(view=decide.WorkflowView.deleted(workflow_id))
+        return Seen(view=decide.WorkflowView.deleted(workflow_id, is_owed=was_begun))
     view = decide.WorkflowView(
         id=workflow_id,
         state=context.workflow_state,
         actions=tuple(_view_of(action) for action in actions),
         is_blocked=bool(context.waits_for_workflow),
+        holders={hold.worker_id: _holder_of(hold, lease) for hold in context.holds if hold.lease_token},
+        is_owed=any(hold.action_id and lease.is_own(hold.lease_token) for hold in context.holds),
     )
     return Seen(
         view=view,
@@ -57,6 +69,12 @@ async def see(api: LookApi, workflow_id: str) -> Seen:
         machine=context.waits_for_worker,
         held_by=context.waits_for_workflow,
     )
+
+
+def _holder_of(hold: model.MachineHold, lease: Lease) -> decide.Holder:
+    if lease.is_own(hold.lease_token):  # also where it has expired, for it lives on as soon as it is renewed
+        return decide.Holder.HERE
+    return decide.Holder.ELSEWHERE if hold.is_live else decide.Holder.DEAD
 
 
 def _view_of(action: model.Action) -> decide.ActionView:
@@ -68,5 +86,6 @@ def _view_of(action: model.Action) -> decide.ActionView:
         attempt=action.attempt,
         remaining_seconds=action.remaining_seconds,
         wait_seconds=action.wait_seconds,
+        reboots=action.reboots,
         hook=hook.due(action.state, on_failure=action.on_failure, on_timeout=action.on_timeout),
     )

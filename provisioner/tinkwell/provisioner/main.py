@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from tinkwell import client
-from tinkwell.provisioner import driver, enrolment, state
+from tinkwell.provisioner import claim, driver, enrolment, lease, state
 from tinkwell.provisioner.runtime import docker, port, process, setting
 
 logger = logging.getLogger(__name__)
@@ -53,22 +53,31 @@ class Settings:
 async def run(settings: Settings) -> None:
     """Work until SIGTERM or SIGINT; what runs is left running, for the next provisioner to adopt.
 
-    An ephemeral one, whose state directory ends with it, has no next provisioner, and removes what runs. Raises
+    An ephemeral one, whose state directory ends with it, has no next provisioner, and removes what it runs. Raises
     `state.StateError`, `port.RunError` or `client.errors.Error` for what only an operator can mend.
     """
     with contextlib.closing(state.StateDir.open(settings.state_dir)) as directory, _signals() as stopped:
         runtime = await open_runtime(settings, directory)
+        claims = claim.ClaimFolder(directory)
         try:
             actor = f"provisioner@{socket.gethostname()}"
             async with client.connect(settings.server, token=settings.token, tls=settings.tls, actor=actor) as server:
                 logger.info(
                     "the provisioner begins",
-                    extra={"server": server.address, "runtime": runtime.name, "state_dir": directory.path},
+                    extra={
+                        "server": server.address,
+                        "runtime": runtime.name,
+                        "state_dir": directory.path,
+                        "slot": directory.slot,
+                    },
                 )
+                keeper = _keeper(server, runtime, directory)
                 worker = driver.Driver(
                     server.workflows,
                     runtime,
                     directory,
+                    keeper=keeper,
+                    claims=claims,
                     serves=settings.serves,
                     concurrency=settings.concurrency,
                     resync_seconds=settings.resync_seconds,
@@ -78,10 +87,12 @@ async def run(settings: Settings) -> None:
                     works["enrolment"] = enrolment.Enrolment(server, settings.default_template).run()
                 if settings.beside is not None:
                     works["automation"] = settings.beside(server)
-                await _run_until(stopped, works)
+                try:
+                    await _run_until(stopped, works)
+                finally:
+                    if settings.is_ephemeral and await _remove_runs(runtime, claims):
+                        await keeper.end()
         finally:
-            if settings.is_ephemeral:
-                await _remove_runs(runtime)
             await runtime.close()
 
 
@@ -104,14 +115,25 @@ async def open_runtime(settings: Settings, directory: state.StateDir) -> port.Ru
     return process.ProcessRuntime(directory, settings.process_images)
 
 
-async def _remove_runs(runtime: port.Runtime) -> None:
+def _keeper(server: client.Client, runtime: port.Runtime, directory: state.StateDir) -> lease.Keeper:
+    """Make the keeper of the lease. Whoever has the same engine, and shares the directory, can take its runs over."""
+    engine = ":".join((directory.instance, runtime.name, runtime.engine_id))
+    return lease.Keeper(server.work, owner=directory.owner, engine=engine)
+
+
+async def _remove_runs(runtime: port.Runtime, claims: claim.Claims) -> bool:
+    """Remove what runs, but for what others here run; False where that failed."""
     try:
         async with asyncio.timeout(REMOVE_SECONDS):
-            for key in await runtime.held():
-                if (run := await runtime.find(key)) is not None:
+            held = await runtime.held()
+            others = await asyncio.to_thread(claims.others)
+            for key in held:
+                if key.main not in others and (run := await runtime.find(key)) is not None:
                     await run.remove()
-    except (TimeoutError, port.RunError) as error:
+    except (OSError, TimeoutError, port.RunError) as error:
         logger.warning("what runs cannot be removed", extra={"cause": str(error) or type(error).__name__})
+        return False
+    return True
 
 
 @contextlib.contextmanager

@@ -16,13 +16,18 @@ HOPELESS = (errors.Unauthenticated, errors.Unimplemented, errors.Closed)
 
 
 async def until_answered(
-    call: Callable[[], Awaitable[T]], *, what: str, gives_up: tuple[type[errors.Error], ...] = ()
+    call: Callable[[], Awaitable[T]],
+    *,
+    what: str,
+    gives_up: tuple[type[errors.Error], ...] = (),
+    longest_seconds: float | None = None,
 ) -> T:
     """Call again and again, for ever, until the server answers; raises the `errors.Error` that is its answer.
 
-    `gives_up` adds errors that are not waited out. What is called must be safe to repeat. Cancelling ends it.
+    `gives_up` adds errors that are not waited out; `longest_seconds` makes pauses shorter than usual. What is called
+    must be safe to repeat. Cancelling ends it.
     """
-    pause = backoff.Backoff(longest_seconds=LONGEST_SECONDS)
+    pause = backoff.Backoff(longest_seconds=min(longest_seconds or LONGEST_SECONDS, LONGEST_SECONDS))
     level = logging.WARNING
     while True:
         try:

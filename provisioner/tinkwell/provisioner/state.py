@@ -1,8 +1,10 @@
-"""The state directory: what a provisioner keeps between its lives.
+"""The state directory: what the provisioners of one machine keep between their lives, and share.
 
     STATE_DIR/
-      lock                                held by the one provisioner that uses the directory
+      lock, lock.1, …                     the slots; each is held by the one provisioner that lives in it
+      opening                             held for the moment in which somebody takes a slot, or asks who lives
       instance                            an id that marks the containers started from here
+      claims/ACTION.ATTEMPT               which slot watches a run; see `claim`
       workflows/WORKFLOW/WORKER/          the files of a workflow on a worker; actions see them as $WORKFLOW_DIR
       workflows/WORKFLOW/boot/ACTION.ATTEMPT    the boot in which an attempt began that reboots its machine
       runs/ACTION.ATTEMPT[.HOOK]/         runs of the process runtime
@@ -18,6 +20,7 @@ import os
 import re
 import shutil
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
@@ -26,6 +29,7 @@ from tinkwell.core.decide import RunKey
 logger = logging.getLogger(__name__)
 
 SPEC = "spec.json"
+SLOTS = 64
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:-]*")
 
 
@@ -34,32 +38,45 @@ class StateError(Exception):
 
 
 class StateDir:
-    """A state directory in use. Only one process at a time may have it open."""
+    """A state directory in use. So many provisioners as there are slots may have it open, each in a slot of its own.
 
-    def __init__(self, path: Path, lock: int, instance: str) -> None:
+    Who comes back takes the first free slot, which after a death is the dead one's or an older one.
+    """
+
+    def __init__(self, path: Path, lock: int, *, slot: int, instance: str) -> None:
         self.path = path
+        self.slot = slot
         self.instance = instance
         self._lock = lock
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Create the directory where it is missing and lock it; raises `StateError`."""
+        """Create the directory where it is missing and take a slot of it; raises `StateError`."""
         path = path.absolute()
         try:
-            for folder in (path, path / "workflows", path / "runs", path / "logs"):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+            for name in ("", "workflows", "runs", "logs", "claims"):
+                (path / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _opening(path):
+                slot, lock = _take_slot(path)
+                try:
+                    if not any(_is_held(path, other) for other in range(SLOTS) if other != slot):
+                        _sweep(path)  # what is unfinished belongs to nobody
+                    return cls(path, lock, slot=slot, instance=_read_instance(path / "instance"))
+                except OSError:
+                    os.close(lock)
+                    raise
         except OSError as error:
             raise StateError(f"the state directory {path} cannot be used: {error.strerror}") from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _sweep(path)
-            return cls(path, lock, _read_instance(path / "instance"))
-        except OSError as error:
-            os.close(lock)
-            if isinstance(error, BlockingIOError):
-                raise StateError(f"another provisioner uses the state directory {path}; give each its own") from error
-            raise StateError(f"the state directory {path} cannot be used: {error.strerror}") from error
+
+    @property
+    def owner(self) -> str:
+        """Who this is to the server: the same for whoever lives in this slot, one after the other."""
+        return f"{self.instance}/{self.slot}"
+
+    def live_slots(self) -> frozenset[int]:
+        """Return the slots in which others live."""
+        with _opening(self.path):
+            return frozenset(slot for slot in range(SLOTS) if slot != self.slot and _is_held(self.path, slot))
 
     def workflow_dir(self, workflow_id: str, worker_id: str) -> Path:
         """Return the directory of a workflow's files on a worker, created where it is missing."""
@@ -122,7 +139,7 @@ class StateDir:
         return True
 
     def close(self) -> None:
-        """Give the directory free for another provisioner."""
+        """Give the slot free for another provisioner."""
         os.close(self._lock)
 
 
@@ -180,11 +197,57 @@ def _scrap(path: Path) -> Path:
     return path.with_name(f"{path.name}.{uuid.uuid4().hex}.scrap")
 
 
+@contextlib.contextmanager
+def _opening(path: Path) -> Iterator[None]:
+    """Keep others from taking a slot and from asking who lives; each of them does so for a moment only."""
+    handle = os.open(path / "opening", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _take_slot(path: Path) -> tuple[int, int]:
+    """Return the first free slot and the handle that holds it."""
+    for slot in range(SLOTS):
+        lock = os.open(_lock_file(path, slot), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(lock)
+            if not isinstance(error, BlockingIOError):
+                raise
+        else:
+            return slot, lock
+    raise StateError(f"{SLOTS} provisioners use the state directory {path}, and no more can; give this one its own")
+
+
+def _is_held(path: Path, slot: int) -> bool:
+    """Say whether somebody lives in a slot; only for who keeps others from taking one."""
+    try:
+        lock = os.open(_lock_file(path, slot), os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def _lock_file(path: Path, slot: int) -> Path:
+    return path / (f"lock.{slot}" if slot else "lock")
+
+
 def _sweep(path: Path) -> None:
     for scrap in (path / "runs").glob("*.scrap"):
         shutil.rmtree(scrap)
-    for scrap in (path / "logs").glob("*.scrap"):
-        scrap.unlink()
+    for folder in ("logs", "claims"):
+        for scrap in (path / folder).glob("*.scrap"):
+            scrap.unlink()
 
 
 def _read_instance(path: Path) -> str:

@@ -23,6 +23,8 @@ class Request(BaseHTTPRequestHandler):
         self.server.seen.append(f"{self.command} {path}")
         if path == "/version":
             self.answer({"ApiVersion": "1.41"})
+        elif path == "/info":
+            self.answer({"ID": "fake"})
         elif (handler := self.server.handlers.get(path)) is not None:
             handler(self)
         else:

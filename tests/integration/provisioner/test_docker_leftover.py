@@ -15,7 +15,7 @@ from support.waiting import eventually
 from tinkwell.client import model
 from tinkwell.core.decide import ALL_WORKERS, RunKey
 from tinkwell.core.kind import State
-from tinkwell.provisioner import driver, state
+from tinkwell.provisioner import claim, driver, lease, state
 from tinkwell.provisioner.runtime import docker
 
 pytestmark = pytest.mark.docker
@@ -79,7 +79,16 @@ def engine(client: sdk.APIClient, directory: state.StateDir) -> Iterator[Engine]
 @contextlib.asynccontextmanager
 async def provisioner(server: FakeServer, directory: state.StateDir) -> AsyncIterator[None]:
     runtime = await docker.DockerRuntime.connect(directory, concurrency=2)
-    worker = driver.Driver(server, runtime, directory, serves=ALL_WORKERS, concurrency=2, resync_seconds=1000)
+    worker = driver.Driver(
+        server,
+        runtime,
+        directory,
+        keeper=lease.Keeper(server.leases, owner=directory.owner, engine=directory.instance),
+        claims=claim.ClaimFolder(directory),
+        serves=ALL_WORKERS,
+        concurrency=2,
+        resync_seconds=1000,
+    )
     task = asyncio.ensure_future(worker.run())
     try:
         yield

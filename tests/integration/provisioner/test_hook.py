@@ -11,7 +11,7 @@ import pytest
 from support.waiting import eventually
 from tinkwell.client import Client, State
 from tinkwell.core import decide
-from tinkwell.provisioner import driver, state
+from tinkwell.provisioner import claim, driver, lease, state
 from tinkwell.provisioner.runtime import process
 
 SECONDS = 60.0
@@ -37,7 +37,14 @@ async def provisioner(client: Client, path: Path) -> AsyncIterator[state.StateDi
     with contextlib.closing(state.StateDir.open(path / "state")) as directory:
         runtime = process.ProcessRuntime(directory, path / "images")
         worker = driver.Driver(
-            client.workflows, runtime, directory, serves=decide.ALL_WORKERS, concurrency=2, resync_seconds=1_000
+            client.workflows,
+            runtime,
+            directory,
+            keeper=lease.Keeper(client.work, owner=directory.owner, engine=directory.instance),
+            claims=claim.ClaimFolder(directory),
+            serves=decide.ALL_WORKERS,
+            concurrency=2,
+            resync_seconds=1_000,
         )
         task = asyncio.ensure_future(worker.run())
         try:

@@ -273,18 +273,6 @@ async def test_a_machine_that_is_not_served_is_left_alone(process_place: Place, 
     assert server.world.find(model.Workflow, theirs.id).state is State.PENDING
 
 
-async def test_two_provisioners_do_not_share_a_state_directory(
-    process_place: Place, server: testing.FakeServer
-) -> None:
-    async with provisioner(process_place, server):
-        await eventually((process_place.state_dir / "instance").exists, deadline_seconds=SECONDS)
-        async with provisioner(process_place, server) as second:
-            assert await exit_code(second) == 1
-    assert "another provisioner uses the state directory" in " ".join(
-        (process_place.path / "stderr").read_text().split()
-    )
-
-
 async def test_a_provisioner_that_the_server_does_not_know_ends_with_a_sentence(process_place: Place) -> None:
     async with (
         testing.FakeServer(token="right") as server,

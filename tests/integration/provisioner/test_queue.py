@@ -6,12 +6,13 @@ import uuid
 from collections.abc import AsyncIterator
 
 from unit.provisioner.fake_runtime import FakeRuntime, FakeWorld
+from unit.provisioner.stage import Claims
 
 from support.waiting import eventually
 from tinkwell.client import Client, State
 from tinkwell.core.decide import RunKey
 from tinkwell.core.kind import EventType
-from tinkwell.provisioner import driver
+from tinkwell.provisioner import driver, lease
 
 TEMPLATE = """\
 version: "0.1"
@@ -42,7 +43,14 @@ class Files:
 async def provisioner(client: Client, world: FakeWorld, machine: str) -> AsyncIterator[None]:
     # Only events lead it on: the list comes too late for this test.
     worker = driver.Driver(
-        client.workflows, FakeRuntime(world), Files(), serves={machine}, concurrency=8, resync_seconds=1_000
+        client.workflows,
+        FakeRuntime(world),
+        Files(),
+        keeper=lease.Keeper(client.work, owner="here/0", engine="here"),
+        claims=Claims().of(0),
+        serves={machine},
+        concurrency=8,
+        resync_seconds=1_000,
     )
     task = asyncio.ensure_future(worker.run())
     try:

@@ -91,6 +91,7 @@ class FakeRuntime:
     """Starts fake runs. `perform` is called with each new one."""
 
     name = "fake"
+    engine_id = ""
 
     def __init__(self, world: FakeWorld, perform: Callable[[FakeRun], None] | None = None) -> None:
         self.world = world
@@ -114,6 +115,9 @@ class FakeRuntime:
 
     async def find(self, key: RunKey) -> port.Run | None:
         return self.world.runs.get(key)
+
+    async def find_former(self, key: RunKey) -> list[port.Run]:
+        return [run for k, run in self.world.runs.items() if k.action_id == key.action_id and k.attempt < key.attempt]
 
     async def held(self) -> frozenset[RunKey]:
         return frozenset(self.world.runs)

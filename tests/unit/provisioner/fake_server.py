@@ -8,9 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
+from unit.provisioner import fake_lease
+
 from tinkwell.client import errors, model
 from tinkwell.core import errors as core_errors
-from tinkwell.core import transition
+from tinkwell.core import lease, transition
 from tinkwell.core.kind import EventType, ResourceType, State
 
 Rows: TypeAlias = list[model.Action]
@@ -40,6 +42,7 @@ class FakeServer:
         self.takes_logs.set()
         # A report whose answer is lost is taken all the same.
         self.loses_answers = 0
+        self.leases = fake_lease.FakeLeases(self._answer)
         self._revision = itertools.count(1)
         self._watchers: list[asyncio.Queue[model.Event | None]] = []
 
@@ -60,6 +63,7 @@ class FakeServer:
 
     def delete(self, workflow_id: str) -> None:
         del self.workflows[workflow_id], self.rows[workflow_id]
+        self.leases.end(workflow_id)
         self.notify(workflow_id, EventType.DELETED)
 
     def notify(self, workflow_id: str, event_type: EventType) -> None:
@@ -99,7 +103,8 @@ class FakeServer:
         await self._answer()
         if id not in self.workflows:
             raise errors.NotFound
-        context = model.WorkflowContext(id, workflow_state=self.workflows[id], created_at=self.born[id])
+        holds = self.leases.ledger.holds_of(id)
+        context = model.WorkflowContext(id, workflow_state=self.workflows[id], created_at=self.born[id], holds=holds)
         if self.workflows[id] is State.PENDING and (held := self._holder(id)):
             context = replace(context, waits_for_worker=held.worker_id, waits_for_workflow=held.workflow_id)
         return context
@@ -124,6 +129,7 @@ class FakeServer:
         seconds: float,
         message: str,
         exit_code: int | None,
+        lease_token: int = 0,
     ) -> model.Reported:
         await self._answer()
         if workflow_id not in self.workflows:
@@ -141,14 +147,16 @@ class FakeServer:
         if transition.StartWorkflow() in changes.steps and (held := self._holder(workflow_id)):
             self.refused_starts.append(workflow_id)
             raise errors.MachineBusy(f"workflow {held.workflow_id} runs on machine {held.worker_id}")
+        action = next(action for action in self._rules(workflow_id) if action.id == action_id)
+        self._fence(workflow_id, action, changes, self.leases.ledger.reporter(lease_token))
         if changes.steps:
             self.reports.append((action_id, state))
         self._apply(workflow_id, changes)
         if self.loses_answers:
             self.loses_answers -= 1
             raise errors.Unavailable
-        state = next(action.state for action in self.rows[workflow_id] if action.id == action_id)
-        return model.Reported(1 if changes.steps else 0, changes.attempt, self.remaining.get(action_id), state)
+        after = transition.state_after(action, changes)
+        return model.Reported(1 if changes.steps else 0, changes.attempt, self.remaining.get(action_id), after)
 
     async def expire(self, id: str) -> model.Expired:  # noqa: A002
         await self._answer()
@@ -156,6 +164,8 @@ class FakeServer:
             raise errors.NotFound
         flow, actions = self._workflow(id), self._rules(id)
         changes = transition.expire(flow, actions)
+        if flow.state.is_final:
+            self.leases.clear_dead(id)
         self._apply(id, changes)
         left = None if changes.steps else transition.remaining_seconds(flow, actions)
         return model.Expired(1 if changes.steps else 0, left)
@@ -192,11 +202,44 @@ class FakeServer:
         if self.is_away:
             raise errors.Unavailable
 
+    def _fence(
+        self, workflow_id: str, action: transition.Action, changes: transition.Changes, reporter: lease.Reporter
+    ) -> None:
+        """Hold a report against the hold of its machine, and give that to whom it belongs from now on."""
+        leases, machine = self.leases, action.worker_id
+        hold = leases.ledger.hold(workflow_id, machine)
+        if changes.steps and action.state is State.PENDING:
+            leases.judge(hold, reporter, machine, is_again=False)
+            if transition.StartWorkflow() in changes.steps:
+                leases.start(workflow_id, (row.worker_id for row in self.rows[workflow_id]))
+            if reporter.token:
+                leases.hold(workflow_id, machine, lease_id=reporter.lease_id, action_id=action.id)
+        elif changes.steps:
+            leases.check_end(hold, reporter)
+            if lease.is_vacant(action, changes.steps):
+                leases.vacate(workflow_id, machine)
+        elif action.state is State.RUNNING:
+            match leases.judge(hold, reporter, machine, is_again=True):
+                case lease.Verdict.ADOPTED:
+                    leases.hold(workflow_id, machine, lease_id=reporter.lease_id, action_id=action.id)
+                case lease.Verdict.LOST:
+                    flow, actions = self._workflow(workflow_id), self._rules(workflow_id)
+                    self._apply(workflow_id, transition.lose(flow, actions, action))
+                    raise errors.IllegalTransition("it is lost")
+                case _:
+                    pass
+
     def _holder(self, workflow_id: str) -> model.Action | None:
-        """Return an action of another workflow, which runs, on a machine of this one."""
+        """Return an action of another workflow on a machine of this one, where it runs or has left something alive."""
         machines = {action.worker_id for action in self.rows[workflow_id]}
         others = (id_ for id_, state in self.workflows.items() if state is State.RUNNING and id_ != workflow_id)
-        return next((row for id_ in others for row in self.rows[id_] if row.worker_id in machines), None)
+        running = (row for id_ in others for row in self.rows[id_] if row.worker_id in machines)
+        left = (
+            model.Action("", worker_id=machine, workflow_id=id_)
+            for id_, machine in self.leases.ledger.holds
+            if id_ != workflow_id and machine in machines and self.leases.is_live(id_, machine)
+        )
+        return next(itertools.chain(running, left), None)
 
     def _wait(self, action_id: str) -> float | None:
         left = self.due.get(action_id, 0.0) - asyncio.get_running_loop().time()
@@ -210,7 +253,7 @@ class FakeServer:
         )
 
     def _rules(self, workflow_id: str) -> Rules:
-        return [
+        found = [
             transition.Action(
                 id=action.id,
                 index=action.index,
@@ -219,11 +262,14 @@ class FakeServer:
                 worker_id=action.worker_id,
                 state=action.state,
                 attempt=action.attempt,
+                on_failure=action.on_failure,
+                on_timeout=action.on_timeout,
                 retries=action.retries,
                 retry_delay_seconds=action.retry_delay_seconds,
             )
             for action in self.rows[workflow_id]
         ]
+        return [replace(action, is_lost=self.leases.is_lost(workflow_id, action)) for action in found]
 
     def _apply(self, workflow_id: str, changes: transition.Changes) -> None:
         actions = self.rows[workflow_id]
@@ -233,6 +279,7 @@ class FakeServer:
                     self.workflows[workflow_id] = State.RUNNING
                 case transition.EndWorkflow(state=state):
                     self.workflows[workflow_id] = state
+                    self.leases.end(workflow_id)
                 case transition.StartAction(action_id=action_id, attempt=attempt, message=message):
                     self._change(actions, action_id, state=State.RUNNING, attempt=attempt, message=message)
                 case transition.EndAction(action_id=action_id, state=state, message=message, exit_code=exit_code):
@@ -240,6 +287,8 @@ class FakeServer:
                 case transition.RetryAction(action_id=action_id, message=message, exit_code=exit_code):
                     self.due[action_id] = asyncio.get_running_loop().time() + step.delay_seconds / 10
                     self._change(actions, action_id, state=State.PENDING, message=message, exit_code=exit_code)
+                    machine = next(row.worker_id for row in actions if row.id == action_id)
+                    self.leases.vacate(workflow_id, machine)
                 case transition.AdvanceWorkflow():
                     pass
             self.notify(workflow_id, _event_type(step))

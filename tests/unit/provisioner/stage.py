@@ -12,7 +12,7 @@ from support.waiting import eventually
 from tinkwell.client import model
 from tinkwell.core.decide import ALL_WORKERS, RunKey
 from tinkwell.core.kind import State
-from tinkwell.provisioner import driver
+from tinkwell.provisioner import driver, lease
 
 
 class Files:
@@ -38,28 +38,79 @@ class Files:
         return self.boots.get(key, "")
 
 
+class Claims:
+    """The claims of a state directory, of which everybody lives whose slot is among the living."""
+
+    def __init__(self) -> None:
+        self.slots: dict[RunKey, int] = {}
+        self.living: set[int] = set()
+
+    def of(self, slot: int) -> "SlotClaims":
+        return SlotClaims(self, slot)
+
+
+class SlotClaims:
+    """The same, as one provisioner sees it."""
+
+    def __init__(self, claims: Claims, slot: int) -> None:
+        self._claims = claims
+        self._slot = slot
+
+    def take(self, key: RunKey) -> None:
+        self._claims.slots[key] = self._slot
+
+    def drop(self, key: RunKey) -> None:
+        if self._claims.slots.get(key) == self._slot:
+            del self._claims.slots[key]
+
+    def keep_only(self, keys: Container[RunKey]) -> None:
+        for key in [key for key in self._claims.slots if key not in keys]:
+            self.drop(key)
+
+    def others(self) -> frozenset[RunKey]:
+        living = self._claims.living - {self._slot}
+        return frozenset(key for key, slot in self._claims.slots.items() if slot in living)
+
+
 class Stage:
-    """A server, a world of runs, and one provisioner at a time."""
+    """A server, a world of runs, and provisioners that share it."""
 
     def __init__(self) -> None:
         self.server = FakeServer()
         self.world = FakeWorld()
         self.runtime = FakeRuntime(self.world)
         self.files = Files()
+        self.claims = Claims()
 
-    @contextlib.asynccontextmanager
-    async def provisioner(
-        self, *, serves: Container[str] = ALL_WORKERS, concurrency: int = 8, resync_seconds: float = 1000.0
-    ) -> AsyncIterator[driver.Driver]:
-        """Run a provisioner; leaving is its death."""
-        worker = driver.Driver(
-            self.server,
-            self.runtime,
+    def make(
+        self,
+        *,
+        serves: Container[str] = ALL_WORKERS,
+        concurrency: int = 8,
+        resync_seconds: float = 1000.0,
+        slot: int = 0,
+        engine: str = "engine",
+        runtime: FakeRuntime | None = None,
+        server: FakeServer | None = None,
+    ) -> driver.Driver:
+        """Make a driver in a slot."""
+        api = server or self.server
+        return driver.Driver(
+            api,
+            runtime or self.runtime,
             self.files,
+            keeper=lease.Keeper(api.leases, owner=f"owner/{slot}", engine=engine),
+            claims=self.claims.of(slot),
             serves=serves,
             concurrency=concurrency,
             resync_seconds=resync_seconds,
         )
+
+    @contextlib.asynccontextmanager
+    async def provisioner(self, *, slot: int = 0, **options: Any) -> AsyncIterator[driver.Driver]:
+        """Run a provisioner in a slot; leaving is its death."""
+        worker = self.make(slot=slot, **options)
+        self.claims.living.add(slot)
         task = asyncio.ensure_future(worker.run())
         try:
             yield worker
@@ -67,6 +118,7 @@ class Stage:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+            self.claims.living.discard(slot)
 
     async def run_of(self, action_id: str, attempt: int = 1, *, hook: str = "") -> FakeRun:
         """Wait until an action, or its hook, runs."""
@@ -77,7 +129,11 @@ class Stage:
     async def finish(self, action_id: str, code: int = 0) -> None:
         await (await self.run_of(action_id)).exit(code)
 
-    async def report(self, action_id: str, worker_id: str, state: State) -> None:
+    def token(self, slot: int = 0) -> int:
+        """Return the token of who lives in a slot, or has."""
+        return self.server.leases.ledger.sessions[f"owner/{slot}"].token
+
+    async def report(self, action_id: str, worker_id: str, state: State, *, lease_token: int = 0) -> None:
         """Report on an action as another provisioner does."""
         await self.server.report(
             action_id.rpartition("-")[0],
@@ -88,6 +144,7 @@ class Stage:
             seconds=0.0,
             message="",
             exit_code=None,
+            lease_token=lease_token,
         )
 
     async def reaches(self, workflow_id: str, state: State) -> None:

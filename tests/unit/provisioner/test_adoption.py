@@ -74,7 +74,7 @@ async def test_a_run_that_was_reported_but_not_removed_is_removed_at_the_start(s
         stage.server.add_workflow("w", action(), action())
         run = await stage.run_of("w-0")
     await run.exit(0)
-    await stage.report("w-0", "m-1", SUCCEEDED)
+    await stage.report("w-0", "m-1", SUCCEEDED, lease_token=stage.token())
     async with stage.provisioner():
         await stage.finish("w-1")
         await stage.reaches("w", SUCCEEDED)

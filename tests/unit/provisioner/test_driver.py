@@ -8,7 +8,7 @@ from unit.provisioner.stage import Stage, action
 
 from support.waiting import eventually
 from tinkwell.client import errors, model
-from tinkwell.core.decide import ALL_WORKERS, RunKey
+from tinkwell.core.decide import RunKey
 from tinkwell.core.kind import EventType, State
 from tinkwell.provisioner import driver
 from tinkwell.provisioner.runtime import port
@@ -368,7 +368,7 @@ async def test_a_workflow_of_somebody_else_on_one_of_its_machines_is_waited_for(
         stage.server.add_workflow("theirs", action("m-2"))
         await stage.report("theirs-0", "m-2", RUNNING)
         stage.server.add_workflow("ours", action("m-1"), action("m-2"))
-        await eventually(lambda: worker._turns.is_holder("theirs"))
+        await eventually(lambda: worker._admission.is_holder("theirs"))
         assert not stage.world.runs
         stage.server.cancel("theirs")
         await stage.run_of("ours-0")
@@ -436,7 +436,6 @@ async def test_a_server_that_does_not_know_us_ends_the_provisioner(
 
     monkeypatch.setattr(stage.server, "context", refuse)
     stage.server.add_workflow("w", action())
-    worker = driver.Driver(stage.server, stage.runtime, stage.files, serves=ALL_WORKERS, concurrency=1)
     with pytest.raises(ExceptionGroup) as caught:
-        await worker.run()
+        await stage.make().run()
     assert caught.group_contains(errors.Unauthenticated)

@@ -230,7 +230,7 @@ async def test_a_hook_is_not_run_again_by_who_believes_too_long_that_its_attempt
         worker._roster.note(MAIN)
         stage.server.lose_history()
         await worker._dirty.put("w")
-        await eventually(lambda: not worker._roster.here)
+        await eventually(lambda: not worker._roster.has("w"))
     assert hooks(stage) == [ON_FAILURE]
 
 

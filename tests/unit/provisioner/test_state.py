@@ -1,5 +1,6 @@
 """The state directory."""
 
+import contextlib
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,14 +20,33 @@ def directory(tmp_path: Path) -> Iterator[state.StateDir]:
     directory.close()
 
 
-def test_only_one_provisioner_may_use_it(directory: state.StateDir) -> None:
-    with pytest.raises(state.StateError, match="another provisioner uses the state directory"):
-        state.StateDir.open(directory.path)
-    instance = directory.instance
-    directory.close()
-    again = state.StateDir.open(directory.path)
-    assert again.instance == instance
-    directory._lock = again._lock  # the fixture closes what is open
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[state.StateDir]:
+    with contextlib.closing(state.StateDir.open(path)) as directory:
+        yield directory
+
+
+def test_each_provisioner_has_a_slot_of_its_own_and_who_comes_back_the_first_free_one(tmp_path: Path) -> None:
+    first = state.StateDir.open(tmp_path)
+    with opened(tmp_path) as second, opened(tmp_path) as third:
+        assert [d.slot for d in (first, second, third)] == [0, 1, 2]
+        assert len({d.instance for d in (first, second, third)}) == 1
+        assert len({d.owner for d in (first, second, third)}) == 3
+        owner = first.owner
+        assert first.live_slots() == {1, 2}
+        first.close()
+        assert second.live_slots() == {2}
+        with opened(tmp_path) as again:
+            assert (again.slot, again.owner) == (0, owner)
+
+
+def test_there_is_an_end_to_the_slots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "SLOTS", 2)
+    message = r"2 provisioners use the state directory .* give this one its own"
+    with opened(tmp_path), opened(tmp_path), pytest.raises(state.StateError, match=message):
+        state.StateDir.open(tmp_path)
+    with opened(tmp_path) as directory:
+        assert directory.slot == 0
 
 
 def test_the_boot_of_an_attempt_is_kept_as_it_was_first_noted_until_its_workflow_is_forgotten(
@@ -95,6 +115,8 @@ def test_what_a_death_left_half_done_is_swept(directory: state.StateDir) -> None
     scrap.mkdir()
     (scrap / "spec.json").write_text("{}")
     assert directory.run_dirs() == []
+    with opened(directory.path):
+        assert scrap.exists()  # it may be what a sibling has not finished yet
     directory.close()
     again = state.StateDir.open(directory.path)
     assert not scrap.exists()

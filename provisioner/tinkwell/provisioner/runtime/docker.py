@@ -30,8 +30,14 @@ class DockerRuntime:
     name = "docker"
 
     def __init__(
-        self, found: engine.Engine, directory: state.StateDir, *, settings: setting.DockerSettings | None = None
+        self,
+        found: engine.Engine,
+        directory: state.StateDir,
+        *,
+        settings: setting.DockerSettings | None = None,
+        engine_id: str = "",
     ) -> None:
+        self.engine_id = engine_id
         self._engine = found
         self._directory = directory
         self._settings = settings or setting.DockerSettings()
@@ -55,7 +61,11 @@ class DockerRuntime:
             found = await engine.Engine.connect(
                 streams=2 * concurrency + 2, answer_seconds=answer_seconds, settings=settings
             )
-            return cls(found, directory, settings=settings)
+            try:
+                return cls(found, directory, settings=settings, engine_id=await found.identity())
+            except BaseException:
+                found.close()
+                raise
 
     async def start(self, spec: port.RunSpec) -> port.Run:
         """Create and start a container; its image comes as the pull policy says."""
@@ -73,6 +83,14 @@ class DockerRuntime:
             except engine.Gone:
                 return None
         return self._run(key, found.id) if _key_of(found.labels) == key else None
+
+    async def find_former(self, key: RunKey) -> list[port.Run]:
+        """Find containers of former attempts by their labels, whatever state directory they were started from."""
+        wanted = [f"{LABEL_PREFIX}managed=true", f"{LABEL_PREFIX}action={key.action_id}"]
+        with docker_run.told():
+            found = await self._engine.labels_of_all(labels=wanted)
+        keys = (former for labels in found if (former := _key_of(labels)) is not None)
+        return [self._run(former, container_name(former)) for former in keys if former.attempt < key.attempt]
 
     async def held(self) -> frozenset[RunKey]:
         """Return the runs whose containers carry this state directory's id, whether they were ever started or not."""

@@ -130,6 +130,11 @@ class Engine:
         self._long.shutdown(wait=False, cancel_futures=True)
         self._client.close()
 
+    async def identity(self) -> str:
+        """Return the id that the engine has given itself."""
+        found: Mapping[str, Any] = await self._call(self._client.info)
+        return str(found.get("ID", ""))
+
     async def has_image(self, image: str) -> bool:
         """Say whether the engine has an image."""
         try:

@@ -97,6 +97,10 @@ class Runtime(Protocol):
     def name(self) -> str:
         """What it is called on the command line."""
 
+    @property
+    def engine_id(self) -> str:
+        """Which engine it is, where one runtime may have several; who has the same one finds the same runs there."""
+
     async def start(self, spec: RunSpec) -> Run:
         """Start a run, or return the run of this key that is already there, whether it runs or has ended.
 
@@ -106,6 +110,9 @@ class Runtime(Protocol):
 
     async def find(self, key: RunKey) -> Run | None:
         """Find a run that was started by anybody here, also one that has ended and was not removed."""
+
+    async def find_former(self, key: RunKey) -> list[Run]:
+        """Find the runs of former attempts at an action on this engine, whoever started them, hooks included."""
 
     async def held(self) -> frozenset[RunKey]:
         """Return the keys of all runs that were started from this state directory and not removed."""

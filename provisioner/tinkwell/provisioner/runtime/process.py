@@ -16,7 +16,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,6 +41,7 @@ class ProcessRuntime:
     """The runtime that starts processes. `images` is the folder that holds the images' folders."""
 
     name = "process"
+    engine_id = ""  # there is one for each state directory
 
     def __init__(self, directory: state.StateDir, images: Path | None, *, threads: int = 4) -> None:
         self._directory = directory
@@ -55,9 +56,15 @@ class ProcessRuntime:
         """Find a run by its folder."""
         return await _call(self._threads, lambda: self._find(key))
 
+    async def find_former(self, key: RunKey) -> list[port.Run]:
+        """Find runs of former attempts by their folders."""
+        held = await self.held()
+        formers = (other for other in held if other.action_id == key.action_id and other.attempt < key.attempt)
+        return [ProcessRun(former, self._directory.run_dir(former), self._threads) for former in formers]
+
     async def held(self) -> frozenset[RunKey]:
         """Return the runs that have a folder."""
-        return await _call(self._threads, lambda: frozenset(map(_read_key, self._directory.run_dirs())))
+        return await _call(self._threads, lambda: frozenset(_read_keys(self._directory.run_dirs())))
 
     async def close(self) -> None:
         """Let go of the threads."""
@@ -250,8 +257,10 @@ def _describe(spec: port.RunSpec, entry_point: Path, work: Path) -> dict[str, An
     }
 
 
-def _read_key(path: Path) -> RunKey:
-    return RunKey(*json.loads((path / state.SPEC).read_bytes())["key"])
+def _read_keys(paths: Iterable[Path]) -> Iterator[RunKey]:
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):  # who shares the directory has just removed it
+            yield RunKey(*json.loads((path / state.SPEC).read_bytes())["key"])
 
 
 def _launch(path: Path) -> None:

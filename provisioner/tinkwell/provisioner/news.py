@@ -1,0 +1,25 @@
+"""What an event says to a provisioner: which workflow is worth a look, and when that is no news."""
+
+from tinkwell.client import model
+from tinkwell.core.kind import EventType, ResourceType
+
+# What tells nothing new about a workflow of which an action runs here: its job's reports have brought it about.
+PROGRESS = frozenset(
+    {
+        EventType.WORKFLOW_STARTED,
+        EventType.WORKFLOW_INPROGRESS,
+        EventType.ACTION_STARTED,
+        EventType.ACTION_SUCCEEDED,
+    }
+)
+
+
+def workflow_of(event: model.Event) -> str:
+    """Return the id of the workflow that an event is about; empty for an event about something else."""
+    match event.resource_type:
+        case ResourceType.WORKFLOW:
+            return event.resource_id
+        case ResourceType.ACTION:
+            return event.parent_id
+        case _:
+            return ""

@@ -1,0 +1,29 @@
+"""The files that actions of a workflow leave for each other, and when they go."""
+
+import logging
+from typing import Protocol
+
+from tinkwell.provisioner import boot, claim
+
+logger = logging.getLogger(__name__)
+
+
+class Files(boot.Notes, Protocol):
+    """The files that actions of a workflow leave for each other."""
+
+    def workflows(self) -> list[str]:
+        """Return the ids of all workflows that have files here."""
+
+    def forget_workflow(self, workflow_id: str) -> None:
+        """Remove a workflow's files."""
+
+
+def forget(files: Files, claims: claim.Claims, workflow_id: str) -> None:
+    """Remove a workflow's files, unless somebody else still runs something of it; who does will see to them."""
+    try:
+        claimed = claims.others()
+    except OSError as error:
+        logger.warning("the files of a workflow are kept", extra={"workflow": workflow_id, "cause": str(error)})
+        return
+    if all(key.workflow_id != workflow_id for key in claimed):
+        files.forget_workflow(workflow_id)

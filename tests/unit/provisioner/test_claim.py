@@ -1,0 +1,62 @@
+"""Claims: who watches a run, among those who share a state directory."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tinkwell.core.decide import RunKey
+from tinkwell.provisioner import claim, state
+
+KEY = RunKey("w", "a", 1)
+OTHER = RunKey("w", "b.c", 12)
+
+
+@pytest.fixture
+def siblings(tmp_path: Path) -> Iterator[list[state.StateDir]]:
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(contextlib.closing(state.StateDir.open(tmp_path))) for _ in range(2)]
+
+
+def test_a_claim_is_seen_by_others_while_its_owner_lives(tmp_path: Path) -> None:
+    mine, theirs, third = (state.StateDir.open(tmp_path) for _ in range(3))
+    for key in (KEY, OTHER):
+        claim.ClaimFolder(mine).take(key)
+    assert claim.ClaimFolder(theirs).others() == {KEY, OTHER}
+    assert claim.ClaimFolder(mine).others() == frozenset()
+    mine.close()
+    assert claim.ClaimFolder(theirs).others() == frozenset()
+    assert claim.ClaimFolder(third).others() == frozenset()
+    # Whoever comes back into its slot has the claims of its former self.
+    again = state.StateDir.open(tmp_path)
+    assert claim.ClaimFolder(theirs).others() == {KEY, OTHER}
+    for directory in (theirs, third, again):
+        directory.close()
+
+
+def test_the_newest_claim_counts_and_nobody_drops_another_one_s(siblings: list[state.StateDir]) -> None:
+    mine, theirs = map(claim.ClaimFolder, siblings)
+    mine.take(KEY)
+    theirs.take(KEY)
+    mine.drop(KEY)
+    mine.keep_only(frozenset())
+    assert mine.others() == {KEY}
+    theirs.drop(KEY)
+    theirs.drop(KEY)
+    assert mine.others() == frozenset()
+
+
+def test_own_claims_are_dropped_but_for_those_that_are_needed(siblings: list[state.StateDir]) -> None:
+    mine, theirs = map(claim.ClaimFolder, siblings)
+    for key in (KEY, OTHER):
+        mine.take(key)
+    mine.keep_only({OTHER})
+    assert theirs.others() == {OTHER}
+
+
+def test_a_damaged_claim_is_told(siblings: list[state.StateDir]) -> None:
+    folder = claim.ClaimFolder(siblings[0])
+    (siblings[0].path / "claims" / "a.1").write_text("{}")
+    with pytest.raises(OSError, match=r"a\.1 is damaged; remove it"):
+        folder.keep_only(frozenset())
