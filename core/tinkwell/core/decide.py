@@ -18,7 +18,8 @@ owner releases the machines once nothing of it is left here.
 
 Before that, every run that is here and should not be is stopped. The run of an attempt whose end calls for a hook is
 none of those: it says that the hook is not done, and RunHook is the command. It is the hook that removes it, so a hook
-whose attempt is gone is done, and is stopped. A view may be older than a run, never the other way
+whose attempt is gone is done, and is stopped. So is one that would begin only after its machine was let go, on which
+another workflow may run by now. A view may be older than a run, never the other way
 round, so a run that is ahead of the view is left alone.
 """
 
@@ -243,14 +244,27 @@ def _due_hooks(
 ) -> list[RunHook]:
     """Return the hooks that are to be run: those of attempts whose runs are still here."""
     due = ((a, RunKey(view.id, a.id, a.attempt, a.hook)) for a in view.actions if a.hook and a.worker_id in serves)
-    return [RunHook(action, key) for action, key in due if key.main in here and key not in watched]
+    return [
+        RunHook(action, key)
+        for action, key in due
+        if key.main in here and key not in watched and not _is_let_go(view, action)
+    ]
 
 
-def _is_for_hook(action: ActionView, key: RunKey, *, here: frozenset[RunKey], watched: frozenset[RunKey]) -> bool:
+def _is_let_go(view: WorkflowView, action: ActionView) -> bool:
+    """Say whether a workflow that is over has lost an action's machine, because nobody who lives held it for long."""
+    return view.state.is_final and action.worker_id not in view.holders
+
+
+def _is_for_hook(
+    view: WorkflowView, action: ActionView, key: RunKey, *, here: frozenset[RunKey], watched: frozenset[RunKey]
+) -> bool:
     """Say whether a run of an action that has ended is the hook that follows, or marks that this is not done."""
-    if action.hook is None or key.attempt != action.attempt:
+    if action.hook is None or key.attempt != action.attempt or key.hook not in ("", action.hook):
         return False
-    return not key.hook or (key.hook == action.hook and (key in watched or key.main in here))
+    if replace(key, hook=action.hook) in watched:
+        return True
+    return key.main in here and not _is_let_go(view, action)
 
 
 def _why_stop(view: WorkflowView, key: RunKey, *, here: frozenset[RunKey], watched: frozenset[RunKey]) -> str:
@@ -258,7 +272,7 @@ def _why_stop(view: WorkflowView, key: RunKey, *, here: frozenset[RunKey], watch
     action = next((a for a in view.actions if a.id == key.action_id), None)
     if action is None:
         return "the workflow does not exist any more"
-    if _is_for_hook(action, key, here=here, watched=watched):
+    if _is_for_hook(view, action, key, here=here, watched=watched):
         return ""
     if action.state.is_final:
         return f"the action is {action.state}"

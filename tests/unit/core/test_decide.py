@@ -38,7 +38,8 @@ def action(
 
 
 def workflow(*actions: decide.ActionView, state: State = State.RUNNING) -> decide.WorkflowView:
-    return decide.WorkflowView(id=WORKFLOW, state=state, actions=tuple(actions))
+    holders = dict.fromkeys(("here", "there"), decide.Holder.HERE)
+    return decide.WorkflowView(id=WORKFLOW, state=state, actions=tuple(actions), holders=holders)
 
 
 def test_an_attempt_that_is_not_due_is_waited_for_and_what_is_left_of_the_last_one_stopped() -> None:
@@ -191,6 +192,15 @@ def test_a_hook_whose_attempt_is_gone_is_done() -> None:
 
 def test_the_hook_of_a_machine_that_is_not_served_waits_for_whoever_serves_it() -> None:
     assert ask(workflow(failed, state=State.FAILED), serves=frozenset(), leftover={key(0), hook_key}) == []
+
+
+def test_a_hook_does_not_begin_on_a_machine_that_was_let_go_and_goes_on_there() -> None:
+    view = replace(workflow(failed, state=State.FAILED), holders={})
+    stops = [decide.StopAction(each, "the action is FAILED") for each in (key(0), hook_key)]
+    assert ask(view, leftover={key(0), hook_key}) == stops
+    assert ask(view, running={hook_key}, leftover={key(0)}) == []
+    from_before_the_start = replace(view, state=State.RUNNING)
+    assert ask(from_before_the_start, leftover={key(0)}) == [decide.RunHook(failed, hook_key)]
 
 
 @pytest.mark.parametrize(

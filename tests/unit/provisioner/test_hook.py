@@ -234,6 +234,33 @@ async def test_a_hook_is_not_run_again_by_who_believes_too_long_that_its_attempt
     assert hooks(stage) == [ON_FAILURE]
 
 
+async def test_the_machine_is_released_when_the_hook_has_ended_and_not_before(stage: Stage) -> None:
+    async with stage.provisioner() as worker:
+        await fail(stage)
+        run = await stage.run_of("w-0", hook=ON_FAILURE)
+        stage.server.add_workflow("next", action())
+        await eventually(lambda: worker._admission.is_holder("w"))
+        assert stage.world.runs.keys() == {MAIN, FAILURE_HOOK}
+        assert not stage.server.leases.released
+        await run.exit(0)
+        await stage.finish("next-0")
+        await stage.reaches("next", State.SUCCEEDED)
+        await eventually(lambda: not stage.server.leases.ledger.holds)
+    assert stage.server.leases.released == ["w"]
+
+
+async def test_no_hook_goes_on_where_the_machine_was_let_go_while_nobody_looked_after_it(stage: Stage) -> None:
+    async with stage.provisioner():
+        await fail(stage)
+        run = await stage.run_of("w-0", hook=ON_FAILURE)
+    stage.server.leases.expire("owner/0")
+    stage.server.leases.clear_dead("w")
+    async with stage.provisioner():
+        await stage.is_clear()
+    assert run.ending is not None
+    assert hooks(stage) == [ON_FAILURE]
+
+
 class Death:
     """Lets a provisioner die at its Nth step: before or after any call of the server or the runtime."""
 
@@ -308,6 +335,7 @@ async def test_whenever_the_provisioner_dies_the_hook_is_run_and_never_twice(
     async with mortal(stage, Death(1000), monkeypatch):
         await stage.reaches("w", State.FAILED)
         await stage.is_clear()
+        await eventually(lambda: not stage.server.leases.ledger.holds)
     if stage.world.starts[MAIN]:
         assert hooks(stage) == [ON_FAILURE]
         assert texts(stage) == ["main", "hook", "[on-failure exited with code 0]"]
