@@ -282,6 +282,29 @@ async def a_failed_action_ends_its_workflow_with_a_cause(client: Client) -> None
 
 
 @check
+async def a_failed_attempt_is_repeated_while_one_is_left(client: Client) -> None:
+    await client.hardware.push(machine())
+    again = TEMPLATE.replace("timeout: 60}", "timeout: 60, retries: 1, retry-delay: 60}", 1)
+    await client.templates.create(again + "on-failure: rescue\n")
+    workflow_id = (await client.workflows.create("two-steps", {"device_1": MAC})).id
+    assert (await client.workflows.get(workflow_id)).on_failure == "rescue"
+    first, _ = await client.workflows.actions(workflow_id)
+    assert (first.retries, first.retry_delay_seconds, first.wait_seconds) == (1, 60, None)
+    for state in (State.RUNNING, State.FAILED):
+        reported = await client.workflows.report(
+            workflow_id, action_id=first.id, worker_id=first.worker_id, state=state, message="no", exit_code=3
+        )
+    assert (reported.attempt, reported.state) == (1, State.PENDING)
+    waiting, _ = await client.workflows.actions(workflow_id)
+    assert (waiting.state, waiting.attempt, waiting.exit_code, waiting.message) == (State.PENDING, 1, 3, "no")
+    assert waiting.wait_seconds is not None
+    assert 30 < waiting.wait_seconds <= 60
+    context = await client.workflows.context(workflow_id)
+    assert (context.current_action, context.current_action_state) == (first.name, State.PENDING)
+    assert (await names(client, ["ACTION"], "action.retrying")) == ["action.started", "action.retrying"]
+
+
+@check
 async def only_its_worker_may_report_on_an_action(client: Client) -> None:
     workflow_id, _ = await workflow_of(client)
     with pytest.raises(errors.WrongWorker):

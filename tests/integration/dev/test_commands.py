@@ -34,6 +34,8 @@ async def test_the_schema_goes_up_and_down(tmp_path: Path, empty_database_url: s
     )
     assert await run(tmp_path, "db", "downgrade", "base", "--yes", **environment) == (0, "The schema is at base.\n")
     assert await schema.current(empty_database_url) is None
+    await schema.upgrade(empty_database_url)
+    assert await schema.current(empty_database_url) == head
 
 
 @pytest.mark.parametrize(
