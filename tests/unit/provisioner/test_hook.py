@@ -249,6 +249,24 @@ async def test_the_machine_is_released_when_the_hook_has_ended_and_not_before(st
     assert stage.server.leases.released == ["w"]
 
 
+async def test_another_provisioner_of_the_same_directory_takes_a_hook_up_when_its_owner_is_dead(stage: Stage) -> None:
+    async with contextlib.AsyncExitStack() as lives:
+        await lives.enter_async_context(stage.provisioner())
+        await fail(stage)
+        run = await stage.run_of("w-0", hook=ON_FAILURE)
+        async with stage.provisioner(slot=1, resync_seconds=0.02) as other:
+            before = stage.server.calls
+            await eventually(lambda: stage.server.calls > before + 10)
+            assert not other._roster.jobs
+            assert run.ending is None
+            await lives.aclose()
+            await eventually(lambda: FAILURE_HOOK in other._roster.jobs)
+            await run.exit(0)
+            await stage.is_clear()
+    assert hooks(stage) == [ON_FAILURE]
+    assert texts(stage) == ["main", "[on-failure exited with code 0]"]
+
+
 async def test_no_hook_goes_on_where_the_machine_was_let_go_while_nobody_looked_after_it(stage: Stage) -> None:
     async with stage.provisioner():
         await fail(stage)
