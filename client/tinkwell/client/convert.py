@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from google.protobuf import message as protobuf_message
 from google.protobuf import timestamp_pb2
+from google.rpc import status_pb2
 
 from tinkwell.api.v1 import (
     event_service_pb2,
@@ -227,6 +228,34 @@ def reported(source: workflow_service_pb2.ReportActionStatusResponse) -> model.R
     """Read what a report has come to."""
     state = _state(source.state) if source.state else None
     return model.Reported(source.revision, source.attempt, _present(source, "remaining_seconds"), state)
+
+
+def to_report(source: model.Report) -> workflow_service_pb2.ReportActionStatusRequest:
+    """Build a report; raises `errors.InvalidField`."""
+    return build(
+        workflow_service_pb2.ReportActionStatusRequest,
+        workflow_id=source.workflow_id,
+        action_id=source.action_id,
+        task_name=source.task_name,
+        action_name=source.action_name,
+        worker_id=source.worker_id,
+        state=STATES[member(State, source.state, "state")],
+        attempt=source.attempt,
+        seconds=source.seconds,
+        message=source.message,
+        exit_code=source.exit_code,
+        lease_token=source.lease_token,
+    )
+
+
+def outcome(source: workflow_service_pb2.ReportOutcome) -> model.Reported | errors.Error:
+    """Read what one of several reports has come to."""
+    if source.HasField("reported"):
+        return reported(source.reported)
+    status = status_pb2.Status()
+    if not source.error.Unpack(status):
+        return errors.Internal("the server says nothing about a report")
+    return errors.from_status(status)
 
 
 def log_line(source: workflow_service_pb2.LogLine) -> model.LogLine:

@@ -303,6 +303,14 @@ def from_rpc(error: aio.AioRpcError, address: str) -> Error:
     return kind(text, code=code.name, details=details)
 
 
+def from_status(status: status_pb2.Status) -> Error:
+    """Turn a status that is part of an answer into the error that a call with this status raises."""
+    details = _unpack(status)
+    code = next((code for code in StatusCode if code.value[0] == status.code), StatusCode.UNKNOWN)
+    kind = _BY_REASON.get(details.reason) or _BY_CODE.get(code, Error)
+    return kind(status.message, code=code.name, details=details)
+
+
 def _why(text: str) -> str:
     # gRPC's account of a failed connection ends with what the system said; before that comes its own machinery.
     return text.rpartition(": ")[2] if text.startswith("failed to connect") else text or "the connection was lost"

@@ -292,6 +292,23 @@ class Published(_Shaped):
     revision: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What is said about an action, which is named by its id or by the names of its task and itself."""
+
+    workflow_id: str
+    worker_id: str
+    state: State | str
+    action_id: str = ""
+    task_name: str = ""
+    action_name: str = ""
+    attempt: int = 0
+    seconds: float = 0.0
+    message: str = ""
+    exit_code: int | None = None
+    lease_token: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Reported(_Shaped):
     """A report that was taken: revision 0 when it was a repetition; no remaining seconds where there is no deadline.

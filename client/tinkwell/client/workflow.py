@@ -2,13 +2,13 @@
 
 import dataclasses
 import uuid
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 
 from grpc import aio
 
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.api.v1 import workflow_service_pb2_grpc
-from tinkwell.client import call, convert, informer, model, output, service
+from tinkwell.client import call, convert, errors, informer, model, output, service
 from tinkwell.core.kind import ResourceType, State
 
 # A client stream of one message is, on the wire, the same as a call with one message; and such a call ends with the
@@ -134,22 +134,32 @@ class WorkflowClient(service.Service):
         machine, `LeaseLost` where the lease is over or the work another's; `IllegalTransition`, their parent, where the
         action's state does not allow it.
         """
-        request = convert.build(
-            pb.ReportActionStatusRequest,
+        report = model.Report(
             workflow_id=workflow_id,
             action_id=action_id,
             task_name=task_name,
             action_name=action_name,
             worker_id=worker_id,
-            state=convert.STATES[convert.member(State, state, "state")],
+            state=state,
             attempt=attempt,
             seconds=seconds,
             message=message,
             exit_code=exit_code,
             lease_token=lease_token,
         )
+        request = convert.to_report(report)
         answer = await self._caller.unary(self._stub.ReportActionStatus, request, may_repeat=attempt > 0)
         return convert.reported(answer)
+
+    async def report_together(self, reports: Sequence[model.Report]) -> tuple[model.Reported | errors.Error, ...]:
+        """Make up to a hundred reports by one call; each comes to what `report` returns or raises for it alone.
+
+        One that has to wait for others longer than the rest comes to `Unavailable`.
+        """
+        request = pb.ReportActionStatusesRequest(reports=[convert.to_report(report) for report in reports])
+        may_repeat = all(report.attempt > 0 for report in reports)
+        answer = await self._caller.unary(self._stub.ReportActionStatuses, request, may_repeat=may_repeat)
+        return tuple(convert.outcome(outcome) for outcome in answer.outcomes)
 
     async def data(self, id: str, version: int = 0) -> model.Document:  # noqa: A002
         """Get the document that a workflow's workers share, as (data, version); version 0 means the latest."""

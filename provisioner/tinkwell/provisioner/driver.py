@@ -45,6 +45,7 @@ from tinkwell.provisioner import (
     lease,
     look,
     news,
+    reporter,
     retry,
     roster,
     workflow_file,
@@ -62,7 +63,7 @@ MAX_FOREIGN = 10_000
 UNFINISHED = (State.PENDING, State.RUNNING)
 
 
-class WorkflowApi(agent.ReportApi, expiry.ExpiryApi, look.LookApi, Protocol):
+class WorkflowApi(reporter.ReportsApi, expiry.ExpiryApi, look.LookApi, Protocol):
     """What bringing workflows to completion needs of the server."""
 
     def list(self, states: Iterable[State | str]) -> AsyncIterator[model.Workflow]:
@@ -93,7 +94,8 @@ class Driver:
         self._files = files
         self._keeper = keeper
         self._claims = claims
-        self._agent = agent.Agent(api, runtime, files, lease=keeper, claims=claims)
+        self._reporter = reporter.Reporter(api)
+        self._agent = agent.Agent(self._reporter, runtime, files, lease=keeper, claims=claims)
         self._serves = serves
         self._concurrency = concurrency
         self._resync_seconds = resync_seconds
@@ -117,6 +119,7 @@ class Driver:
             group.create_task(self._watch(), name="watch")
             group.create_task(self._expiry.run(), name="expiry")
             group.create_task(self._keeper.run(self), name="keeper")
+            group.create_task(self._reporter.run(), name="reports")
             group.create_task(self._list_again_and_again(), name="list")
             for number in range(LOOKERS):
                 group.create_task(self._look_at_dirty(), name=f"looker {number}")

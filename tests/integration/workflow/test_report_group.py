@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 import asyncpg
 import pytest
+from google.rpc import status_pb2
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from support import edge
 from support.site import FAILED, RUNNING, SUCCEEDED, Flow, Site, steps
 from support.waiting import eventually
 from tinkwell.api.v1 import workflow_service_pb2 as pb
+from tinkwell.client import errors as client_errors
 from tinkwell.server.service import report_group
 from tinkwell.server.service.workflow_report import ActionReport, Reported
 
@@ -137,3 +139,48 @@ async def test_what_ends_without_success_is_written_by_itself(
     await flow.report(0, FAILED)
     assert (gate.groups, gate.came) == ([], 0)
     assert await flow.states() == ["FAILED", "FAILED", "CANCELLED"]
+
+
+async def test_reports_of_one_call_are_judged_each_by_itself(site: Site) -> None:
+    fine, early, gone = await running(site, 3)
+    before = await site.last_revision()
+    requests = [fine.reported(0, SUCCEEDED), early.reported(1, RUNNING), gone.reported(0, SUCCEEDED, worker_id="?")]
+    answer = await site.stub.ReportActionStatuses(pb.ReportActionStatusesRequest(reports=requests))
+    *_, (revision, _, _) = await site.recorded(after=before)
+    assert [outcome.WhichOneof("outcome") for outcome in answer.outcomes] == ["reported", "error", "error"]
+    assert answer.outcomes[0].reported.revision == revision
+    found = [client_errors.from_status(_status(outcome)) for outcome in answer.outcomes[1:]]
+    assert [error.reason for error in found] == ["ILLEGAL_TRANSITION", "INVALID_FIELD"]
+
+
+async def test_one_of_several_reports_that_must_wait_does_not_hold_up_the_answer(
+    site: Site, other: asyncpg.Connection
+) -> None:
+    held, free = await running(site, 2)
+    transaction = other.transaction()
+    await transaction.start()
+    await other.execute("SELECT FROM workflow WHERE id = $1 FOR UPDATE", held.id)
+    requests = [held.reported(0, SUCCEEDED), free.reported(0, SUCCEEDED)]
+    answer = await site.stub.ReportActionStatuses(pb.ReportActionStatusesRequest(reports=requests))
+    await transaction.rollback()
+    assert client_errors.from_status(_status(answer.outcomes[0])).reason == "UNAVAILABLE"
+    assert answer.outcomes[1].reported.revision
+    assert (await held.report(0, SUCCEEDED)).attempt == 1
+
+
+async def test_a_call_carries_no_report_or_a_hundred_and_no_more(site: Site) -> None:
+    (flow,) = await running(site, 1)
+    assert not (await site.stub.ReportActionStatuses(pb.ReportActionStatusesRequest())).outcomes
+    requests = pb.ReportActionStatusesRequest(reports=[flow.reported(0, RUNNING)] * 100)
+    answer = await site.stub.ReportActionStatuses(requests)
+    assert [outcome.reported.attempt for outcome in answer.outcomes] == [1] * 100
+    requests.reports.append(flow.reported(0, RUNNING))
+    assert (await edge.refused(site.stub.ReportActionStatuses(requests))).fields == {
+        "reports": "there are 101; at most 100 may be"
+    }
+
+
+def _status(outcome: pb.ReportOutcome) -> status_pb2.Status:
+    status = status_pb2.Status()
+    assert outcome.error.Unpack(status)
+    return status

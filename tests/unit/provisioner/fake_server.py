@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -158,6 +158,9 @@ class FakeServer:
         after = transition.state_after(action, changes)
         return model.Reported(1 if changes.steps else 0, changes.attempt, self.remaining.get(action_id), after)
 
+    async def report_together(self, reports: Sequence[model.Report]) -> Sequence[model.Reported | errors.Error]:
+        return [await self._outcome(report) for report in reports]
+
     async def expire(self, id: str) -> model.Expired:  # noqa: A002
         await self._answer()
         if id not in self.workflows:
@@ -195,6 +198,22 @@ class FakeServer:
             yield _events(queue)
         finally:
             self._watchers.remove(queue)
+
+    async def _outcome(self, report: model.Report) -> model.Reported | errors.Error:
+        try:
+            return await self.report(
+                report.workflow_id,
+                action_id=report.action_id,
+                worker_id=report.worker_id,
+                state=State(report.state),
+                attempt=report.attempt,
+                seconds=report.seconds,
+                message=report.message,
+                exit_code=report.exit_code,
+                lease_token=report.lease_token,
+            )
+        except errors.Error as error:
+            return error
 
     async def _answer(self) -> None:
         await asyncio.sleep(0)

@@ -16,7 +16,7 @@ from tinkwell.api.v1 import event_service_pb2, workflow_service_pb2_grpc
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.client import convert, shape
 from tinkwell.client.model import Action, LogLine, Template, Workflow, WorkflowContext
-from tinkwell.client.testing import encode, report
+from tinkwell.client.testing import encode, report, status
 from tinkwell.client.testing.world import World
 from tinkwell.core import devices as core_devices
 from tinkwell.core import errors, transition
@@ -100,6 +100,19 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
             attempt=changes.attempt,
             state=convert.STATES[transition.state_after(action, changes)],
         )
+
+    async def ReportActionStatuses(
+        self, request: pb.ReportActionStatusesRequest, context: Any
+    ) -> pb.ReportActionStatusesResponse:
+        outcomes = []
+        for one in request.reports:
+            outcome = pb.ReportOutcome()
+            try:
+                outcome.reported.CopyFrom(await self.ReportActionStatus(one, context))
+            except errors.TinkwellError as error:
+                outcome.error.Pack(status.of(error))
+            outcomes.append(outcome)
+        return pb.ReportActionStatusesResponse(outcomes=outcomes)
 
     async def GetWorkflowData(self, request: pb.GetWorkflowDataRequest, context: Any) -> pb.GetWorkflowDataResponse:
         return self._document(request, 0)

@@ -1,10 +1,12 @@
 """WorkflowService on the wire."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 
 from tinkwell.api.v1 import event_service_pb2, workflow_service_pb2_grpc
 from tinkwell.api.v1 import workflow_service_pb2 as pb
+from tinkwell.core import errors
 from tinkwell.core.kind import ResourceType
 from tinkwell.server.api import auth
 from tinkwell.server.api import workflow_message as message
@@ -13,6 +15,11 @@ from tinkwell.server.api.watch import Watches
 from tinkwell.server.service.log import LogService
 from tinkwell.server.service.workflow import WorkflowService
 from tinkwell.server.service.workflow_data import WorkflowDataService
+
+# In one call.
+MAX_REPORTS = 100
+# The answers wait so long for the last of them once the first is there.
+REPORT_PATIENCE_SECONDS = 0.5
 
 
 class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
@@ -90,6 +97,31 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         self, request: pb.ReportActionStatusRequest, context: Context
     ) -> pb.ReportActionStatusResponse:
         return message.reported(await self._workflows.report(message.report(request), actor=auth.actor(context)))
+
+    async def ReportActionStatuses(
+        self, request: pb.ReportActionStatusesRequest, context: Context
+    ) -> pb.ReportActionStatusesResponse:
+        if len(request.reports) > MAX_REPORTS:
+            raise errors.InvalidField.of("reports", f"there are {len(request.reports)}; at most {MAX_REPORTS} may be")
+        actor = auth.actor(context)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._outcome(report, actor)) for report in request.reports]
+            if tasks:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                # Whatever has to wait for somebody else must not hold up the answers of the others.
+                _, late = await asyncio.wait(tasks, timeout=REPORT_PATIENCE_SECONDS)
+                for task in late:
+                    task.cancel()
+        return pb.ReportActionStatusesResponse(
+            outcomes=[message.late() if task.cancelled() else task.result() for task in tasks]
+        )
+
+    async def _outcome(self, request: pb.ReportActionStatusRequest, actor: str) -> pb.ReportOutcome:
+        try:
+            reported = await self._workflows.report(message.report(request), actor=actor)
+        except errors.TinkwellError as error:
+            return message.refused(error)
+        return pb.ReportOutcome(reported=message.reported(reported))
 
     async def GetWorkflowData(self, request: pb.GetWorkflowDataRequest, context: Context) -> pb.GetWorkflowDataResponse:
         found = await self._data.get_data(request.workflow_id, request.version)

@@ -9,6 +9,7 @@ from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.core import errors, value
 from tinkwell.core.kind import State
 from tinkwell.core.workflow import Action, ActionStatus, LogLine, LogStream, NewLine, Progress, Workflow
+from tinkwell.server.api import status
 from tinkwell.server.service.workflow_report import ActionReport, Reported
 
 _STATES = {state: pb.State.Value(f"STATE_{state}") for state in State}
@@ -168,6 +169,18 @@ def reported(outcome: Reported) -> pb.ReportActionStatusResponse:
         remaining_seconds=outcome.remaining_seconds,
         state=_STATES[outcome.state],
     )
+
+
+def refused(error: errors.TinkwellError) -> pb.ReportOutcome:
+    """Build the outcome of a report that ended with an error."""
+    outcome = pb.ReportOutcome()
+    outcome.error.Pack(status.of_error(error))
+    return outcome
+
+
+def late() -> pb.ReportOutcome:
+    """Build the outcome of a report that would have held up the others."""
+    return refused(errors.Unavailable("somebody else is at work on this workflow; try again"))
 
 
 def _new_line(index: int, line: pb.LogLine) -> NewLine:

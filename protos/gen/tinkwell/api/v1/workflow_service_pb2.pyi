@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from google.protobuf import any_pb2 as _any_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
@@ -852,6 +853,78 @@ class ReportActionStatusResponse(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__remaining_seconds) -> _WhichOneofReturnType__remaining_seconds | None: ...
 
 Global___ReportActionStatusResponse: _TypeAlias = ReportActionStatusResponse  # noqa: Y015
+
+@_typing.final
+class ReportActionStatusesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPORTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReportActionStatusRequest]:
+        """reports, at most 100; their order says nothing."""
+
+    def __init__(
+        self,
+        *,
+        reports: _abc.Iterable[Global___ReportActionStatusRequest] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reports", b"reports"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReportActionStatusesRequest: _TypeAlias = ReportActionStatusesRequest  # noqa: Y015
+
+@_typing.final
+class ReportActionStatusesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OUTCOMES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def outcomes(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReportOutcome]:
+        """outcomes, one for each report, in the same order."""
+
+    def __init__(
+        self,
+        *,
+        outcomes: _abc.Iterable[Global___ReportOutcome] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcomes", b"outcomes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReportActionStatusesResponse: _TypeAlias = ReportActionStatusesResponse  # noqa: Y015
+
+@_typing.final
+class ReportOutcome(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPORTED_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def reported(self) -> Global___ReportActionStatusResponse: ...
+    @_builtins.property
+    def error(self) -> _any_pb2.Any:
+        """error is a google.rpc.Status: what a call with this report alone ends with."""
+
+    def __init__(
+        self,
+        *,
+        reported: Global___ReportActionStatusResponse | None = ...,
+        error: _any_pb2.Any | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "outcome", b"outcome", "reported", b"reported"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "outcome", b"outcome", "reported", b"reported"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_outcome: _TypeAlias = _typing.Literal["reported", "error"]  # noqa: Y015
+    _WhichOneofArgType_outcome: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_outcome) -> _WhichOneofReturnType_outcome | None: ...
+
+Global___ReportOutcome: _TypeAlias = ReportOutcome  # noqa: Y015
 
 @_typing.final
 class GetWorkflowDataRequest(_message.Message):

@@ -96,6 +96,11 @@ class WorkflowServiceStub:
                 request_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ReportActionStatusRequest.SerializeToString,
                 response_deserializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ReportActionStatusResponse.FromString,
                 _registered_method=True)
+        self.ReportActionStatuses = channel.unary_unary(
+                '/tinkwell.api.v1.WorkflowService/ReportActionStatuses',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ReportActionStatusesRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ReportActionStatusesResponse.FromString,
+                _registered_method=True)
         self.GetWorkflowData = channel.unary_unary(
                 '/tinkwell.api.v1.WorkflowService/GetWorkflowData',
                 request_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.GetWorkflowDataRequest.SerializeToString,
@@ -221,6 +226,14 @@ class WorkflowServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReportActionStatuses(self, request, context):
+        """ReportActionStatuses takes several reports at once. Each is judged and answered by itself, as ReportActionStatus does;
+        one that has to wait for others longer than the rest ends with UNAVAILABLE, and is to be repeated.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetWorkflowData(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -329,6 +342,11 @@ def add_WorkflowServiceServicer_to_server(servicer, server):
                     servicer.ReportActionStatus,
                     request_deserializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ReportActionStatusRequest.FromString,
                     response_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ReportActionStatusResponse.SerializeToString,
+            ),
+            'ReportActionStatuses': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReportActionStatuses,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ReportActionStatusesRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ReportActionStatusesResponse.SerializeToString,
             ),
             'GetWorkflowData': grpc.unary_unary_rpc_method_handler(
                     servicer.GetWorkflowData,
@@ -691,6 +709,33 @@ class WorkflowService:
             '/tinkwell.api.v1.WorkflowService/ReportActionStatus',
             tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ReportActionStatusRequest.SerializeToString,
             tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ReportActionStatusResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReportActionStatuses(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.WorkflowService/ReportActionStatuses',
+            tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ReportActionStatusesRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ReportActionStatusesResponse.FromString,
             options,
             channel_credentials,
             insecure,

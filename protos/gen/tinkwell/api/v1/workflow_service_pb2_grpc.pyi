@@ -43,6 +43,10 @@ class WorkflowServiceStub:
     """ReportActionStatus moves an action on. A repeated report changes nothing; a late one never changes a final state. What
     was started under a lease is ended under it: see WorkService.
     """
+    ReportActionStatuses: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.ReportActionStatusesRequest, _workflow_service_pb2.ReportActionStatusesResponse]
+    """ReportActionStatuses takes several reports at once. Each is judged and answered by itself, as ReportActionStatus does;
+    one that has to wait for others longer than the rest ends with UNAVAILABLE, and is to be repeated.
+    """
     GetWorkflowData: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowDataRequest, _workflow_service_pb2.GetWorkflowDataResponse]
     GetWorkflowMetadata: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowDataRequest, _workflow_service_pb2.GetWorkflowDataResponse]
     GetWorkflowDataVersion: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowDataRequest, _workflow_service_pb2.GetWorkflowDataResponse]
@@ -154,6 +158,16 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _abc.Awaitable[_workflow_service_pb2.ReportActionStatusResponse]:
         """ReportActionStatus moves an action on. A repeated report changes nothing; a late one never changes a final state. What
         was started under a lease is ended under it: see WorkService.
+        """
+
+    @_abc_1.abstractmethod
+    def ReportActionStatuses(
+        self,
+        request: _workflow_service_pb2.ReportActionStatusesRequest,
+        context: _aio.ServicerContext[_workflow_service_pb2.ReportActionStatusesRequest, _abc.Awaitable[_workflow_service_pb2.ReportActionStatusesResponse]],
+    ) -> _abc.Awaitable[_workflow_service_pb2.ReportActionStatusesResponse]:
+        """ReportActionStatuses takes several reports at once. Each is judged and answered by itself, as ReportActionStatus does;
+        one that has to wait for others longer than the rest ends with UNAVAILABLE, and is to be repeated.
         """
 
     @_abc_1.abstractmethod
