@@ -23,6 +23,7 @@ from support.site import (
     template_text,
 )
 from tinkwell.api.v1 import workflow_service_pb2 as pb
+from tinkwell.server.service import workflow_recovery
 
 
 async def end(flow: Flow, state: pb.State.ValueType = FAILED) -> None:
@@ -197,6 +198,17 @@ async def test_a_template_that_changes_all_the_time_keeps_no_workflow_from_endin
     await site.sql.execute("DROP VIEW template; ALTER TABLE really RENAME TO template")
     assert await flow.states() == ["FAILED", "FAILED"]
     assert await recovery_of(flow) == {"template": "r", "error": "the template r is being changed all the time"}
+
+
+async def test_a_template_that_takes_too_long_keeps_no_workflow_from_ending(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await site.add_template(template_text(steps(1)), name="r")
+    flow = await site.create(steps(1), **{"on-failure": "r"})
+    monkeypatch.setattr(workflow_recovery, "PREPARE_SECONDS", 0.0)
+    await end(flow)
+    assert await flow.states() == ["FAILED", "FAILED"]
+    assert await recovery_of(flow) == {"template": "r", "error": "it was not ready within 0 s"}
 
 
 async def test_the_recovery_can_be_started_at_once_on_the_same_machine(site: Site) -> None:

@@ -10,6 +10,7 @@ the end is written without it, and its cause says why: nothing may keep a workfl
 recovered itself if its template says so, and each template comes once in such a chain, so that none goes on for ever.
 """
 
+import asyncio
 import dataclasses
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,6 +24,8 @@ from tinkwell.server.store.database import Database, Transaction, Written
 T = TypeVar("T")
 
 MAX_ERROR_CHARACTERS = 1_000
+# Well below what a call may take, for an end that is not answered in time is not written.
+PREPARE_SECONDS = 10.0
 _TRIES = 5
 
 
@@ -58,12 +61,13 @@ class WorkflowRecovery:
     async def run(self, work: Work[T], *, actor: str) -> Written[T]:
         """Run work in one transaction; it writes its steps by `write`, with the recovery that it is called with."""
         prepared: Prepared | None = None
+        deadline = asyncio.get_running_loop().time() + PREPARE_SECONDS
         for _ in range(_TRIES):
             try:
                 return await self._write(work, prepared, actor)
             except _Unprepared as due:
                 ended_id, template_name = due.ended_id, due.template_name
-            prepared = await self._prepare(ended_id, template_name)
+            prepared = await self._prepare(ended_id, template_name, deadline)
         assert prepared is not None
         why = f"the template {prepared.template_name} is being changed all the time"
         return await self._write(work, dataclasses.replace(prepared, draft=None, error=why), actor)
@@ -71,10 +75,13 @@ class WorkflowRecovery:
     async def _write(self, work: Work[T], prepared: Prepared | None, actor: str) -> Written[T]:
         return await self._database.write(lambda transaction: work(transaction, prepared), actor=actor)
 
-    async def _prepare(self, ended_id: str, template_name: str) -> Prepared:
+    async def _prepare(self, ended_id: str, template_name: str, deadline: float) -> Prepared:
         prepared = Prepared(ended_id=ended_id, template_name=template_name)
         try:
-            return dataclasses.replace(prepared, draft=await self._draft(ended_id, template_name))
+            async with asyncio.timeout_at(deadline):
+                return dataclasses.replace(prepared, draft=await self._draft(ended_id, template_name))
+        except TimeoutError:
+            return dataclasses.replace(prepared, error=f"it was not ready within {PREPARE_SECONDS:g} s")
         except errors.Unavailable:
             raise
         except errors.TinkwellError as error:
