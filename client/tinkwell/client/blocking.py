@@ -220,6 +220,7 @@ class WorkflowClient(_Service[workflow.WorkflowClient]):
     context_list = _call(workflow.WorkflowClient.context_list)
     actions = _call(workflow.WorkflowClient.actions)
     report = _call(workflow.WorkflowClient.report)
+    report_together = _call(workflow.WorkflowClient.report_together)
     data = _call(workflow.WorkflowClient.data)
     metadata = _call(workflow.WorkflowClient.metadata)
     data_version = _call(workflow.WorkflowClient.data_version)

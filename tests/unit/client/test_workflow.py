@@ -1,11 +1,12 @@
 """Workflows through the client: made, reported on, followed, ended."""
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator
 
 import pytest
 
-from tinkwell.client import Client, Hardware, LogLine, LogStream, State, errors, output, testing
+from tinkwell.client import Client, Hardware, LogLine, LogStream, State, errors, model, output, testing
 from tinkwell.core import errors as core_errors
 
 YAML = """\
@@ -267,3 +268,17 @@ async def test_a_source_of_lines_waits_while_too_many_are_unsent() -> None:
     with pytest.raises(ZeroDivisionError):
         await output.relay(lines(), send)
     assert produced <= 2 * output.BATCH_LINES + 2
+
+
+async def test_reports_of_one_call_come_each_to_its_own(client: Client, workflow_id: str) -> None:
+    wipe, write = await client.workflows.actions(workflow_id)
+    begin = model.Report(workflow_id=workflow_id, action_id=wipe.id, worker_id=WORKER, state=State.RUNNING, attempt=1)
+    early = dataclasses.replace(begin, action_id=write.id)
+    begun, refused, missing = await client.workflows.report_together(
+        [begin, early, dataclasses.replace(begin, workflow_id=WORKER)]
+    )
+    assert isinstance(begun, model.Reported)
+    assert (begun.attempt, begun.state) == (1, State.RUNNING)
+    assert isinstance(refused, errors.IllegalTransition)
+    assert isinstance(missing, errors.NotFound)
+    assert missing.resource_id == WORKER
