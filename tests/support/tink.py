@@ -1,6 +1,7 @@
 """What Tinkerbell's command line and worker do, over a channel made as they make theirs."""
 
 import asyncio
+import re
 import urllib.request
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
@@ -21,6 +22,11 @@ from tinkwell.api.tink import (
 )
 
 _CALL_SECONDS = 30
+# What the database or the program says of a mistake, and no caller should ever read.
+_RAW = re.compile(
+    r"sqlstate|asyncpg|sqlalchemy|postgres|syntax|violates|constraint|relation|no rows|traceback|exception|<class",
+    re.IGNORECASE,
+)
 
 FIRST_WORKER = "5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a11"
 SECOND_WORKER = "0e4b6a0f-2d43-4d7c-9d0c-6a1f0c6f7b22"
@@ -103,10 +109,17 @@ async def connected(server: Server) -> AsyncIterator[Tools]:
 
 
 async def code(call: Awaitable[Any]) -> grpc.StatusCode:
-    """Return the status that a call fails with."""
+    """Return the status that a call fails with, whose text must be one of ours."""
+    status, details = await _outcome(call)
+    assert bool(details) is (status is not grpc.StatusCode.OK)
+    assert not _RAW.search(details), details
+    return status
+
+
+async def _outcome(call: Awaitable[Any]) -> tuple[grpc.StatusCode, str]:
     try:
         async with asyncio.timeout(_CALL_SECONDS):
             await call
     except grpc.aio.AioRpcError as error:
-        return error.code()
-    return grpc.StatusCode.OK
+        return error.code(), error.details() or ""
+    return grpc.StatusCode.OK, ""

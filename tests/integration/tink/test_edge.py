@@ -84,6 +84,31 @@ async def test_a_renewed_certificate_is_told_and_a_broken_one_is_not(
         assert (await fetch(url)).strip() == renewed.cert_chain_pems[0].bytes().strip()
 
 
+async def test_neither_a_certificate_nor_a_token_is_asked_of_tools_though_others_need_both(
+    database_url: str, tmp_path: Path
+) -> None:
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1", "localhost")
+    chain = tmp_path / "chain.pem"
+    chain.write_bytes(issued.cert_chain_pems[0].bytes() + authority.cert_pem.bytes())
+    issued.private_key_pem.write_to_path(tmp_path / "key.pem")
+    settings = {"server_cert": chain, "server_key": tmp_path / "key.pem", "client_ca": chain, "tokens": {"a": "secret"}}
+    async with support.running(database_url, tink_port=0, **settings) as server:
+        bundle = await fetch(f"http://{server.http_address}/cert")
+        assert bundle.count(b"BEGIN CERTIFICATE") == 2
+        options = [("grpc.primary_user_agent", "grpc-go/1.39.0")]
+        secure = grpc.ssl_channel_credentials(bundle)
+        async with grpc.aio.secure_channel(server.tink_address, secure, options=options) as channel:
+            tools = Tools(channel, server)
+            request = hardware_pb2.PushRequest(data=hardware_pb2.Hardware(id=FIRST_WORKER))
+            traced = (("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),)
+            await tools.hardware.Push(request, metadata=traced, timeout=30)
+        async with grpc.aio.secure_channel(server.address, secure) as channel:
+            assert await code(Tools(channel, server).hardware.All(hardware_pb2.Empty(), timeout=30).read()) is (
+                grpc.StatusCode.UNAVAILABLE
+            )
+
+
 async def test_without_its_setting_there_is_neither_port_nor_bundle(server: support.Server) -> None:
     assert server.tink_address == ""
     with pytest.raises(urllib.error.HTTPError, match="404"):

@@ -59,13 +59,20 @@ async def test_the_last_minutes_come_first_and_then_what_happens(tools: Tools) -
 
 async def test_a_machine_is_in_the_data_of_its_row_with_the_metadata_as_text(tools: Tools) -> None:
     metadata = '{"price": 1.10, "large": 123456789012345678901234567890, "text": "\\"\\u00e9"}'
-    await tools.push(metadata=metadata)
+    ip = {"address": "192.168.56.43", "netmask": "255.255.255.0", "gateway": "192.168.56.1", "family": 4}
+    dhcp = {"mac": FIRST_MAC, "hostname": "node", "lease_time": 86400, "name_servers": ["192.168.56.1"], "uefi": True}
+    netboot = {"allow_pxe": True, "ipxe": {"url": "http://192.168.56.4/i"}, "osie": {"kernel": "vmlinuz"}}
+    network: dict[str, Any] = {"interfaces": [{"dhcp": {**dhcp, "ip": ip}, "netboot": netboot}]}
+    await tools.push(metadata=metadata, network=network)
     ((_, _, _, row),) = await take(
         1, watch(tools, resource_types=[pb.RESOURCE_TYPE_HARDWARE], resource_id=FIRST_WORKER)
     )
     machine = row["data"]
-    assert machine["id"] == FIRST_WORKER
-    assert machine["network"]["interfaces"][0]["dhcp"]["mac"] == FIRST_MAC
+    # Like Go's reader, the message takes neither a number for a text nor a text for a number.
+    read = hardware_pb2.Hardware(**machine)
+    assert read == hardware_pb2.Hardware(
+        id=FIRST_WORKER, version=1, metadata=machine["metadata"], network=hardware_pb2.Hardware.Network(**network)
+    )
     assert isinstance(machine["metadata"], str)
     assert json.loads(machine["metadata"]) == json.loads(metadata)
     assert "1.10" in machine["metadata"]

@@ -8,6 +8,10 @@ import pytest
 from support.tink import FIRST_MAC, FIRST_WORKER, SECOND_MAC, SECOND_WORKER, Tools, code
 from tinkwell.api.tink import hardware_pb2 as pb
 
+ABSENT = "7d3c2b1a-0f1e-4d2c-8b3a-495867768594"
+# It would end the text that it is put into, and add a condition of its own.
+QUOTE = "\"}}]}}' OR '1'='1"
+
 
 def machine(hardware_id: str, *macs: str) -> pb.Hardware:
     made = pb.Hardware(id=hardware_id)
@@ -72,9 +76,12 @@ async def test_deleting_what_is_not_there_says_not_found_each_time(tools: Tools)
 
 async def test_bad_requests_have_the_status_that_says_what_is_wrong(tools: Tools) -> None:
     await tools.push()
-    taken = machine(SECOND_WORKER, FIRST_MAC)
-    second = machine(SECOND_WORKER, SECOND_MAC, FIRST_MAC)
-    many = machine(SECOND_WORKER, *[""] * 1_000)
+    taken = machine(ABSENT, FIRST_MAC)
+    second = machine(ABSENT, "", FIRST_MAC)
+    many = machine(ABSENT, *[""] * 1_000)
+    # Its own address before the other's does not hide it.
+    await tools.push(SECOND_WORKER, SECOND_MAC)
+    own_and_taken = machine(SECOND_WORKER, SECOND_MAC, FIRST_MAC)
     for call, expected in (
         (tools.hardware.Push(pb.PushRequest()), grpc.StatusCode.INVALID_ARGUMENT),
         (tools.hardware.Push(pb.PushRequest(data=pb.Hardware())), grpc.StatusCode.INVALID_ARGUMENT),
@@ -86,11 +93,13 @@ async def test_bad_requests_have_the_status_that_says_what_is_wrong(tools: Tools
         (tools.hardware.Push(pb.PushRequest(data=many)), grpc.StatusCode.INVALID_ARGUMENT),
         (tools.hardware.Push(pb.PushRequest(data=taken)), grpc.StatusCode.ALREADY_EXISTS),
         (tools.hardware.Push(pb.PushRequest(data=second)), grpc.StatusCode.ALREADY_EXISTS),
-        (tools.hardware.ByID(pb.GetRequest(id=SECOND_WORKER)), grpc.StatusCode.NOT_FOUND),
+        (tools.hardware.Push(pb.PushRequest(data=own_and_taken)), grpc.StatusCode.ALREADY_EXISTS),
+        (tools.hardware.ByID(pb.GetRequest(id=ABSENT)), grpc.StatusCode.NOT_FOUND),
         (tools.hardware.ByID(pb.GetRequest(id="one")), grpc.StatusCode.INVALID_ARGUMENT),
-        (tools.hardware.ByMAC(pb.GetRequest(mac=SECOND_MAC)), grpc.StatusCode.NOT_FOUND),
-        (tools.hardware.ByMAC(pb.GetRequest(mac='"')), grpc.StatusCode.INVALID_ARGUMENT),
+        (tools.hardware.ByMAC(pb.GetRequest(mac="52:54:00:10:00:05")), grpc.StatusCode.NOT_FOUND),
+        (tools.hardware.ByMAC(pb.GetRequest(mac=QUOTE)), grpc.StatusCode.INVALID_ARGUMENT),
         (tools.hardware.ByIP(pb.GetRequest(ip="10.0.0.1")), grpc.StatusCode.NOT_FOUND),
+        (tools.hardware.ByIP(pb.GetRequest(ip=QUOTE)), grpc.StatusCode.INVALID_ARGUMENT),
         (tools.hardware.Delete(pb.DeleteRequest()), grpc.StatusCode.INVALID_ARGUMENT),
     ):
         assert await code(call) is expected

@@ -51,6 +51,9 @@ async def test_templates_are_listed_oldest_first_and_each_has_a_name(tools: Tool
     assert await listed(tools, "*") == ["first", "second", "Other"]
     assert await listed(tools, "") == ["first", "second", "Other"]
     assert await listed(tools, "o*") == ["Other"]
+    # Only `*` stands for others, and no text is anything but a text.
+    for pattern in ("_ther", "%", "x' OR '1'='1", '"', "\\"):
+        assert await listed(tools, pattern) == []
 
 
 async def test_a_template_of_any_size_is_created_and_deleted(tools: Tools) -> None:

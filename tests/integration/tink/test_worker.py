@@ -8,6 +8,7 @@ import asyncpg
 import grpc
 import pytest
 
+import tinkwell.client
 from support import server as support
 from support.tink import FIRST_MAC, FIRST_WORKER, SECOND_MAC, SECOND_WORKER, Tools, code, connected, fetch
 from support.tink_worker import Worker
@@ -187,14 +188,25 @@ async def test_reports_that_cannot_be_are_refused_and_leave_the_state(machines: 
     assert await state(machines, workflow_id) == pb.STATE_SUCCESS
 
 
-async def test_a_deleted_workflow_is_refused_to_its_worker_and_the_next_one_comes(machines: Tools) -> None:
+@pytest.mark.parametrize(
+    ("is_deleted", "refusal"),
+    [(True, grpc.StatusCode.NOT_FOUND), (False, grpc.StatusCode.FAILED_PRECONDITION)],
+    ids=["deleted", "cancelled"],
+)
+async def test_what_a_user_ends_is_refused_to_its_worker_and_the_next_one_comes(
+    machines: Tools, is_deleted: bool, refusal: grpc.StatusCode
+) -> None:
     worker = Worker(machines)
     first = await machines.create_workflow(FIRST_MAC, name="first")
     stream = worker.contexts()
     assert (await anext(stream)).workflow_id == first
     await machines.report(first, 0, pb.STATE_RUNNING)
-    await machines.workflow.DeleteWorkflow(pb.GetRequest(id=first), timeout=30)
-    assert await code(machines.report(first, 0, pb.STATE_SUCCESS)) is grpc.StatusCode.NOT_FOUND
+    if is_deleted:
+        await machines.workflow.DeleteWorkflow(pb.GetRequest(id=first), timeout=30)
+    else:
+        async with tinkwell.client.connect(machines.server.address) as client:
+            await client.workflows.cancel(first)
+    assert await code(machines.report(first, 0, pb.STATE_SUCCESS)) is refusal
     second = await machines.create_workflow(FIRST_MAC, name="second")
     assert (await anext(stream)).workflow_id == second
     await stream.aclose()

@@ -1,6 +1,8 @@
 """The workflow commands of Tinkerbell's command line, and what Boots asks, call by call."""
 
 import json
+from collections.abc import Awaitable
+from typing import Any
 
 import grpc
 import pytest
@@ -122,6 +124,8 @@ async def test_a_changed_or_deleted_template_does_not_reach_its_workflows(machin
     assert await code(machines.template.UpdateTemplate(junk)) is grpc.StatusCode.INVALID_ARGUMENT
     before = await machines.workflow.GetWorkflow(pb.GetRequest(id=created.id), timeout=30)
     await machines.template.DeleteTemplate(template_pb2.GetRequest(id=template_id), timeout=30)
+    again = pb.CreateRequest(template=template_id, hardware=hardware)
+    assert await code(machines.workflow.CreateWorkflow(again)) is grpc.StatusCode.NOT_FOUND
     assert (await machines.workflow.GetWorkflow(pb.GetRequest(id=created.id), timeout=30)).data == before.data
     worker = Worker(machines)
     stream = worker.contexts()
@@ -133,6 +137,8 @@ async def test_a_changed_or_deleted_template_does_not_reach_its_workflows(machin
 @pytest.mark.parametrize(
     ("hardware", "expected"),
     [
+        ("", grpc.StatusCode.INVALID_ARGUMENT),
+        ("{", grpc.StatusCode.INVALID_ARGUMENT),
         ("[]", grpc.StatusCode.INVALID_ARGUMENT),
         ("{}", grpc.StatusCode.INVALID_ARGUMENT),
         ('{"device_1": "nobody"}', grpc.StatusCode.INVALID_ARGUMENT),
@@ -149,7 +155,7 @@ async def test_bad_requests_have_the_status_that_says_what_is_wrong(machines: To
     workflow = machines.workflow
     workflow_id = await machines.create_workflow(FIRST_MAC)
     invalid, missing = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND
-    for call, expected in (
+    refused: tuple[tuple[Awaitable[Any], grpc.StatusCode], ...] = (
         (workflow.CreateWorkflow(pb.CreateRequest(template=SECOND_WORKER, hardware="{}")), missing),
         (workflow.GetWorkflow(pb.GetRequest(id="one")), invalid),
         (workflow.GetWorkflow(pb.GetRequest(id=SECOND_WORKER)), missing),
@@ -162,12 +168,11 @@ async def test_bad_requests_have_the_status_that_says_what_is_wrong(machines: To
         (workflow.ReportActionStatus(pb.WorkflowActionStatus()), invalid),
         (workflow.ReportActionStatus(pb.WorkflowActionStatus(workflow_id=workflow_id, task_name="task0")), invalid),
         (workflow.UpdateWorkflowData(pb.UpdateWorkflowDataRequest()), invalid),
-        (
-            workflow.UpdateWorkflowData(
-                pb.UpdateWorkflowDataRequest(workflow_id=workflow_id, data=b"no", metadata=b"{}")
-            ),
-            invalid,
+        *(
+            (workflow.UpdateWorkflowData(pb.UpdateWorkflowDataRequest(workflow_id=workflow_id, **texts)), invalid)
+            for texts in ({"data": b"no", "metadata": b"{}"}, {"data": b"{}", "metadata": b"no"}, {"metadata": b"{}"})
         ),
         (workflow.GetWorkflowData(pb.GetWorkflowDataRequest(workflow_id=SECOND_WORKER)), missing),
-    ):
+    )
+    for call, expected in refused:
         assert await code(call) is expected

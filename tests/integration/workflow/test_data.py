@@ -49,6 +49,9 @@ async def test_bytes_come_back_as_they_were_written(site: Site) -> None:
     assert await data(flow, 1) == (written, 1)
     assert await metadata(flow) == (about, 1)
     assert await latest(flow) == 1
+    # Of a longer one nothing is left behind a shorter one.
+    await update(flow, b"{}", b"{}")
+    assert await data(flow) == (b"{}", 2)
     assert await site.last_revision() == before
 
 

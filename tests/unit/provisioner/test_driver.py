@@ -87,6 +87,22 @@ async def test_a_workflow_that_waits_for_an_attempt_can_be_cancelled(stage: Stag
     assert list(stage.world.starts) == [RunKey("w", "w-0", 1)]
 
 
+async def test_neither_a_failure_nor_hours_end_a_provisioner(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with stage.provisioner():
+        stage.server.add_workflow("first", action())
+        await stage.finish("first-0", code=3)
+        await stage.reaches("first", FAILED)
+        loop = asyncio.get_running_loop()
+        clock = loop.time
+        # Whatever would end it after a time, ends it now.
+        monkeypatch.setattr(loop, "time", lambda: clock() + 100 * 3600)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        stage.server.add_workflow("second", action())
+        await stage.finish("second-0")
+        await stage.reaches("second", SUCCEEDED)
+
+
 async def test_a_worker_that_is_not_served_is_left_alone(stage: Stage) -> None:
     async with stage.provisioner(serves={"m-1"}):
         stage.server.add_workflow("theirs", action("m-2"), action("m-1"))
