@@ -1,4 +1,4 @@
-"""What one run through the docker runtime costs beside `docker run --rm` of the same image."""
+"""What an action on the Docker Engine costs beside `docker run --rm` of the same image."""
 
 from bench.container.case import run
 

@@ -1,0 +1,44 @@
+"""A provisioner as it is, on the Docker Engine, that says when each action began and ended here.
+
+`python -m bench.container.agent SERVER STATE_DIR CONCURRENCY` writes lines `ran BEGAN ENDED`, both by the clock that
+all processes share: an action begins before the report that it runs, and has ended when its end was reported and its
+container is removed.
+"""
+
+import asyncio
+import logging
+import sys
+import time
+from pathlib import Path
+from unittest import mock
+
+from tinkwell.core import decide
+from tinkwell.provisioner import agent, main
+from tinkwell.provisioner.job import Job
+
+_start = agent.Agent.start
+
+
+async def _timed(self: agent.Agent, job: Job) -> None:
+    began = time.time_ns()
+    await _start(self, job)
+    print(f"ran {began} {time.time_ns()}", flush=True)
+
+
+def run(server: str, state_dir: str, concurrency: str) -> None:
+    """Serve all workers until SIGTERM."""
+    logging.basicConfig(level=logging.WARNING)
+    logging.getLogger("tinkwell.provisioner.driver").setLevel(logging.INFO)
+    settings = main.Settings(
+        server=server,
+        serves=decide.ALL_WORKERS,
+        state_dir=Path(state_dir),
+        concurrency=int(concurrency),
+        runtime=main.RuntimeName.DOCKER,
+    )
+    with mock.patch.object(agent.Agent, "start", _timed):
+        asyncio.run(main.run(settings))
+
+
+if __name__ == "__main__":
+    run(*sys.argv[1:])
