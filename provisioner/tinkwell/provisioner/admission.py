@@ -29,6 +29,10 @@ class Admission:
         """Return whether a workflow holds a machine."""
         return self._turns.is_holder(workflow_id)
 
+    def is_waiting(self, workflow_id: str) -> bool:
+        """Return whether a workflow waits for the end of another one; whoever may have ended is to be looked at."""
+        return self._turns.is_waiting(workflow_id)
+
     def admit(self, seen: look.Seen, commands: list[decide.Command]) -> tuple[bool, dict[str, float]]:
         """Take note of what was seen; False for a workflow that would start and must wait for another."""
         last = commands[-1] if commands else None

@@ -166,7 +166,7 @@ class Driver:
 
     def _is_expected(self, workflow_id: str) -> bool:
         """Say whether a job that is under way here accounts for a workflow's progress; its end leads to a look."""
-        busy = [job for job in self._roster.jobs.of(workflow_id) if not job.is_settled]
+        busy = [job for job in self._roster.jobs.of(workflow_id).values() if not job.is_settled]
         for job in busy:
             job.has_missed = True
         return bool(busy)
@@ -196,6 +196,8 @@ class Driver:
         async for workflow in self._api.list(UNFINISHED):
             if workflow.state is State.RUNNING:
                 self._expiry.find(workflow.id)
+            elif self._admission.is_waiting(workflow.id):
+                continue  # until its turn comes, which depends on another one alone
             await self._note(workflow.id)
 
     async def _note(self, workflow_id: str) -> None:
@@ -226,9 +228,12 @@ class Driver:
         view = seen.view
         if view.actions and not any(action.worker_id in self._serves for action in view.actions):
             self._remember_foreign(workflow_id)
-        table = self._roster
         commands = decide.decide(
-            view, serves=self._serves, running=table.running, leftover=table.leftover, others=table.others
+            view,
+            serves=self._serves,
+            running=self._roster.running(workflow_id),
+            leftover=self._roster.leftover(workflow_id),
+            others=self._roster.others(workflow_id),
         )
         has_turn, woken = self._admission.admit(seen, commands)
         self._wake(woken)
@@ -318,7 +323,7 @@ class Driver:
         try:
             is_gone = await self._agent.discard(key, reason)
         finally:
-            self._roster.clearing.remove(key)
+            self._roster.clearing.discard(key)
         if is_gone:
             await self._let_go(key)
             await self._dirty.put(key.workflow_id)

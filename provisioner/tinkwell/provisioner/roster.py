@@ -1,8 +1,9 @@
 """The runs that are here, and who watches them."""
 
 import asyncio
+import itertools
 import logging
-from collections.abc import Collection, Container
+from collections.abc import Container, Iterable, Iterator, Mapping, Set
 
 from tinkwell.core.decide import RunKey
 from tinkwell.provisioner import claim
@@ -30,9 +31,39 @@ class Jobs(dict[RunKey, Job]):
         if not jobs:
             del self._of[key.workflow_id]
 
-    def of(self, workflow_id: str) -> Collection[Job]:
+    def of(self, workflow_id: str) -> Mapping[RunKey, Job]:
         """Return the jobs of a workflow."""
-        return self._of.get(workflow_id, {}).values()
+        return self._of.get(workflow_id, {})
+
+
+class Runs:
+    """Runs by their workflows: so many may be here that nobody should look through all of them for one's."""
+
+    def __init__(self, keys: Iterable[RunKey] = ()) -> None:
+        self._of: dict[str, set[RunKey]] = {}
+        for key in keys:
+            self.add(key)
+
+    def __contains__(self, key: RunKey) -> bool:
+        return key in self.of(key.workflow_id)
+
+    def __iter__(self) -> Iterator[RunKey]:
+        return itertools.chain.from_iterable(self._of.values())
+
+    def add(self, key: RunKey) -> None:
+        """Add a run, which may be here already."""
+        self._of.setdefault(key.workflow_id, set()).add(key)
+
+    def discard(self, key: RunKey) -> None:
+        """Remove a run, which need not be here."""
+        runs = self._of.get(key.workflow_id, set())
+        runs.discard(key)
+        if not runs:
+            self._of.pop(key.workflow_id, None)
+
+    def of(self, workflow_id: str) -> Set[RunKey]:
+        """Return the runs of a workflow."""
+        return self._of.get(workflow_id, frozenset())
 
 
 class Roster:
@@ -45,10 +76,10 @@ class Roster:
         self._runtime = runtime
         self._claims = claims
         self.jobs = Jobs()
-        self.clearing: set[RunKey] = set()
+        self.clearing = Runs()
         # Nothing can be said to be gone before the runtime has once said what it has.
         self.is_known = False
-        self._held: set[RunKey] = set()
+        self._held = Runs()
         self._claimed: frozenset[RunKey] = frozenset()
 
     async def find(self) -> None:
@@ -57,7 +88,7 @@ class Roster:
             held = await self._runtime.held()
             await asyncio.to_thread(self._claims.keep_only, _Needed(self, held))
             self._claimed = await asyncio.to_thread(self._claims.others)
-            self._held = set(held)
+            self._held = Runs(held)
             self.is_known = True
         except port.RunError as error:
             logger.warning("the runtime does not say what it runs", extra={"cause": str(error)})
@@ -66,38 +97,37 @@ class Roster:
 
     def forget(self, *keys: RunKey) -> None:
         """Take note that runs are not here any more, or not ours."""
-        self._held.difference_update(keys)
+        for key in keys:
+            self._held.discard(key)
 
     def note(self, key: RunKey) -> None:
         """Take note that a run is still here."""
         self._held.add(key)
 
-    @property
-    def running(self) -> frozenset[RunKey]:
-        """The runs that are watched here."""
-        return frozenset(key for key, job in self.jobs.items() if not job.is_settled)
+    def running(self, workflow_id: str) -> frozenset[RunKey]:
+        """Return the runs of a workflow that are watched here."""
+        return frozenset(key for key, job in self.jobs.of(workflow_id).items() if not job.is_settled)
 
-    @property
-    def leftover(self) -> frozenset[RunKey]:
-        """The runs that are here and that nobody watches."""
-        found = self._held - self.jobs.keys() - self.clearing
+    def leftover(self, workflow_id: str) -> frozenset[RunKey]:
+        """Return the runs of a workflow that are here and that nobody watches."""
+        found = self._held.of(workflow_id) - self.jobs.of(workflow_id).keys() - self.clearing.of(workflow_id)
         return frozenset(key for key in found if key.main not in self._claimed)
 
-    @property
-    def others(self) -> frozenset[RunKey]:
-        """The runs that are here, or may be, and that are left alone: they are others', or on their way out."""
-        claimed = {key for key in self._held if key.main in self._claimed}
-        return frozenset((claimed | self.clearing | self.jobs.keys()) - self.running)
+    def others(self, workflow_id: str) -> frozenset[RunKey]:
+        """Return its runs that are here, or may be, and are left alone: they are others', or on their way out."""
+        claimed = {key for key in self._held.of(workflow_id) if key.main in self._claimed}
+        here = claimed | self.clearing.of(workflow_id) | self.jobs.of(workflow_id).keys()
+        return frozenset(here - self.running(workflow_id))
 
     @property
     def workflow_ids(self) -> frozenset[str]:
         """The workflows of all runs that are here and not others'."""
-        keys = (self._held | self.jobs.keys()) - self._claimed
+        keys = {*self._held, *self.jobs} - self._claimed
         return frozenset(key.workflow_id for key in keys)
 
     def has(self, workflow_id: str) -> bool:
         """Say whether a run of a workflow is here, or may be."""
-        return any(key.workflow_id == workflow_id for keys in (self.jobs, self.clearing, self._held) for key in keys)
+        return any(runs.of(workflow_id) for runs in (self.jobs, self.clearing, self._held))
 
 
 class _Needed(Container[RunKey]):
@@ -108,4 +138,6 @@ class _Needed(Container[RunKey]):
         self._held = {key.main for key in held}
 
     def __contains__(self, key: object) -> bool:
+        if not isinstance(key, RunKey):
+            return False
         return key in self._held or key in self._roster.jobs or key in self._roster.clearing

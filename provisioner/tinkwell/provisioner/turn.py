@@ -57,6 +57,10 @@ class Turns:
         """Return whether a workflow holds a machine."""
         return workflow_id in self._held
 
+    def is_waiting(self, workflow_id: str) -> bool:
+        """Return whether a workflow waits behind the holder of a machine."""
+        return workflow_id in self._places
+
     def begin(self, waiter: Waiter, machines: Iterable[str]) -> tuple[bool, list[str]]:
         """Let a workflow hold all its machines; False if it must wait for one of them instead."""
         needed = sorted(machines)

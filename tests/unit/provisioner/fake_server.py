@@ -1,6 +1,7 @@
 """A server in memory, behind the calls that a provisioner makes. It decides by the rules of the real one."""
 
 import asyncio
+import collections
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -37,6 +38,8 @@ class FakeServer:
         # A workflow that another provisioner starts just before the next report comes.
         self.steals_machine_for = ""
         self.calls = 0
+        self.lists = 0
+        self.looks: collections.Counter[str] = collections.Counter()
         self.is_away = False
         self.takes_logs = asyncio.Event()
         self.takes_logs.set()
@@ -94,6 +97,7 @@ class FakeServer:
 
     async def list(self, states: Iterable[State | str]) -> AsyncIterator[model.Workflow]:
         await self._answer()
+        self.lists += 1
         wanted = set(states)
         for workflow_id, state in list(self.workflows.items()):
             if state in wanted:
@@ -101,6 +105,7 @@ class FakeServer:
 
     async def context(self, id: str) -> model.WorkflowContext:  # noqa: A002
         await self._answer()
+        self.looks[id] += 1
         if id not in self.workflows:
             raise errors.NotFound
         holds = self.leases.ledger.holds_of(id)

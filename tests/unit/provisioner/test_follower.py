@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from unit.provisioner.stage import Stage, action
 
+from support.waiting import eventually
 from tinkwell.client import errors, model
 from tinkwell.core.kind import EventType, State
 
@@ -67,3 +68,19 @@ async def test_a_workflow_that_is_cancelled_between_its_actions_goes_no_further(
         await stage.is_clear()
     assert stage.server.states("w") == [State.CANCELLED, State.CANCELLED]
     assert len(stage.world.starts) == 1
+
+
+async def test_a_list_costs_no_look_for_what_waits_for_a_machine(stage: Stage) -> None:
+    async with stage.provisioner(resync_seconds=0.05):
+        names = [f"w{number}" for number in range(30)]
+        for name in names:
+            stage.server.add_workflow(name, action())
+        run = await stage.run_of("w0-0")
+        await eventually(lambda: stage.server.looks["w29"] > 0)
+        before, lists = dict(stage.server.looks), stage.server.lists
+        await eventually(lambda: stage.server.lists >= lists + 5)
+        assert {name: stage.server.looks[name] for name in names[1:]} == {name: before[name] for name in names[1:]}
+        await run.exit(0)
+        for name in names[1:]:
+            await stage.finish(f"{name}-0")
+        await stage.reaches("w29", SUCCEEDED)
