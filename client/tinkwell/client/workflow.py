@@ -73,12 +73,12 @@ class WorkflowClient(service.Service):
         answer = await self._caller.unary(self._stub.CancelWorkflow, request, may_repeat=True)
         return model.Change(answer.revision)
 
-    async def expire(self, id: str) -> model.Expired:  # noqa: A002
+    async def expire(self, id: str, *, deadlines_only: bool = False) -> model.Expired:  # noqa: A002
         """End a workflow if a deadline in it is past, by the server's clock, and what is lost with its owner's lease.
 
-        Provisioners ask this by themselves.
+        `deadlines_only` leaves what is lost to whoever may still take it over. Provisioners ask this by themselves.
         """
-        request = convert.build(pb.ExpireWorkflowRequest, id=id)
+        request = convert.build(pb.ExpireWorkflowRequest, id=id, deadlines_only=deadlines_only)
         answer = await self._caller.unary(self._stub.ExpireWorkflow, request, may_repeat=True)
         remaining = answer.remaining_seconds if answer.HasField("remaining_seconds") else None
         return model.Expired(answer.revision, remaining)

@@ -1,10 +1,8 @@
 """Which workflow may start, and which is to be looked at because of that: turns, kept true to what looks find out."""
 
-from collections import OrderedDict
-
 from tinkwell.core import decide
 from tinkwell.core.kind import State
-from tinkwell.provisioner import look, turn
+from tinkwell.provisioner import look, recent, turn
 
 MAX_WAITING = 10_000
 # So many workflows are remembered as being over, while others wait for their machines; a forgotten one costs a look.
@@ -19,7 +17,7 @@ class Admission:
 
     def __init__(self) -> None:
         self._turns = turn.Turns(MAX_WAITING)
-        self._over: OrderedDict[str, None] = OrderedDict()
+        self._over = recent.RecentSet(MAX_OVER)
 
     def holders(self) -> list[str]:
         """Return the workflows that hold machines."""
@@ -48,7 +46,7 @@ class Admission:
             case _:
                 woken = self._turns.end(seen.view.id)
         if seen.view.state.is_final:
-            self._remember_over(seen.view.id)
+            self._over.add(seen.view.id)
         return has_turn, self._in_time(woken)
 
     def refuse(self, workflow_id: str) -> dict[str, float]:
@@ -57,12 +55,7 @@ class Admission:
 
     def release(self, workflow_id: str) -> None:
         """Take note that a workflow that is over holds nothing here any more."""
-        self._over.pop(workflow_id, None)
+        self._over.discard(workflow_id)
 
     def _in_time(self, workflow_ids: list[str]) -> dict[str, float]:
         return {id_: RELEASE_SECONDS if id_ in self._over else 0.0 for id_ in workflow_ids}
-
-    def _remember_over(self, workflow_id: str) -> None:
-        self._over[workflow_id] = None
-        if len(self._over) > MAX_OVER:
-            self._over.popitem(last=False)

@@ -45,6 +45,7 @@ from tinkwell.provisioner import (
     lease,
     look,
     news,
+    recent,
     reporter,
     retry,
     roster,
@@ -105,12 +106,11 @@ class Driver:
         self._roster = roster.Roster(runtime, claims)
         # Of these something was begun here, or by a predecessor; each only until it is looked at after that.
         self._begun: set[str] = set()
-        self._releasing: set[str] = set()
         self._waiting: OrderedDict[str, None] = OrderedDict()
         self._admission = admission.Admission()
         # Workflows that are looked at again when some time has passed.
         self._later: set[str] = set()
-        self._foreign: OrderedDict[str, None] = OrderedDict()
+        self._foreign = recent.RecentSet(MAX_FOREIGN)
         self._group = asyncio.TaskGroup()
 
     async def run(self) -> NoReturn:
@@ -130,11 +130,11 @@ class Driver:
         self._begun.update(workflow_ids)
         self._relist.set()
 
-    def hear_of_lost(self, workflow_ids: Iterable[str], *, grace_seconds: float) -> None:
+    def hear_of_lost(self, workflow_ids: Iterable[str]) -> None:
         """Take over what a dead owner has left here, and see to it that the rest is given up for lost."""
         lost = list(workflow_ids)
         for workflow_id in lost:
-            self._expiry.lose(workflow_id, after_seconds=grace_seconds)
+            self._expiry.lose(workflow_id, after_seconds=self._keeper.grace_seconds)
         self._group.create_task(self._find_lost(lost), name="find lost")
 
     def lose(self) -> None:
@@ -217,6 +217,7 @@ class Driver:
                 # One that the server fails on must not keep a looker; the next list leads back to it.
                 logger.warning("a workflow cannot be had", extra={"workflow": workflow_id, "cause": str(error)})
             await self._dirty.done(workflow_id)
+            self._wake(dict.fromkeys(self._take_waiting(), 0.0))
 
     async def _look_at(self, workflow_id: str) -> None:
         """Find out what a workflow needs and see to it."""
@@ -227,7 +228,7 @@ class Driver:
         )
         view = seen.view
         if view.actions and not any(action.worker_id in self._serves for action in view.actions):
-            self._remember_foreign(workflow_id)
+            self._foreign.add(workflow_id)  # a workflow's actions never change, so this stays true
         commands = decide.decide(
             view,
             serves=self._serves,
@@ -274,13 +275,18 @@ class Driver:
                 else:
                     self._begin_hook(key, actions[action.id], is_first=False)
             case decide.ReleaseMachines(workflow_id=workflow_id):
-                self._release(workflow_id)
-            case decide.Wait(action=action, reason=reason, seconds=seconds):
-                logger.debug("a workflow waits", extra={"action": action.id, "reason": reason.value})
-                if seconds is not None:
-                    self._look_later(actions[action.id].workflow_id, seconds)
+                self._group.create_task(self._release(workflow_id), name=f"release {workflow_id}")
+            case decide.Wait(action=action):
+                self._wait(command, actions[action.id].workflow_id)
             case _:
                 assert_never(command)
+
+    def _wait(self, command: decide.Wait, workflow_id: str) -> None:
+        logger.debug("a workflow waits", extra={"action": command.action.id, "reason": command.reason.value})
+        if command.seconds is not None:
+            self._look_later(workflow_id, command.seconds)
+        if command.reason is decide.WaitReason.ABANDONED:
+            self._expiry.lose(workflow_id, after_seconds=self._keeper.grace_seconds)
 
     def _job(self, key: RunKey, actions: Mapping[str, model.Action]) -> Job:
         job = Job(key, actions[key.action_id])
@@ -325,38 +331,21 @@ class Driver:
         finally:
             self._roster.clearing.discard(key)
         if is_gone:
-            await self._let_go(key)
+            await self._roster.let_go(key)
             await self._dirty.put(key.workflow_id)
 
-    async def _let_go(self, key: RunKey) -> None:
-        """Take note that a run is not here any more, or somebody else's."""
-        self._roster.forget(key, key.main)
-        await asyncio.to_thread(self._drop_claim, key.main)
-
-    def _drop_claim(self, key: RunKey) -> None:
-        try:
-            self._claims.drop(key)
-        except OSError as error:
-            logger.warning("a claim cannot be dropped", extra={"action": key.action_id, "cause": str(error)})
-
-    def _release(self, workflow_id: str) -> None:
-        """Tell the server that nothing of a workflow is left here, once that is certain."""
-        if self._roster.is_known and workflow_id not in self._releasing:
-            self._releasing.add(workflow_id)
-            self._group.create_task(self._release_now(workflow_id), name=f"release {workflow_id}")
-
-    async def _release_now(self, workflow_id: str) -> None:
-        try:
-            await self._keeper.release(workflow_id)
-        finally:
-            self._releasing.remove(workflow_id)
-        logger.info("machines are released", extra={"workflow": workflow_id})
-        self._begun.discard(workflow_id)
-        self._admission.release(workflow_id)
-        await self._dirty.put(workflow_id)
+    async def _release(self, workflow_id: str) -> None:
+        """Tell the server that nothing of a workflow is left here, if that is certain."""
+        if self._roster.is_known and await self._keeper.release(workflow_id):
+            self._begun.discard(workflow_id)
+            self._admission.release(workflow_id)
+            await self._dirty.put(workflow_id)
 
     def _begin(self, job: Job, work: Callable[[], Awaitable[None]]) -> None:
-        if job.key in self._roster.jobs or job.key in self._roster.clearing:
+        if (former := self._roster.jobs.get(job.key)) is not None:
+            former.has_missed = True
+            return
+        if job.key in self._roster.clearing:
             return  # what clears up looks again when it is done
         self._roster.jobs[job.key] = job
         self._begun.add(job.key.workflow_id)
@@ -374,12 +363,14 @@ class Driver:
         looks_again = False
         try:
             await work()
-            is_wrong = job.was_refused and not (job.was_blocked or job.is_follower or job.has_missed)
-            looks_again = not (is_wrong or job.is_unfinished or job.has_follower)
+            job.is_settled = True
             if job.is_unfinished:
                 self._roster.note(key)
             elif not job.leaves_run:
-                await self._let_go(key)
+                await self._roster.let_go(key)
+            has_news = job.was_blocked or job.is_follower or job.has_missed or job.stop_reason
+            is_wrong = job.was_refused and not has_news
+            looks_again = not (is_wrong or job.is_unfinished or job.has_follower)
             if job.was_refused:
                 self._wake(self._admission.refuse(key.workflow_id))
         except Exception:
@@ -391,18 +382,15 @@ class Driver:
             self._roster.note(key)
         if job.hook is not None:
             self._begin_hook(replace(key, hook=job.hook), job.action, is_first=True)
-        if self._waiting:
-            await self._dirty.put(self._waiting.popitem(last=False)[0])
-        if looks_again:
-            await self._dirty.put(key.workflow_id)
+        for workflow_id in [*self._take_waiting(), *([key.workflow_id] if looks_again else [])]:
+            await self._dirty.put(workflow_id)
+
+    def _take_waiting(self) -> list[str]:
+        """Take one that waits for a place, if there is one; whoever looks takes the next, should it need none."""
+        has_place = self._waiting and len(self._roster.jobs) < self._concurrency
+        return [self._waiting.popitem(last=False)[0]] if has_place else []
 
     def _wait_for_place(self, workflow_id: str) -> None:
         """Remember a workflow until a job ends; beyond the limit it is found by a later list."""
         if len(self._waiting) < MAX_WAITING:
             self._waiting[workflow_id] = None
-
-    def _remember_foreign(self, workflow_id: str) -> None:
-        """Remember that none of its workers is served here. A workflow's actions never change, so this stays true."""
-        self._foreign[workflow_id] = None
-        if len(self._foreign) > MAX_FOREIGN:
-            self._foreign.popitem(last=False)

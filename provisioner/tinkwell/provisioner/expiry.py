@@ -17,6 +17,7 @@ again.
 import asyncio
 import heapq
 import logging
+import math
 from collections import OrderedDict
 from typing import NoReturn, Protocol
 
@@ -47,8 +48,8 @@ _LIMITS = {
 class ExpiryApi(Protocol):
     """What is asked of the server."""
 
-    async def expire(self, id: str) -> model.Expired:  # noqa: A002
-        """End a workflow if a deadline in it is past; raises `NotFound`."""
+    async def expire(self, id: str, *, deadlines_only: bool) -> model.Expired:  # noqa: A002
+        """End a workflow if a deadline in it is past, or, unless that is ruled out, it is lost; raises `NotFound`."""
 
 
 class Expiry:
@@ -60,6 +61,8 @@ class Expiry:
         self._ask_at: dict[str, float] = {}
         # The same, soonest first, with what was moved or has ended since.
         self._order: list[tuple[float, str]] = []
+        # Of these it is to be asked whether they are lost, from when on, by the same clock.
+        self._lost: dict[str, float] = {}
         self._timeless: OrderedDict[str, None] = OrderedDict()
         self._is_sooner = asyncio.Event()
         self._due = dirty.DirtySet(MAX_DUE)
@@ -73,6 +76,7 @@ class Expiry:
         elif event.resource_type is ResourceType.WORKFLOW and event.event_type in _ENDS:
             self._ask_at.pop(workflow_id, None)
             self._timeless.pop(workflow_id, None)
+            self._lost.pop(workflow_id, None)
 
     def find(self, workflow_id: str) -> None:
         """Take note of a workflow that runs; what is known of it already stays."""
@@ -80,14 +84,17 @@ class Expiry:
             self._schedule(workflow_id, after_seconds=0.0)
 
     def lose(self, workflow_id: str, *, after_seconds: float) -> None:
-        """Take note of a workflow whose owner is dead; it is asked about after so long, unless it is sooner anyway."""
-        self._schedule(workflow_id, after_seconds=after_seconds)
+        """Take note of a workflow whose owner is dead; after so long it is given up, if nobody has taken it over."""
+        if workflow_id in self._lost or len(self._lost) < MAX_WORKFLOWS:
+            self._lost.setdefault(workflow_id, asyncio.get_running_loop().time() + after_seconds)
+            self._schedule(workflow_id, after_seconds=after_seconds)
 
     def forget(self) -> None:
         """Know nothing any more, because events were missed; a list is to follow."""
         self._ask_at.clear()
         self._order.clear()
         self._timeless.clear()
+        self._lost.clear()
 
     async def run(self) -> NoReturn:
         """Ask in time; raises an `errors.Error` that cannot be mended."""
@@ -140,9 +147,14 @@ class Expiry:
     async def _ask(self, workflow_id: str) -> None:
         if self._ask_at.pop(workflow_id, None) is None:
             return
+        patience = self._lost.pop(workflow_id, math.inf) - asyncio.get_running_loop().time()
+        if 0 < patience < math.inf:
+            self.lose(workflow_id, after_seconds=patience)
         try:
             expired = await retry.until_answered(
-                lambda: self._api.expire(workflow_id), what="expire a workflow", gives_up=(errors.Internal,)
+                lambda: self._api.expire(workflow_id, deadlines_only=patience > 0),
+                what="expire a workflow",
+                gives_up=(errors.Internal,),
             )
         except errors.NotFound:
             return
@@ -157,7 +169,7 @@ class Expiry:
         if expired.remaining_seconds is not None:
             # It goes on, where the attempt that was ended is repeated.
             self._schedule(workflow_id, after_seconds=max(expired.remaining_seconds, SHORTEST_SECONDS))
-        elif not expired.revision:
+        elif not expired.revision and workflow_id not in self._ask_at:
             self._remember_timeless(workflow_id)
 
 

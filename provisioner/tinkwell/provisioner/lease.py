@@ -49,8 +49,8 @@ class Listener(Protocol):
     def inherit(self, workflow_ids: Iterable[str]) -> None:
         """Hear of workflows that are held under the lease from its beginning."""
 
-    def hear_of_lost(self, workflow_ids: Iterable[str], *, grace_seconds: float) -> None:
-        """Hear of workflows whose owner is dead; who has their runs at hand has so long to take them over."""
+    def hear_of_lost(self, workflow_ids: Iterable[str]) -> None:
+        """Hear of workflows whose owner is dead."""
 
     def lose(self) -> None:
         """Hear that the lease is over, and that what runs under it may be given to others."""
@@ -82,6 +82,11 @@ class Keeper:
         """Say whether this is the token of the lease."""
         return token == self._token
 
+    @property
+    def grace_seconds(self) -> float:
+        """For how long what is lost is left to those who have its run at hand: they hear of it within the rest."""
+        return self._seconds * (RENEWALS - 1) / RENEWALS
+
     async def under(self, call: Callable[[int], Awaitable[T]]) -> T:
         """Call with the lease's token. Where it is refused as lost, make sure of the lease and call once more.
 
@@ -100,10 +105,18 @@ class Keeper:
                 await confirmed.wait()
             token, is_sure = self._token, True
 
-    async def release(self, workflow_id: str) -> None:
-        """Say that nothing of a workflow runs here any more; returns when the server has heard it."""
+    async def release(self, workflow_id: str) -> bool:
+        """Say that nothing of a workflow runs here any more; False where the server does not want to hear it."""
         token = await self.token()
-        await self._answer(lambda: self._api.release(token, workflow_id=workflow_id), what="release machines")
+        try:
+            await self._answer(lambda: self._api.release(token, workflow_id=workflow_id), what="release machines")
+        except errors.Error as error:
+            if isinstance(error, retry.HOPELESS):
+                raise
+            logger.warning("machines cannot be released", extra={"workflow": workflow_id, "cause": str(error)})
+            return False
+        logger.info("machines are released", extra={"workflow": workflow_id})
+        return True
 
     async def end(self) -> None:
         """Give up the lease, and all that is held under it, for there is nothing left; it is tried once."""
@@ -150,8 +163,7 @@ class Keeper:
                 logger.info("the lease lives on", extra={"token": self._token})
             self._confirm(began, renewed.seconds)
             if renewed.lost_workflow_ids:
-                grace = renewed.seconds * (RENEWALS - 1) / RENEWALS
-                listener.hear_of_lost(renewed.lost_workflow_ids, grace_seconds=grace)
+                listener.hear_of_lost(renewed.lost_workflow_ids)
 
     def _confirm(self, asked_at: float, seconds: float) -> None:
         self._seconds = seconds

@@ -104,6 +104,14 @@ class Roster:
         """Take note that a run is still here."""
         self._held.add(key)
 
+    async def let_go(self, key: RunKey) -> None:
+        """Take note that a run is not here any more, or somebody else's."""
+        self.forget(key, key.main)
+        try:
+            await asyncio.to_thread(self._claims.drop, key.main)
+        except OSError as error:
+            logger.warning("a claim cannot be dropped", extra={"action": key.action_id, "cause": str(error)})
+
     def running(self, workflow_id: str) -> frozenset[RunKey]:
         """Return the runs of a workflow that are watched here."""
         return frozenset(key for key, job in self.jobs.of(workflow_id).items() if not job.is_settled)

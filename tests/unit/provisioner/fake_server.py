@@ -5,6 +5,7 @@ import collections
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
@@ -15,6 +16,9 @@ from tinkwell.client import errors, model
 from tinkwell.core import errors as core_errors
 from tinkwell.core import lease, transition
 from tinkwell.core.kind import EventType, ResourceType, State
+
+# The slot of the provisioner that calls.
+CALLER: ContextVar[int] = ContextVar("caller", default=-1)
 
 Rows: TypeAlias = list[model.Action]
 Rules: TypeAlias = list[transition.Action]
@@ -41,6 +45,8 @@ class FakeServer:
         self.lists = 0
         self.looks: collections.Counter[str] = collections.Counter()
         self.is_away = False
+        # The provisioners whose calls do not come through, by their slots.
+        self.cut: set[int] = set()
         self.takes_logs = asyncio.Event()
         self.takes_logs.set()
         # A report whose answer is lost is taken all the same.
@@ -166,11 +172,13 @@ class FakeServer:
     async def report_together(self, reports: Sequence[model.Report]) -> Sequence[model.Reported | errors.Error]:
         return [await self._outcome(report) for report in reports]
 
-    async def expire(self, id: str) -> model.Expired:  # noqa: A002
+    async def expire(self, id: str, *, deadlines_only: bool = False) -> model.Expired:  # noqa: A002
         await self._answer()
         if id not in self.workflows:
             raise errors.NotFound
         flow, actions = self._workflow(id), self._rules(id)
+        if deadlines_only:
+            actions = [replace(action, is_lost=False) for action in actions]
         changes = transition.expire(flow, actions)
         if flow.state.is_final:
             self.leases.clear_dead(id)
@@ -223,7 +231,7 @@ class FakeServer:
     async def _answer(self) -> None:
         await asyncio.sleep(0)
         self.calls += 1
-        if self.is_away:
+        if self.is_away or CALLER.get() in self.cut:
             raise errors.Unavailable
 
     def _fence(

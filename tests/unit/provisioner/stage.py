@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Container
 from typing import Any
 
 from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
-from unit.provisioner.fake_server import FakeServer
+from unit.provisioner.fake_server import CALLER, FakeServer
 
 from support.waiting import eventually
 from tinkwell.client import model
@@ -91,15 +91,13 @@ class Stage:
         slot: int = 0,
         engine: str = "engine",
         runtime: FakeRuntime | None = None,
-        server: FakeServer | None = None,
     ) -> driver.Driver:
         """Make a driver in a slot."""
-        api = server or self.server
         return driver.Driver(
-            api,
+            self.server,
             runtime or self.runtime,
             self.files,
-            keeper=lease.Keeper(api.leases, owner=f"owner/{slot}", engine=engine),
+            keeper=lease.Keeper(self.server.leases, owner=f"owner/{slot}", engine=engine),
             claims=self.claims.of(slot),
             serves=serves,
             concurrency=concurrency,
@@ -111,7 +109,9 @@ class Stage:
         """Run a provisioner in a slot; leaving is its death."""
         worker = self.make(slot=slot, **options)
         self.claims.living.add(slot)
+        caller = CALLER.set(slot)
         task = asyncio.ensure_future(worker.run())
+        CALLER.reset(caller)
         try:
             yield worker
         finally:
@@ -126,8 +126,8 @@ class Stage:
         await eventually(lambda: key in self.world.runs)
         return self.world.runs[key]
 
-    async def finish(self, action_id: str, code: int = 0) -> None:
-        await (await self.run_of(action_id)).exit(code)
+    async def finish(self, action_id: str, code: int = 0, *, attempt: int = 1) -> None:
+        await (await self.run_of(action_id, attempt)).exit(code)
 
     def token(self, slot: int = 0) -> int:
         """Return the token of who lives in a slot, or has."""

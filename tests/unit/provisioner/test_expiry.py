@@ -20,6 +20,8 @@ class Server:
     def __init__(self) -> None:
         self.answers: dict[str, deque[model.Expired | errors.Error]] = {}
         self.asked: list[tuple[str, float]] = []
+        # Asked about though that may end what somebody could still take over.
+        self.given_up: list[str] = []
 
     def will_say(self, workflow_id: str, *answers: model.Expired | errors.Error) -> None:
         self.answers[workflow_id] = deque(answers)
@@ -27,8 +29,10 @@ class Server:
     def times(self, workflow_id: str) -> list[float]:
         return [at for asked, at in self.asked if asked == workflow_id]
 
-    async def expire(self, id: str) -> model.Expired:  # noqa: A002
+    async def expire(self, id: str, *, deadlines_only: bool) -> model.Expired:  # noqa: A002
         self.asked.append((id, asyncio.get_running_loop().time()))
+        if not deadlines_only:
+            self.given_up.append(id)
         await asyncio.sleep(0)
         answers = self.answers.get(id)
         answer = answers.popleft() if answers else NOTHING
@@ -91,6 +95,26 @@ async def test_what_time_cannot_end_is_asked_about_once() -> None:
         keeper.find("other")
         await eventually(lambda: len(server.times("other")) == 1)
         assert len(server.times("w")) == 1
+
+
+async def test_what_is_lost_is_given_up_after_a_grace_whatever_is_asked_before() -> None:
+    server = Server()
+    server.will_say("w", model.Expired(0, 0.1), model.Expired(0, 3600.0))
+    async with keeping(server) as keeper:
+        began = asyncio.get_running_loop().time()
+        keeper.lose("w", after_seconds=0.3)
+        keeper.find("w")
+        keeper.hear(event(EventType.ACTION_STARTED, timeout_seconds=1))
+        keeper.lose("w", after_seconds=1000.0)
+        keeper.lose("other", after_seconds=0.0)
+        await eventually(lambda: server.given_up == ["other", "w"])
+        assert server.times("w")[-1] - began >= 0.3
+        # Once it is asked about, it is as before.
+        keeper.forget()
+        keeper.find("w")
+        before = len(server.asked)
+        await eventually(lambda: len(server.asked) > before)
+        assert server.given_up == ["other", "w"]
 
 
 async def test_a_start_without_limits_is_not_asked_about() -> None:

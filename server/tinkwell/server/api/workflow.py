@@ -61,7 +61,9 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         return pb.CancelWorkflowResponse(revision=revision)
 
     async def ExpireWorkflow(self, request: pb.ExpireWorkflowRequest, context: Context) -> pb.ExpireWorkflowResponse:
-        expired = await self._workflows.expire(request.id, actor=auth.actor(context))
+        expired = await self._workflows.expire(
+            request.id, deadlines_only=request.deadlines_only, actor=auth.actor(context)
+        )
         return pb.ExpireWorkflowResponse(revision=expired.revision, remaining_seconds=expired.remaining_seconds)
 
     async def ShowWorkflowEvents(

@@ -102,9 +102,10 @@ class WorkflowService:
             self.lost_attempts += 1
             raise
 
-    async def expire(self, workflow_id: str, *, actor: str) -> Expired:
+    async def expire(self, workflow_id: str, *, deadlines_only: bool = False, actor: str) -> Expired:
         """End what has a deadline that is past in a workflow, or is lost; see `workflow_expiry.expire`."""
-        expired = await workflow_expiry.expire(self._recovery, value.parse_uuid("id", workflow_id), actor=actor)
+        parsed = value.parse_uuid("id", workflow_id)
+        expired = await workflow_expiry.expire(self._recovery, parsed, deadlines_only=deadlines_only, actor=actor)
         self.lost_attempts += expired.has_lost
         return expired
 

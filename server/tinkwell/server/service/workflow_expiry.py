@@ -25,12 +25,18 @@ class Expired:
     has_lost: bool = False
 
 
-async def expire(recovery: workflow_recovery.WorkflowRecovery, workflow_id: str, *, actor: str) -> Expired:
+async def expire(
+    recovery: workflow_recovery.WorkflowRecovery, workflow_id: str, *, deadlines_only: bool, actor: str
+) -> Expired:
     """End what has a deadline that is past in a workflow, and what runs in it if it is lost. Raises `errors.NotFound`.
 
-    Of one that is over, machines that nobody alive holds any more are let go.
+    Of one that is over, machines that nobody alive holds any more are let go. `deadlines_only` leaves what is lost to
+    those who may still take it over.
     """
-    written = await recovery.run(lambda transaction, prepared: _expire(transaction, workflow_id, prepared), actor=actor)
+    written = await recovery.run(
+        lambda transaction, prepared: _expire(transaction, workflow_id, prepared, deadlines_only=deadlines_only),
+        actor=actor,
+    )
     return dataclasses.replace(written.value, revision=written.revision)
 
 
@@ -72,7 +78,13 @@ def _ended_attempts(changes: transition.Changes) -> list[transition.EndAction | 
     return [step for step in ends if step.state is not State.CANCELLED]
 
 
-async def _expire(transaction: Transaction, workflow_id: str, prepared: workflow_recovery.Prepared | None) -> Expired:
+async def _expire(
+    transaction: Transaction,
+    workflow_id: str,
+    prepared: workflow_recovery.Prepared | None,
+    *,
+    deadlines_only: bool,
+) -> Expired:
     transaction.changed = False
     locked = await workflow_step.lock(transaction.connection, workflow_id)
     if locked is None:
@@ -81,7 +93,10 @@ async def _expire(transaction: Transaction, workflow_id: str, prepared: workflow
         return Expired(0, None)
     if locked.workflow.state.is_final and any(not hold.is_live for hold in locked.holds.values()):
         await lease.clear_dead(transaction.connection, workflow_id)
-    changes = transition.expire(locked.workflow, locked.actions)
+    actions = locked.actions
+    if deadlines_only:
+        actions = [dataclasses.replace(action, is_lost=False) for action in actions]
+    changes = transition.expire(locked.workflow, actions)
     if not changes.steps:
         return Expired(0, transition.remaining_seconds(locked.workflow, locked.actions))
     await write(transaction, locked, changes, prepared)

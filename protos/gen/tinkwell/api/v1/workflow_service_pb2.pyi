@@ -452,15 +452,19 @@ class ExpireWorkflowRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
+    DEADLINES_ONLY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
+    deadlines_only: _builtins.bool
+    """deadlines_only leaves what is lost as it is: who has its run at hand may still take it over."""
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
+        deadlines_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deadlines_only", b"deadlines_only", "id", b"id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
