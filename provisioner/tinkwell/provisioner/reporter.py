@@ -2,8 +2,10 @@
 
     report ──▶ waiting ──▶ sender takes what waits ──▶ one call ──▶ each has its own answer, or its own error
 
-So a report that comes by itself is sent at once, and many cost few calls. What fails as a whole, for a reason that may
-lie in one report alone, is sent one by one. The number of those that wait is that of the jobs.
+So a report that comes by itself is sent at once, and many cost few calls. An end without success is a call of its own,
+since it may take the server longer than it lets reports of one call wait for each other: what recovers the workflow
+comes of it, too. What fails as a whole, for a reason that may lie in one report alone, is sent one by one. The number
+of those that wait is that of the jobs.
 
 Who is told to stop still reports the ends that are at hand, when the senders have stopped already: then, and where
 there are none, each report is a call of its own.
@@ -21,6 +23,7 @@ from tinkwell.core.kind import State
 MAX_REPORTS = 100
 # A call whose reports the server keeps waiting holds up no more than what it carries.
 SENDERS = 2
+_TOGETHER = (State.RUNNING, State.SUCCEEDED)
 
 
 class ReportsApi(Protocol):
@@ -97,7 +100,8 @@ class Reporter:
             exit_code=exit_code,
             lease_token=lease_token,
         )
-        outcome = await self._hand_over(report) if self._senders else None
+        goes_along = self._senders > 0 and state in _TOGETHER
+        outcome = await self._hand_over(report) if goes_along else None
         if isinstance(outcome, errors.Error):
             raise outcome
         return outcome or await self._report(report)

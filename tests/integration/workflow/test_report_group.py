@@ -14,6 +14,7 @@ from support.site import FAILED, RUNNING, SUCCEEDED, Flow, Site, steps
 from support.waiting import eventually
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.client import errors as client_errors
+from tinkwell.server.api import workflow as api
 from tinkwell.server.service import report_group
 from tinkwell.server.service.workflow_report import ActionReport, Reported
 
@@ -168,7 +169,8 @@ async def test_one_of_several_reports_that_must_wait_does_not_hold_up_the_answer
     assert (await held.report(0, SUCCEEDED)).attempt == 1
 
 
-async def test_a_call_carries_no_report_or_a_hundred_and_no_more(site: Site) -> None:
+async def test_a_call_carries_no_report_or_a_hundred_and_no_more(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "REPORT_PATIENCE_SECONDS", 60.0)
     (flow,) = await running(site, 1)
     assert not (await site.stub.ReportActionStatuses(pb.ReportActionStatusesRequest())).outcomes
     requests = pb.ReportActionStatusesRequest(reports=[flow.reported(0, RUNNING)] * 100)

@@ -63,12 +63,14 @@ async def sending(api: Api) -> AsyncIterator[reporter.Reporter]:
     await asyncio.wait([task])
 
 
-def report(worker: reporter.Reporter, attempt: int, workflow_id: str = "w") -> "asyncio.Future[model.Reported]":
+def report(
+    worker: reporter.Reporter, attempt: int, workflow_id: str = "w", *, state: State = State.RUNNING
+) -> "asyncio.Future[model.Reported]":
     call = worker.report(
         workflow_id,
         action_id="a",
         worker_id="m",
-        state=State.RUNNING,
+        state=state,
         attempt=attempt,
         seconds=0.0,
         message="",
@@ -101,6 +103,19 @@ async def test_what_comes_while_calls_are_under_way_goes_together(api: Api) -> N
         answers = await asyncio.gather(*reports)
     assert [answer.attempt for answer in answers] == list(range(1, 10))
     assert api.calls == [*[1] * reporter.SENDERS, 9 - reporter.SENDERS]
+
+
+async def test_an_end_without_success_waits_for_no_other_report(api: Api) -> None:
+    async with sending(api) as worker:
+        reports = [report(worker, attempt) for attempt in (1, 2, 3)]
+        await rest()
+        assert api.calls == [3]
+        reports += [report(worker, attempt, state=State.FAILED) for attempt in (4, 5, 6)]
+        await rest()
+        assert api.calls == [3, 1, 1, 1]
+        api.let_through(10)
+        answers = await asyncio.gather(*reports)
+    assert [answer.attempt for answer in answers] == [1, 2, 3, 4, 5, 6]
 
 
 async def test_one_that_is_refused_leaves_the_others_their_answers(api: Api) -> None:

@@ -228,7 +228,7 @@ class WorkflowServiceServicer:
 
     def ReportActionStatuses(self, request, context):
         """ReportActionStatuses takes several reports at once. Each is judged and answered by itself, as ReportActionStatus does;
-        one that has to wait for others longer than the rest ends with UNAVAILABLE, and is to be repeated.
+        one that takes longer than the rest, or has to wait for others, ends with UNAVAILABLE, and is to be repeated by itself.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -45,7 +45,7 @@ class WorkflowServiceStub:
     """
     ReportActionStatuses: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.ReportActionStatusesRequest, _workflow_service_pb2.ReportActionStatusesResponse]
     """ReportActionStatuses takes several reports at once. Each is judged and answered by itself, as ReportActionStatus does;
-    one that has to wait for others longer than the rest ends with UNAVAILABLE, and is to be repeated.
+    one that takes longer than the rest, or has to wait for others, ends with UNAVAILABLE, and is to be repeated by itself.
     """
     GetWorkflowData: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowDataRequest, _workflow_service_pb2.GetWorkflowDataResponse]
     GetWorkflowMetadata: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowDataRequest, _workflow_service_pb2.GetWorkflowDataResponse]
@@ -167,7 +167,7 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_workflow_service_pb2.ReportActionStatusesRequest, _abc.Awaitable[_workflow_service_pb2.ReportActionStatusesResponse]],
     ) -> _abc.Awaitable[_workflow_service_pb2.ReportActionStatusesResponse]:
         """ReportActionStatuses takes several reports at once. Each is judged and answered by itself, as ReportActionStatus does;
-        one that has to wait for others longer than the rest ends with UNAVAILABLE, and is to be repeated.
+        one that takes longer than the rest, or has to wait for others, ends with UNAVAILABLE, and is to be repeated by itself.
         """
 
     @_abc_1.abstractmethod
