@@ -11,9 +11,12 @@ from unit.provisioner.fake_runtime import FakeRun, FakeRuntime
 from unit.provisioner.stage import Stage, action
 
 from support.waiting import eventually
+from tinkwell.client import model
 from tinkwell.core.decide import RunKey
+from tinkwell.core.hook import Hook
 from tinkwell.core.kind import State
-from tinkwell.provisioner import agent, hook
+from tinkwell.provisioner import agent, hook, spec
+from tinkwell.provisioner.job import Job, Outcome
 from tinkwell.provisioner.runtime import port
 
 T = TypeVar("T")
@@ -196,7 +199,9 @@ async def test_deleting_the_workflow_stops_a_running_hook(stage: Stage, is_adopt
 
 
 async def test_more_lines_than_there_are_numbers_for_are_dropped(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert hook.MAX_LINES == 9_998
     monkeypatch.setattr(hook, "MAX_LINES", 3)
+    monkeypatch.setattr(hook, "FIRST_NUMBER", hook.FIRST_NUMBER + 9_995)
     async with stage.provisioner():
         await fail(stage)
         run = await stage.run_of("w-0", hook=ON_FAILURE)
@@ -205,6 +210,40 @@ async def test_more_lines_than_there_are_numbers_for_are_dropped(stage: Stage, m
         await stage.is_clear()
     dropped = "[the rest of the output was dropped: it has more than 3 lines]"
     assert texts(stage) == ["main", "one", "two", "three", dropped, "[on-failure exited with code 0]"]
+    assert stage.server.lines["w-0"][-1].number == 110_000
+
+
+@pytest.mark.parametrize(
+    ("revision", "after", "expected"),
+    [
+        (7, State.FAILED, (Hook.ON_FAILURE, True)),
+        (0, State.FAILED, (None, True)),
+        (7, State.TIMEOUT, (Hook.ON_TIMEOUT, True)),
+        (7, State.PENDING, (None, False)),
+        (7, None, (Hook.ON_FAILURE, True)),
+        (None, None, (None, True)),
+    ],
+    ids=["its end", "a repetition", "another end", "to be repeated", "an older server", "refused"],
+)
+def test_the_answer_to_the_report_of_a_failure_says_whether_its_hook_follows_at_once_and_whether_the_run_stays(
+    revision: int | None, after: State | None, expected: tuple[Hook | None, bool]
+) -> None:
+    ended = Job(MAIN, action(**HOOKED))
+    outcome = Outcome(state=State.FAILED, message="", seconds=0.0)
+    ended.settle(outcome, None if revision is None else model.Reported(revision, 1, None, after))
+    assert (ended.hook, ended.leaves_run) == expected
+
+
+@pytest.mark.parametrize("is_left", [True, False])
+async def test_a_hook_whose_attempt_is_gone_is_done_and_removed(stage: Stage, is_left: bool) -> None:
+    fields = replace(action(**HOOKED), id="w-0", workflow_id="w")
+    if is_left:
+        await stage.runtime.start(spec.of(FAILURE_HOOK, fields))
+    async with asyncio.timeout(10):
+        assert await hook.Hooks(stage.server, stage.runtime).run(FAILURE_HOOK, fields, is_first=False)
+    assert not stage.world.runs
+    assert stage.world.starts.total() == is_left
+    assert not stage.server.lines
 
 
 async def test_an_engine_that_is_away_is_waited_for(stage: Stage) -> None:
