@@ -1,5 +1,6 @@
 """A server that does not own the schema works with the grants that the documentation names, and with those alone."""
 
+import functools
 import re
 import uuid
 from collections.abc import AsyncIterator
@@ -64,6 +65,27 @@ async def test_a_server_works_with_the_documented_grants(database_url: str, role
         "hardware.deleted",
         "rack.door_opened",
     ]
+
+
+async def test_a_workflow_is_run_under_a_lease_with_the_documented_grants(database_url: str, role: str) -> None:
+    async with servers.running(database_url) as server, tinkwell.client.connect(server.address) as client:
+        machine = str(uuid.uuid4())
+        await client.hardware.push({"id": machine, "network": {"interfaces": [{"dhcp": {"mac": MAC}}]}})
+        template = await client.templates.create(TEMPLATE)
+        first, second = [(await client.workflows.create(template.id, {"device_1": MAC})).id for _ in range(2)]
+        lease, heir = [await client.work.acquire("owner", "engine") for _ in range(2)]
+        assert lease.token < heir.token
+        report = functools.partial(client.workflows.report, task_name="t", action_name="a", worker_id=machine)
+        await report(first, state="RUNNING", lease_token=heir.token)
+        await client.workflows.cancel(first)
+        await client.work.renew(heir.token)
+        await client.work.release(heir.token)
+        # The machine of a dead owner is taken.
+        lease = await client.work.acquire("another owner", "engine")
+        await report(second, state="RUNNING", lease_token=lease.token)
+        await client.workflows.cancel(second)
+        await client.work.release(lease.token, workflow_id=second)
+        assert (await client.workflows.expire(second)).revision == 0
 
 
 async def test_the_documented_grants_let_nobody_forge_events(database_url: str, role: str) -> None:

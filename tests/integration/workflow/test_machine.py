@@ -175,3 +175,24 @@ async def test_an_upgrade_gives_machines_to_what_runs_on_them_the_oldest_first(s
         await site.stub.CancelWorkflow(pb.CancelWorkflowRequest(id=flow.id))
     assert await starts(flows[2])
     assert (await flows[1].get()).state == CANCELLED
+
+
+async def test_an_upgrade_to_leases_leaves_what_runs_running_and_a_downgrade_lets_go_what_is_over(site: Site) -> None:
+    running, left = await site.create(steps(2)), await site.create(task("a", action("x"), worker="{{.device_2}}"))
+    await running.report(0, RUNNING)
+    await schema.downgrade(site.database_url, "0003")
+    assert await holds(site) == {ONE: running.id}
+    await schema.upgrade(site.database_url)
+    mine = await site.acquire("a")
+    await running.report(0, SUCCEEDED)
+    await running.report(1, RUNNING, lease_token=mine)
+    await left.report(0, RUNNING, lease_token=mine)
+    await site.stub.CancelWorkflow(pb.CancelWorkflowRequest(id=left.id))
+    assert await holds(site) == {ONE: running.id, TWO: left.id}
+    await schema.downgrade(site.database_url, "0003")
+    assert await holds(site) == {ONE: running.id}
+    assert await running.site.sql.fetchval("SELECT count(*) FROM lease") == 0
+    await schema.upgrade(site.database_url)
+    # Nobody holds it any more, so whoever knows how it ended may say so.
+    await running.report(1, SUCCEEDED)
+    assert await holds(site) == {}

@@ -187,6 +187,7 @@ PAIRS: list[tuple[type, type]] = [
     (tinkwell.client.TemplateClient, blocking.TemplateClient),
     (tinkwell.client.WorkflowClient, blocking.WorkflowClient),
     (tinkwell.client.EventClient, blocking.EventClient),
+    (tinkwell.client.WorkClient, blocking.WorkClient),
 ]
 
 

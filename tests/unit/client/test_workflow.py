@@ -102,6 +102,8 @@ async def test_contexts_tell_how_far_workflows_are(client: Client, workflow_id: 
     await report(client, workflow_id, "wipe", State.RUNNING)
     context = await client.workflows.context(workflow_id)
     assert (context.current_action, context.current_action_state) == ("wipe", State.RUNNING)
+    # Its machines come with it alone.
+    context = dataclasses.replace(context, holds=())
     assert [each async for each in client.workflows.contexts(WORKER)] == [context]
     assert await client.workflows.context_list(WORKER) == (context,)
     assert await client.workflows.context_list("other") == ()

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
 from tinkwell.client import errors, model
-from tinkwell.client.testing import work
+from tinkwell.client.testing.lease import Ledger
 from tinkwell.core import errors as core_errors
 from tinkwell.core import lease, transition
 
@@ -16,7 +16,7 @@ class FakeLeases:
 
     def __init__(self, answer: Callable[[], Awaitable[None]]) -> None:
         self._answer = answer
-        self.ledger = work.Ledger()
+        self.ledger = Ledger()
         self.seconds = LEASE_SECONDS
         self.released: list[str] = []
         self.renewals = 0

@@ -6,14 +6,14 @@ from typing import Any, assert_never
 
 from tinkwell.client.model import Action, ActionStatus, Workflow
 from tinkwell.client.testing.world import World
-from tinkwell.core import errors, transition
+from tinkwell.core import errors, lease, transition
 from tinkwell.core.kind import State
 
 
-def take(world: World, report: ActionStatus) -> tuple[transition.Action, transition.Changes]:
+def take(world: World, report: ActionStatus, *, lease_token: int = 0) -> tuple[transition.Action, transition.Changes]:
     """Take a report, and give the action as it was before; without steps it was a repetition."""
     workflow = world.find(Workflow, report.workflow_id)
-    actions = [_action(action) for action in world.actions_of(workflow.id)]
+    actions = _actions(world, workflow.id)
     located = transition.locate(
         actions, action_id=report.action_id, task_name=report.task_name, action_name=report.action_name
     )
@@ -26,8 +26,15 @@ def take(world: World, report: ActionStatus) -> tuple[transition.Action, transit
         exit_code=report.exit_code,
     )
     changes = transition.report(_workflow(workflow), actions, heard)
+    judged = _judge(world, workflow, located, changes, world.ledger.reporter(lease_token))
     if transition.StartWorkflow() in changes.steps:
         _refuse_busy(world, workflow)
+    if judged is lease.Verdict.LOST:
+        _judged(world, workflow, transition.lose(_workflow(workflow), actions, located))
+        raise errors.IllegalTransition(f"action {located.id}", f"attempt {located.attempt} is lost")
+    if judged is not lease.Verdict.STAYS:
+        lease_id = world.ledger.reporter(lease_token).lease_id
+        world.ledger.take(workflow.id, located.worker_id, lease_id=lease_id, action_id=located.id)
     if changes.steps:
         _apply(world, workflow.id, changes, report.worker_id)
         world.journal.append(
@@ -45,10 +52,43 @@ def take(world: World, report: ActionStatus) -> tuple[transition.Action, transit
 
 def cancel(world: World, workflow: Workflow, reason: str) -> transition.Changes:
     """Cancel a workflow; without steps it was cancelled before."""
-    actions = [_action(action) for action in world.actions_of(workflow.id)]
+    actions = _actions(world, workflow.id)
     changes = transition.cancel(_workflow(workflow), actions, reason)
     _apply(world, workflow.id, changes, "test")
     return changes
+
+
+def expire(world: World, workflow: Workflow) -> transition.Changes:
+    """End an attempt whose owner's lease is over; no time passes here, so no deadline ever does."""
+    changes = transition.expire(_workflow(workflow), _actions(world, workflow.id))
+    _judged(world, workflow, changes)
+    return changes
+
+
+def _judged(world: World, workflow: Workflow, changes: transition.Changes) -> None:
+    _apply(world, workflow.id, changes, "test")
+    if world.find(Workflow, workflow.id).state.is_final:
+        world.ledger.forget_lost(workflow.id)
+
+
+def _judge(
+    world: World,
+    workflow: Workflow,
+    action: transition.Action,
+    changes: transition.Changes,
+    reporter: lease.Reporter,
+) -> lease.Verdict:
+    """Hold a report against the hold of its machine, and let go of that where nothing is left there."""
+    hold = world.ledger.hold(workflow.id, action.worker_id)
+    if action.state is State.PENDING and changes.steps:
+        return lease.judge_running(hold, reporter, worker_id=action.worker_id, is_again=False)
+    if action.state is State.RUNNING and not changes.steps:
+        return lease.judge_running(hold, reporter, worker_id=action.worker_id, is_again=True, reboots=action.reboots)
+    if changes.steps:
+        lease.check_end(hold, reporter)
+        if hold is not None and lease.is_vacant(action, changes.steps):
+            world.ledger.take(workflow.id, action.worker_id, lease_id=hold.lease_id, action_id="")
+    return lease.Verdict.STAYS
 
 
 def _refuse_busy(world: World, workflow: Workflow) -> None:
@@ -66,6 +106,8 @@ def _apply(world: World, workflow_id: str, changes: transition.Changes, actor: s
         else:
             workflow = world.find(Workflow, workflow_id)
             world.put(dataclasses.replace(workflow, **_workflow_fields(step)), actor=actor)
+        if isinstance(step, transition.EndWorkflow):
+            world.ledger.leave(workflow_id)
 
 
 def _action_fields(step: transition.StartAction | transition.EndAction | transition.RetryAction) -> dict[str, Any]:
@@ -105,7 +147,13 @@ def _workflow(workflow: Workflow) -> transition.Workflow:
     return transition.Workflow(id=workflow.id, state=workflow.state)
 
 
-def _action(action: Action) -> transition.Action:
+def _actions(world: World, workflow_id: str) -> list[transition.Action]:
+    return [
+        _action(action, world.ledger.hold(workflow_id, action.worker_id)) for action in world.actions_of(workflow_id)
+    ]
+
+
+def _action(action: Action, hold: lease.Hold | None) -> transition.Action:
     return transition.Action(
         id=action.id,
         index=action.index,
@@ -119,4 +167,5 @@ def _action(action: Action) -> transition.Action:
         retries=action.retries,
         retry_delay_seconds=action.retry_delay_seconds,
         reboots=action.reboots,
+        is_lost=action.state is State.RUNNING and hold is not None and hold.is_lost,
     )

@@ -73,7 +73,7 @@ class FakeServer:
         hardware_service_pb2_grpc.add_HardwareServiceServicer_to_server(hardware.HardwareServicer(self.world), server)
         template_service_pb2_grpc.add_TemplateServiceServicer_to_server(template.TemplateServicer(self.world), server)
         workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server(workflow.WorkflowServicer(self.world), server)
-        work_service_pb2_grpc.add_WorkServiceServicer_to_server(work.WorkServicer(self.world.ledger), server)
+        work_service_pb2_grpc.add_WorkServiceServicer_to_server(work.WorkServicer(self.world), server)
         event_service_pb2_grpc.add_EventServiceServicer_to_server(event.EventServicer(self.world), server)
         check: Any = grpc.unary_unary_rpc_method_handler(self._check_health)
         server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(_HEALTH_SERVICE, {"Check": check})])
@@ -99,6 +99,10 @@ class FakeServer:
         server.put(dataclasses.replace(workflow, state=State.TIMEOUT))     # a WORKFLOW_TIMEOUT event
         """
         return self.world.put(resource, actor=actor)
+
+    def expire_lease(self, lease_token: int) -> None:
+        """Let a lease be over, as if its owner had not been heard of for too long."""
+        self.world.ledger.expire(lease_token)
 
     def remove(self, resource: R, *, actor: str = "test") -> Event:
         """Delete a resource, as the API would."""

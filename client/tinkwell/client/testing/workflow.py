@@ -57,9 +57,8 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         return pb.CancelWorkflowResponse(revision=self._world.log.tail if changes.steps else 0)
 
     async def ExpireWorkflow(self, request: pb.ExpireWorkflowRequest, context: Any) -> pb.ExpireWorkflowResponse:
-        # No time passes in this world, so no deadline ever does.
-        self._world.find(Workflow, request.id)
-        return pb.ExpireWorkflowResponse()
+        changes = report.expire(self._world, self._world.find(Workflow, request.id))
+        return pb.ExpireWorkflowResponse(revision=self._world.log.tail if changes.steps else 0)
 
     async def ShowWorkflowEvents(
         self, request: pb.ShowWorkflowEventsRequest, context: Any
@@ -69,7 +68,9 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
                 yield encode.fill(pb.WorkflowActionStatus(), entry)
 
     async def GetWorkflowContext(self, request: pb.GetWorkflowContextRequest, context: Any) -> pb.WorkflowContext:
-        return encode.fill(pb.WorkflowContext(), self._context(self._world.find(Workflow, request.id)))
+        progress = self._context(self._world.find(Workflow, request.id))
+        holds = self._world.ledger.holds_of(request.id)
+        return encode.fill(pb.WorkflowContext(), dataclasses.replace(progress, holds=holds))
 
     async def GetWorkflowContextList(self, request: pb.WorkflowContextRequest, context: Any) -> pb.WorkflowContextList:
         mine = [workflow for workflow in self._world.all(Workflow) if self._works_on(request.worker_id, workflow)]
@@ -94,7 +95,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
     async def ReportActionStatus(
         self, request: pb.ReportActionStatusRequest, context: Any
     ) -> pb.ReportActionStatusResponse:
-        action, changes = report.take(self._world, convert.report(request))
+        action, changes = report.take(self._world, convert.report(request), lease_token=request.lease_token)
         return pb.ReportActionStatusResponse(
             revision=self._world.log.tail if changes.steps else 0,
             attempt=changes.attempt,

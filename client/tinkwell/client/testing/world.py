@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from tinkwell.client.model import Action, ActionStatus, Event, Hardware, LogLine, Position, Template, Workflow
+from tinkwell.client.testing.lease import Ledger
 from tinkwell.client.testing.log import EventLog
-from tinkwell.client.testing.work import Ledger
 from tinkwell.core import errors
 from tinkwell.core.kind import EventType, ResourceType, State
 
@@ -141,9 +141,10 @@ class World:
         return sorted((a for a in self.all(Action) if a.workflow_id == workflow_id), key=lambda action: action.index)
 
     def holder(self, workflow: Workflow) -> Action | None:
-        """Get an action of another workflow, which runs, on a machine of this one; None where there is none."""
+        """Get an action of another workflow, which runs or has left something, on a machine of this one; or None."""
         machines = {action.worker_id for action in self.actions_of(workflow.id)}
-        others = {w.id for w in self.all(Workflow) if w.state is State.RUNNING and w.id != workflow.id}
+        others = {w.id for w in self.all(Workflow) if w.state is State.RUNNING}
+        others = others.union(*map(self.ledger.busy, machines)) - {workflow.id}
         found = (a for a in self.all(Action) if a.workflow_id in others and a.worker_id in machines)
         return min(found, key=lambda action: action.worker_id, default=None)
 

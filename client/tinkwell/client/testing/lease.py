@@ -1,0 +1,119 @@
+"""Leases, in memory, by the core's rules. No time passes in this world: a lease is over when the test says so."""
+
+import dataclasses
+import uuid
+from collections.abc import Collection
+
+from tinkwell.client.model import MachineHold
+from tinkwell.core.lease import Hold, Lease, Reporter
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Session:
+    """What is known of an owner: the token that it has now, and its lease."""
+
+    token: int
+    lease: Lease
+
+
+class Ledger:
+    """Who holds which machine of which workflow."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, Session] = {}
+        # By workflow and worker.
+        self.holds: dict[tuple[str, str], Hold] = {}
+        self._tokens = 0
+
+    def acquire(self, owner: str, engine: str) -> Session:
+        """Begin a lease for an owner."""
+        self._tokens += 1
+        former = self.sessions.get(owner)
+        is_heir = former is not None and former.lease.engine == engine
+        id_ = former.lease.id if former is not None and is_heir else str(uuid.uuid4())
+        session = Session(self._tokens, Lease(id=id_, engine=engine, is_live=True))
+        self.sessions[owner] = session
+        return session
+
+    def expire(self, token: int) -> None:
+        """Let a lease be over, as if its owner had not been heard of for too long."""
+        self._set_live(token, is_live=False)
+
+    def renew(self, token: int) -> bool:
+        """Let a lease live on; False where it is none any more."""
+        return self._set_live(token, is_live=True)
+
+    def end(self, token: int) -> None:
+        """Forget a token; its lease is over."""
+        for owner, session in self.sessions.items():
+            if session.token == token:
+                self.sessions[owner] = Session(-token, dataclasses.replace(session.lease, is_live=False))
+
+    def take(self, workflow_id: str, worker_id: str, *, lease_id: str, action_id: str) -> None:
+        """Put a machine of a workflow under a lease, or under none; `action_id` is what may run there, if anything."""
+        hold = Hold(worker_id=worker_id, lease_id=lease_id, action_id=action_id if lease_id else "")
+        self.holds[workflow_id, worker_id] = hold
+
+    def leave(self, workflow_id: str) -> None:
+        """Let go of the machines of a workflow that has ended, but for those on which something may run."""
+        for key in [key for key, hold in self.holds.items() if key[0] == workflow_id and not hold.action_id]:
+            del self.holds[key]
+
+    def release(self, token: int, workflow_id: str, worker_id: str, *, running: Collection[str]) -> None:
+        """Note that nothing runs on a machine, or on any of a workflow's; `running` are the actions that do."""
+        lease_id = self.reporter(token).lease_id
+        for key, hold in list(self.holds.items()):
+            is_meant = key[0] == workflow_id and worker_id in ("", key[1]) and hold.lease_id == lease_id
+            if is_meant and hold.action_id not in running:
+                self.holds[key] = dataclasses.replace(hold, action_id="")
+
+    def forget_lost(self, workflow_id: str) -> None:
+        """Let go of the machines of a workflow that is over which nobody alive holds."""
+        for key in [key for key in self.holds if key[0] == workflow_id]:
+            hold = self.hold(*key)
+            if hold is not None and not hold.is_live:
+                del self.holds[key]
+
+    def busy(self, worker_id: str) -> set[str]:
+        """Get the workflows that somebody alive holds a machine for."""
+        keys = (key for key in self.holds if key[1] == worker_id)
+        return {key[0] for key in keys if (hold := self.hold(*key)) is not None and hold.is_live}
+
+    def reporter(self, token: int) -> Reporter:
+        """Find out who reports."""
+        found = (session.lease for session in self.sessions.values() if session.token == token)
+        return Reporter(token, next(found, None))
+
+    def hold(self, workflow_id: str, worker_id: str) -> Hold | None:
+        """Get the hold of a machine of a workflow, with what its lease is now."""
+        hold = self.holds.get((workflow_id, worker_id))
+        return dataclasses.replace(hold, lease=self._lease(hold.lease_id)) if hold is not None else None
+
+    def holds_of(self, workflow_id: str) -> tuple[MachineHold, ...]:
+        """Get the holds of a workflow as answers tell them."""
+        tokens = {session.lease.id: session.token for session in self.sessions.values() if session.token > 0}
+        found = (self.hold(*key) for key in sorted(self.holds) if key[0] == workflow_id)
+        return tuple(
+            MachineHold(hold.worker_id, hold.action_id, tokens.get(hold.lease_id, 0), hold.is_live)
+            for hold in found
+            if hold is not None
+        )
+
+    def workflow_ids(self, lease_id: str) -> list[str]:
+        """Get the workflows of which something is held under a lease."""
+        return sorted({workflow_id for (workflow_id, _), hold in self.holds.items() if hold.lease_id == lease_id})
+
+    def lost(self) -> list[str]:
+        """Get the workflows of which something may run on a machine that nobody alive holds."""
+        found = ((key[0], self.hold(*key)) for key in self.holds)
+        return sorted({workflow_id for workflow_id, hold in found if hold and hold.is_lost and hold.action_id})
+
+    def _lease(self, lease_id: str) -> Lease | None:
+        return next((s.lease for s in self.sessions.values() if s.lease.id == lease_id), None)
+
+    def _set_live(self, token: int, *, is_live: bool) -> bool:
+        for owner, session in self.sessions.items():
+            if session.token == token:
+                self.sessions[owner] = Session(token, dataclasses.replace(session.lease, is_live=is_live))
+                return True
+        return False
