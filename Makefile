@@ -11,15 +11,15 @@ MAKEFLAGS += --no-builtin-rules
 export VENV := .venv
 export PG_BIN
 JOBS ?= auto
-SECONDS ?= 600
 BIN := $(VENV)/bin
+CHAOS = $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
 RUNTIME := $(VENV)/runtime.stamp
 CONTRIBUTOR := $(VENV)/contributor.stamp
 BENCH := $(VENV)/bench.stamp
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: $(RUNTIME) ## Run a workflow from end to end on an embedded database, and show its events
@@ -37,9 +37,16 @@ test: $(CONTRIBUTOR) ## Run the test suite
 bench: $(BENCH) ## Run the benchmarks and write docs/benchmarks.md; ARGS="--scale quick" only shows that they work
 	$(BIN)/python -m bench $(ARGS)
 
+.PHONY: chaos-log
+chaos-log: $(CONTRIBUTOR) ## Break everything for ten minutes and judge what watchers saw
+	PYTHONPATH=tests $(BIN)/python -m support.chaos $(CHAOS)
+
+.PHONY: chaos-workflows
+chaos-workflows: $(CONTRIBUTOR) ## Kill all that brings workflows to completion for five minutes, and judge
+	PYTHONPATH=tests $(BIN)/python -m support.workflow_chaos $(CHAOS)
+
 .PHONY: chaos
-chaos: $(CONTRIBUTOR) ## Break everything for ten minutes and judge what watchers saw; SEED=7 SECONDS=60 as you like
-	PYTHONPATH=tests $(BIN)/python -m support.chaos --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+chaos: chaos-log chaos-workflows ## Both of these; SEED=7 SECONDS=60 as you like
 
 .PHONY: lint
 lint: $(CONTRIBUTOR) ## Check style, types, layers, protos and lock files

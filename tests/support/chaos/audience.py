@@ -75,9 +75,4 @@ class Audience:
 
     def has_arrived(self, last: int) -> bool:
         """Whether every resident is live and has been told all up to the revision."""
-        return all(
-            resident.is_current
-            and resident.record.streams[-1].bookmark >= last
-            and (resident.record.handed is None or resident.record.handed_up_to >= last)
-            for resident in self.residents
-        )
+        return all(resident.has_arrived(last) for resident in self.residents)

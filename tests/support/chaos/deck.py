@@ -1,30 +1,45 @@
 """The order of the faults: a shuffled deck of all kinds, dealt again and again, a few at the same time."""
 
 import asyncio
+import enum
 import random
 from collections import Counter
-
-from support.chaos.fault import Faults, Kind
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
 
 _AT_ONCE = 5
 _PAUSE_SECONDS = 0.5
 # Of a run's time, so that all rounds are dealt before it is over.
 _SHARE = 0.9
 
+K = TypeVar("K", bound=enum.StrEnum)
 
-class Deck:
-    """Deals faults for some seconds, and longer when a kind was not yet injected `rounds` times."""
 
-    def __init__(self, faults: Faults, *, chance: random.Random, seconds: float, rounds: int) -> None:
-        self.injected: Counter[Kind] = Counter()
-        self.in_vain: Counter[Kind] = Counter()
-        self._faults = faults
+class Deck(Generic[K]):
+    """Deals faults for some seconds, and longer when a kind was not yet injected `rounds` times.
+
+    `inject` lets a kind of fault happen, and returns whether it really did.
+    """
+
+    def __init__(
+        self,
+        kinds: Sequence[K],
+        inject: Callable[[K], Awaitable[bool]],
+        *,
+        chance: random.Random,
+        seconds: float,
+        rounds: int,
+    ) -> None:
+        self.kinds = kinds
+        self.injected: Counter[K] = Counter()
+        self.in_vain: Counter[K] = Counter()
+        self._inject_once = inject
         self._chance = chance
         self._seconds = seconds
         self._rounds = rounds
-        self._interval = seconds * _SHARE / (rounds * len(Kind))
+        self._interval = seconds * _SHARE / (rounds * len(kinds))
         self._free = asyncio.Semaphore(_AT_ONCE)
-        self._open: Counter[Kind] = Counter()
+        self._open: Counter[K] = Counter()
 
     async def deal(self) -> None:
         """Inject faults until the time is over and each kind has been injected often enough, and all have ended."""
@@ -32,7 +47,7 @@ class Deck:
         end = loop.time() + self._seconds
         next_at = loop.time()
         async with asyncio.TaskGroup() as tasks:
-            cards: list[Kind] = []
+            cards: list[K] = []
             while loop.time() < end or self._wanted():
                 cards = cards or self._shuffled(is_over=loop.time() >= end)
                 if not cards:
@@ -45,17 +60,17 @@ class Deck:
                 next_at = max(next_at + self._interval * self._chance.uniform(0.2, 1.8), loop.time())
                 await asyncio.sleep(next_at - loop.time())
 
-    def _wanted(self) -> list[Kind]:
-        return [kind for kind in Kind if self.injected[kind] < self._rounds]
+    def _wanted(self) -> list[K]:
+        return [kind for kind in self.kinds if self.injected[kind] < self._rounds]
 
-    def _shuffled(self, *, is_over: bool) -> list[Kind]:
-        kinds = [kind for kind in self._wanted() if not self._open[kind]] if is_over else list(Kind)
+    def _shuffled(self, *, is_over: bool) -> list[K]:
+        kinds = [kind for kind in self._wanted() if not self._open[kind]] if is_over else list(self.kinds)
         self._chance.shuffle(kinds)
         return kinds
 
-    async def _inject(self, kind: Kind) -> None:
+    async def _inject(self, kind: K) -> None:
         try:
-            while not await self._faults.inject(kind):
+            while not await self._inject_once(kind):
                 self.in_vain[kind] += 1
                 await asyncio.sleep(_PAUSE_SECONDS)
             self.injected[kind] += 1

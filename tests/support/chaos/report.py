@@ -1,9 +1,9 @@
 """What a run was like, for people: how much happened, which faults, and what was found."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from support.chaos.deck import Deck
+from support.chaos.deck import Deck, K
 from support.chaos.fault import Kind
 from support.chaos.ledger import Ledger
 from support.chaos.server import Server
@@ -14,7 +14,7 @@ _SHOWN_ALARMS = 5
 
 
 def tell(
-    deck: Deck,
+    deck: Deck[Kind],
     servers: Sequence[Server],
     ledger: Ledger,
     history: History,
@@ -26,21 +26,22 @@ def tell(
     """Return the tables and the findings of a run."""
     return "\n".join(
         (
-            *_faults(deck),
+            *faults(deck),
             "",
             *_load(history, ledger),
             "",
             f"PostgreSQL {postgres}",
-            *(line for server in servers for line in _server(server)),
+            *(line for server in servers for line in server_lines(server)),
             "",
-            *_findings(violations, seed),
+            *findings(violations, seed),
         )
     )
 
 
-def _faults(deck: Deck) -> Iterator[str]:
+def faults(deck: Deck[K]) -> Iterator[str]:
+    """Tell how often each kind of fault was injected."""
     yield f"{'fault injected':<52} {'times':>6} {'in vain':>8}"
-    for kind in Kind:
+    for kind in deck.kinds:
         yield f"  {kind:<50} {deck.injected[kind]:>6} {deck.in_vain[kind]:>8}"
     yield f"  {'together':<50} {deck.injected.total():>6} {deck.in_vain.total():>8}"
 
@@ -54,12 +55,13 @@ def _load(history: History, ledger: Ledger) -> Iterator[str]:
     count = len(history.rows)
     drawn = history.rows[-1].revision if count else 0
     yield f"events     {count} in the log, {drawn - count} revisions drawn in vain"
-    yield f"writers    {outcomes.total()} transactions: {_counted(outcomes)}"
-    yield f"watchers   {len(history.watchers)}, {len(streams)} streams: {_counted(ends)}"
+    yield f"writers    {outcomes.total()} transactions: {counted(outcomes)}"
+    yield f"watchers   {len(history.watchers)}, {len(streams)} streams: {counted(ends)}"
     yield f"delivered  {delivered} events in {responses} responses"
 
 
-def _server(server: Server) -> Iterator[str]:
+def server_lines(server: Server) -> Iterator[str]:
+    """Tell how a server lived."""
     options = " ".join(server.options) or "one process"
     yield (
         f"server     {server.name} ({options}): started {server.starts} times, {len(server.failed_starts)} in vain,"
@@ -67,21 +69,28 @@ def _server(server: Server) -> Iterator[str]:
     )
     for failure in server.failed_starts:
         yield f"             did not start: {failure.strip().splitlines()[-1][:200]}"
-    for line, count in Counter(map(_without_time, server.alarms())).most_common(_SHOWN_ALARMS):
+    yield from alarms(server.alarms())
+
+
+def alarms(lines: Iterable[str]) -> Iterator[str]:
+    """Tell the most frequent of these lines of a log."""
+    for line, count in Counter(map(_without_time, lines)).most_common(_SHOWN_ALARMS):
         yield f"             its log, {count} times: {line[:200]}"
 
 
-def _findings(violations: Sequence[Violation], seed: int) -> Iterator[str]:
+def findings(violations: Sequence[Violation], seed: int) -> Iterator[str]:
+    """Tell what was violated, the first ones in full."""
     yield f"violations {len(violations)} (seed {seed})"
     rules = Counter(violation.rule for violation in violations)
     if rules:
-        yield f"  by rule: {_counted(rules)}"
+        yield f"  by rule: {counted(rules)}"
     yield from (f"  {violation}" for violation in violations[:_SHOWN_VIOLATIONS])
     if len(violations) > _SHOWN_VIOLATIONS:
         yield f"  and {len(violations) - _SHOWN_VIOLATIONS} more"
 
 
-def _counted(counts: "Counter[str]") -> str:
+def counted(counts: Counter[str]) -> str:
+    """Tell what was counted, the most frequent first."""
     return ", ".join(f"{count} {name}" for name, count in counts.most_common())
 
 

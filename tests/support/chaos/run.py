@@ -103,7 +103,13 @@ class _Run:
             chance=self._derived(),
             is_thorough=self._is_thorough,
         )
-        deck = Deck(faults, chance=self._derived(), seconds=self._options.seconds, rounds=self._options.rounds)
+        deck = Deck(
+            list(Kind),
+            faults.inject,
+            chance=self._derived(),
+            seconds=self._options.seconds,
+            rounds=self._options.rounds,
+        )
         async with asyncio.TaskGroup() as watchers:
             tasks = [watchers.create_task(consumer.run(), name=consumer.name) for consumer in audience.residents]
             tasks.append(watchers.create_task(self._observe(servers, deck)))
@@ -197,7 +203,7 @@ class _Run:
                 for task in running:
                     task.cancel()
 
-    async def _observe(self, servers: list[Server], deck: Deck) -> None:
+    async def _observe(self, servers: list[Server], deck: Deck[Kind]) -> None:
         for second in itertools.count():
             for server in servers:
                 server.measure()

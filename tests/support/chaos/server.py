@@ -6,7 +6,7 @@ import os
 import random
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from support import process
@@ -42,10 +42,19 @@ async def workers_option(count: int) -> Sequence[str]:
 class Server:
     """One of the servers. Whoever injures it holds `lock` meanwhile, and `expect_end` before it ends.
 
-    `address` is known once it was `ready` for the first time. An end that nobody expected is a complaint.
+    `settings` are variables of its environment. `address` is known once it was `ready` for the first time. An end that
+    nobody expected is a complaint.
     """
 
-    def __init__(self, name: str, directory: Path, database_url: str, *, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        directory: Path,
+        database_url: str,
+        *,
+        options: Sequence[str] = (),
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.options = options
         self.address = ""
@@ -57,7 +66,7 @@ class Server:
         self.peak_kilobytes = 0
         self._port = "0"
         self._directory = directory
-        self._url = database_url
+        self._environment = {**_ENVIRONMENT, "TINKWELL_DATABASE_URL": database_url, **(settings or {})}
         self._process: process.Process | None = None
         self._ended = asyncio.Event()
         self._is_end_expected = False
@@ -75,8 +84,7 @@ class Server:
     async def _live(self) -> None:
         log = self._directory / f"{self.name}-{self.starts + len(self.failed_starts):03}.log"
         arguments = ("server", "--host", "127.0.0.1", "--port", self._port, "--http-port", "0", *self.options)
-        environment = {**_ENVIRONMENT, "TINKWELL_DATABASE_URL": self._url}
-        async with process.running(*arguments, log=log, environment=environment) as running:
+        async with process.running(*arguments, log=log, environment=self._environment) as running:
             self._process = running
             self._is_end_expected = False
             self._ended.clear()

@@ -133,6 +133,14 @@ class Consumer:
         streams = self.record.streams
         return bool(streams) and streams[-1].is_live and streams[-1].end == OPEN
 
+    def has_arrived(self, last: int) -> bool:
+        """Whether it is live and has been told all up to the revision."""
+        return (
+            self.is_current
+            and self.record.streams[-1].bookmark >= last
+            and (self.record.handed is None or self.record.handed_up_to >= last)
+        )
+
     async def _visit(self, address: str) -> None:
         raise NotImplementedError
 

@@ -23,7 +23,16 @@ from support.history.record import OPEN, FromRevision, History, Violation, Watch
 def judge(history: History) -> list[Violation]:
     """Return every violation of the contract in a run."""
     log = Log(history.rows)
-    found = list(commit.check(log, history.transactions))
+    return [*commit.check(log, history.transactions), *_check_watchers(log, history)]
+
+
+def judge_watchers(history: History) -> list[Violation]:
+    """Return what was wrong with what watchers received, whoever wrote what is in the log."""
+    return _check_watchers(Log(history.rows), history)
+
+
+def _check_watchers(log: Log, history: History) -> list[Violation]:
+    found: list[Violation] = []
     for watcher in history.watchers:
         for number, stream in enumerate(watcher.streams):
             found += delivery.check(

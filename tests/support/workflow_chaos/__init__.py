@@ -1,0 +1,1 @@
+"""Workflows on machines while everything that brings them to completion is killed, seeded; then a judgement."""
