@@ -1,10 +1,14 @@
 """The pool that requests share: what its callers are told when the database is out of reach."""
 
+import asyncio
+import itertools
 import socket
 from collections.abc import AsyncIterator
+from typing import Any
 
 import asyncpg
 import pytest
+import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from support import waiting
@@ -69,3 +73,38 @@ async def test_a_database_that_nobody_serves_is_unavailable() -> None:
         pool = engine.create(f"postgresql://nobody@127.0.0.1:{unheard.getsockname()[1]}/none", pool_size=1)
         assert not await Database(pool).answers()
         await pool.dispose()
+
+
+async def test_a_write_that_is_cut_off_at_any_moment_leaves_the_next_one_a_session_in_order(database_url: str) -> None:
+    async def write(transaction: Transaction) -> None:
+        await transaction.connection.execute(sqlalchemy.text("INSERT INTO hardware (id) VALUES (gen_random_uuid())"))
+
+    async def read(connection: AsyncConnection) -> int:
+        return int((await connection.execute(sqlalchemy.text("SELECT 1"))).scalar_one())
+
+    for answers in itertools.count():
+        pool = engine.create(database_url, pool_size=1)
+        database = Database(pool)
+        assert await database.answers()
+        task = asyncio.create_task(database.write(write, actor="test"))
+        await _cut_off(task, after_answers=answers)
+        assert await database.read(read) == 1
+        await pool.dispose()
+        if not task.cancelled():
+            break
+    assert answers > 5
+
+
+async def _cut_off(task: "asyncio.Task[Any]", *, after_answers: int) -> None:
+    """Cancel a task when what it waits for has come for the nth time, and before it can go on."""
+    last = None
+    while not task.done():
+        awaited = getattr(task, "_fut_waiter", None)
+        if awaited is not None and awaited is not last and awaited.done():
+            last = awaited
+            if after_answers == 0:
+                task.cancel()
+                break
+            after_answers -= 1
+        await asyncio.sleep(0)
+    await asyncio.gather(task, return_exceptions=True)

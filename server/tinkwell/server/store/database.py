@@ -199,16 +199,24 @@ _REVISIONS = """
 
 
 async def _own_revisions(connection: AsyncConnection, before: int, resource_ids: Sequence[str]) -> dict[str, int]:
-    raw = await connection.get_raw_connection()
-    assert raw.driver_connection is not None
-    return dict(await raw.driver_connection.fetch(_REVISIONS, before, resource_ids))
+    return {row[0]: row[1] for row in await _fetch(connection, _REVISIONS, before, resource_ids)}
 
 
 async def _own_revision(connection: AsyncConnection) -> int:
     # Events are drawn while the transaction commits, so only afterwards is the number known, and only here.
+    return int((await _fetch(connection, "SELECT currval('events_revision')"))[0][0])
+
+
+async def _fetch(connection: AsyncConnection, query: str, *values: object) -> Sequence[Any]:
+    """Read outside a transaction, past the pool's owner, who therefore does not see that it was cut off."""
     raw = await connection.get_raw_connection()
     assert raw.driver_connection is not None
-    return int(await raw.driver_connection.fetchval("SELECT currval('events_revision')"))
+    try:
+        return list(await raw.driver_connection.fetch(query, *values))
+    except BaseException:
+        # Half of a query may have been sent, and whoever used the session next would be told that it is out of order.
+        raw.invalidate()
+        raise
 
 
 async def _run(once: Callable[[], Awaitable[T]]) -> T:
