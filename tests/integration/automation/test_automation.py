@@ -116,11 +116,12 @@ async def test_of_two_processes_the_first_stops_by_itself(client: Client, place:
     assert place.receiver.keys == [f"{published.id}:test:hook"]
 
 
-async def test_a_failing_receiver_is_tried_again_and_one_that_refuses_is_not(
+async def test_a_failing_receiver_is_tried_again_and_one_that_refuses_is_not_until_somebody_asks_for_it(
     client: Client, place: automation.Place
 ) -> None:
     place.receiver.statuses = [503, 204, 400, 302]
-    async with place.running(place.file(HOOK)):
+    rules = place.file(HOOK)
+    async with place.running(rules):
         for _ in range(3):
             published = await client.events.publish("rack.door_opened")
             await automation.caught_up(client, "automation_test", published.revision)
@@ -133,6 +134,18 @@ async def test_a_failing_receiver_is_tried_again_and_one_that_refuses_is_not(
         (2, "DONE", "HTTP 204", False),
         (1, "HOPELESS", "HTTP 400", True),
         (1, "HOPELESS", "HTTP 302; redirects are not followed", True),
+    ]
+    words = ("redeliver", "--rules", str(place.path / "rules.yaml"))
+    for more, code in (([f"{published.id}:test:another"], 1), (["--failed"], 0)):
+        async with place.running(rules, *words, *more, is_live=False) as command:
+            assert await command.wait(deadline_seconds=automation.SECONDS) == code, command.output
+    assert command.output.count(" DONE HTTP 204\n") == 2
+    assert place.receiver.keys[4:] == place.receiver.keys[2:4]
+    assert [(each["attempt"], each["outcome"]) for each in place.deliveries()[4:]] == [(2, "DONE")] * 2
+    for request in place.receiver.requests:
+        request.verify()
+    assert [request.body for request in place.receiver.requests[4:]] == [
+        request.body for request in place.receiver.requests[2:4]
     ]
 
 

@@ -1,14 +1,16 @@
 """From rules to an engine that runs, alone in its process or beside the driver."""
 
 import asyncio
+import contextlib
 import logging
 import signal
 import socket
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from tinkwell import client
-from tinkwell.provisioner.automation import delivery, engine, performer, position, rule
+from tinkwell.provisioner.automation import attempt, delivery, engine, performer, position, redelivery, rule, tally
 
 logger = logging.getLogger(__name__)
 
@@ -31,9 +33,12 @@ async def run(server: client.Client, rules: rule.RuleSet, state_dir: Path) -> No
     """
     log = delivery.DeliveryLog(state_dir / "automation", rules.name)
     async with performer.open_doers(rules, server.workflows) as doers:
-        worker = engine.Engine(server.events, rules, performer.Performer(doers, log, rules).perform)
+        doing = performer.Performer(doers, log, rules)
+        worker = engine.Engine(server.events, rules, doing.perform)
         try:
-            await worker.run()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(tally.tell(rules.name, doing.tallies), name="tally")
+                await worker.run()
         except BaseExceptionGroup as failures:
             error = _first(failures)
             if not isinstance(error, position.Fenced):
@@ -66,6 +71,16 @@ async def run_until_signal(settings: Settings) -> None:
         finally:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.remove_signal_handler(number)
+
+
+async def redeliver(settings: Settings, keys: Iterable[str]) -> AsyncGenerator[tuple[str, attempt.Attempt], None]:
+    """Do effects again, as `redelivery.redeliver` does."""
+    actor = f"automation@{socket.gethostname()}"
+    async with client.connect(settings.server, token=settings.token, tls=settings.tls, actor=actor) as server:
+        directory = settings.state_dir / "automation"
+        async with contextlib.aclosing(redelivery.redeliver(server, settings.rules, directory, keys)) as tries:
+            async for key, tried in tries:
+                yield key, tried
 
 
 def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:

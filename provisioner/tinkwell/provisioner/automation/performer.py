@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol, assert_never
 
 from tinkwell.client import backoff
-from tinkwell.provisioner.automation import attempt, delivery, program, rule, starter, webhook
+from tinkwell.provisioner.automation import attempt, delivery, program, rule, starter, tally, webhook
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
@@ -39,9 +39,12 @@ class Performer:
         self._log = log
         self._slots = {each.name: asyncio.Semaphore(each.concurrency) for each in rules.rules}
         self._sleep = sleep
+        # Of each rule, by its name.
+        self.tallies = {each.name: tally.Tally() for each in rules.rules}
 
     async def perform(self, effect: rule.Effect) -> None:
         """Return when an effect is done or has failed for good; raises an `errors.Error` of `starter.FATAL`."""
+        self.tallies[effect.rule.name].fired += 1
         async with self._slots[effect.rule.name]:
             pause = backoff.Backoff(first_seconds=FIRST_PAUSE_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS)
             number = 1
@@ -58,6 +61,10 @@ class Performer:
         if tried.outcome is attempt.Outcome.FAILED and _may_repeat(effect.rule.action, number):
             again_in = max(pause.next_seconds(), tried.not_before_seconds)
         await self._log.write(effect, tried, number=number, seconds=loop.time() - began, again_in=again_in)
+        if tried.outcome is attempt.Outcome.DONE:
+            self.tallies[effect.rule.name].done += 1
+        elif again_in is None:
+            self.tallies[effect.rule.name].failed += 1
         return again_in
 
 

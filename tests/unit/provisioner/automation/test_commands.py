@@ -1,5 +1,7 @@
 """The command line of automation."""
 
+import json
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +13,7 @@ from tinkwell.client import errors
 from tinkwell.provisioner import commands as provisioner_commands
 from tinkwell.provisioner import log
 from tinkwell.provisioner import main as provisioner_main
-from tinkwell.provisioner.automation import commands, main
+from tinkwell.provisioner.automation import attempt, commands, main
 
 RULES = """
 name: set
@@ -104,3 +106,55 @@ def test_a_wrong_file_stops_a_provisioner_before_it_begins(rules: str, seen: lis
     assert not seen
     assert CliRunner().invoke(provisioner, ["--automation", rules], env={"AUTOMATION_SECRET": "s"}).exit_code == 0
     assert seen[0].beside is not None
+
+
+def line(key: str, outcome: str = "DONE", *, attempt: int = 1, is_given_up: bool = False) -> str:
+    told = {"time": "2026-01-01T00:00:00.000Z", "rule": "one", "key": key, "revision": 7, "resource": "r"}
+    tried = {"target": "x", "attempt": attempt, "outcome": outcome, "detail": "why", "seconds": 0.1}
+    return json.dumps(told | tried | {"given_up": is_given_up})
+
+
+def write_log(directory: Path) -> None:
+    folder = directory / "automation"
+    folder.mkdir()
+    (folder / "set.1.jsonl").write_text("\n".join([line("a", "FAILED"), line("b", "FAILED", is_given_up=True), ""]))
+    torn = line("c")[:40] + line("c")
+    (folder / "set.jsonl").write_text(
+        "\n".join([torn, "7", line("c", "HOPELESS", is_given_up=True), line("a", attempt=2)])
+    )
+
+
+def test_the_last_try_at_each_effect_is_printed(tmp_path: Path) -> None:
+    write_log(tmp_path)
+    words = ["deliveries", "set", "--state-dir", str(tmp_path)]
+    assert CliRunner().invoke(commands.automation, words).output.splitlines() == [
+        "2026-01-01T00:00:00.000Z  b  x  FAILED  why  attempt 1  given up",
+        "2026-01-01T00:00:00.000Z  c  x  HOPELESS  why  attempt 1  given up",
+        "2026-01-01T00:00:00.000Z  a  x  DONE  why  attempt 2",
+    ]
+    failed = CliRunner().invoke(commands.automation, [*words, "--failed", "-o", "jsonl"]).output.splitlines()
+    assert [json.loads(each)["key"] for each in failed] == ["b", "c"]
+    assert CliRunner().invoke(commands.automation, ["deliveries", "other", "--state-dir", str(tmp_path)]).output == ""
+
+
+def test_all_that_failed_for_good_is_delivered_again_or_what_is_named(
+    rules: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    async def redeliver(_: object, keys: tuple[str, ...]) -> AsyncGenerator[tuple[str, attempt.Attempt], None]:
+        asked.append(keys)
+        for key in keys:
+            yield key, attempt.done("HTTP 204") if key == "b" else attempt.failed("HTTP 503")
+
+    monkeypatch.setattr(main, "redeliver", redeliver)
+    monkeypatch.setattr(log, "set_up", lambda level: None)
+    write_log(tmp_path)
+    words = ["redeliver", "--rules", rules, "--state-dir", str(tmp_path)]
+    results = [
+        CliRunner().invoke(commands.automation, [*words, *more], env={"AUTOMATION_SECRET": "s"})
+        for more in (["--failed"], ["b"], [], ["b", "--failed"])
+    ]
+    assert asked == [("b", "c"), ("b",)]
+    assert [result.exit_code for result in results] == [1, 0, 2, 2]
+    assert results[0].output.splitlines() == ["b DONE HTTP 204", "c FAILED HTTP 503"]

@@ -40,8 +40,11 @@ async def perform(directory: Path, script: Script) -> tuple[list[float], list[di
         pauses.append(seconds)
 
     log = delivery.DeliveryLog(directory, "set")
-    await performer.Performer({"one": script}, log, RULES, sleep=sleep).perform(EFFECT)
+    worker = performer.Performer({"one": script}, log, RULES, sleep=sleep)
+    await worker.perform(EFFECT)
     assert script.tries == []
+    counted = worker.tallies["one"]
+    assert (counted.fired, counted.done + counted.failed, counted.pending) == (1, 1, 0)
     return pauses, [json.loads(line) for line in (directory / "set.jsonl").read_text().splitlines()]
 
 
@@ -56,6 +59,7 @@ async def test_a_failed_one_is_tried_again_after_what_was_asked_for(tmp_path: Pa
         (3, "DONE", False),
     ]
     assert {line["key"] for line in lines} == {EFFECT.key}
+    assert delivery.latest(tmp_path, "set")[EFFECT.key].attempt == 3
     assert {line["target"] for line in lines} == {"https://hooks.example.com"}
 
 
