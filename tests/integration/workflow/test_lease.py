@@ -437,6 +437,32 @@ async def test_an_attempt_that_will_be_repeated_says_so_and_leaves_the_machine_t
     assert (await flow.refused(0, SUCCEEDED, attempt=1, lease_token=other)).reason == "ILLEGAL_TRANSITION"
 
 
+async def test_what_reboots_its_machine_is_not_lost_with_its_owner_but_with_its_workflow(site: Site) -> None:
+    rebooting = action("x", reboot=True, timeout=600)
+    flow, mine = await site.create(task("t", rebooting)), await site.acquire("a")
+    await flow.report(0, RUNNING, lease_token=mine)
+    await site.kill(mine)
+    back = await site.acquire("b", "another engine")
+    assert await renew(site, back) == []
+    assert (await expire(flow)).revision == 0
+    assert (await flow.report(0, RUNNING, attempt=1, lease_token=back)).revision == 0
+    assert await holds(flow) == {ONE: ("0", back, True)}
+    await site.sql.execute("UPDATE workflow SET state = 'CANCELLED' WHERE id = $1", uuid.UUID(flow.id))
+    await site.kill(back)
+    heir = await site.acquire("c")
+    assert await renew(site, heir) == [flow.id]
+    await expire(flow)
+    assert await renew(site, heir) == []
+
+
+async def test_what_was_ended_by_hand_is_not_named_as_lost(site: Site) -> None:
+    flow, mine, other = await site.create(steps(2)), await site.acquire("a"), await site.acquire("b")
+    await flow.report(0, RUNNING, lease_token=mine)
+    await site.sql.execute("UPDATE action SET state = 'FAILED' WHERE id = $1", uuid.UUID(flow.actions[0].id))
+    await site.kill(mine)
+    assert await renew(site, other) == []
+
+
 async def test_leases_that_have_been_dead_for_a_day_are_forgotten(site: Site) -> None:
     dead, mine = await site.acquire("dead"), await site.acquire("a")
     age = "UPDATE lease SET expires_at = clock_timestamp() - make_interval(hours => $2) WHERE token = $1"

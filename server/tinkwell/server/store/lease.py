@@ -37,11 +37,13 @@ _RENEW = sqlalchemy.text("""
 # A statement of its own, since it must see the lease that has just been renewed as alive.
 LOST = sqlalchemy.text("""
     SELECT DISTINCT CAST(h.workflow_id AS text)
-      FROM machine_hold h LEFT JOIN lease l ON l.id = h.lease_id
+      FROM machine_hold h JOIN workflow w ON w.id = h.workflow_id LEFT JOIN lease l ON l.id = h.lease_id
      WHERE h.action_id IS NOT NULL AND h.lease_id IS NOT NULL
        AND (l.id IS NULL OR l.expires_at <= clock_timestamp())
-       -- What reboots its machine is bounded by its timeout alone.
-       AND NOT EXISTS (SELECT FROM action a WHERE a.id = h.action_id AND a.state = 'RUNNING' AND a.reboots)
+       -- Only what ExpireWorkflow does something about, or it would be named again and again. What reboots its machine
+       -- is bounded by its timeout alone.
+       AND (w.state <> 'RUNNING' OR w.deleted_at IS NOT NULL
+            OR EXISTS (SELECT FROM action a WHERE a.id = h.action_id AND a.state = 'RUNNING' AND NOT a.reboots))
      LIMIT :limit
 """)
 # The row stays for as long as those of others that have died, since it says on which engine the runs are.
