@@ -11,7 +11,9 @@ from bench.throughput import noop, side
 _FEW = 10
 # Of so many workflows on one machine one runs, and the others wait for it.
 _ON_A_MACHINE = 10
-_LONGEST_SECONDS = 280
+_LONGEST_SECONDS = 600
+# Until thousands of workflows are known and those that may run do takes longer than what is measured then.
+_PAIRS = 3
 _QUIET_CORES = 0.05
 _LOOK_SECONDS = 1.0
 _MAKE = (
@@ -39,7 +41,9 @@ async def measure(context: Context) -> tuple[Table, tuple[Verdict, ...]]:
     many = context.scale.choose(quick=100, full=10_000)
     rounds = context.scale.choose(quick=1, full=10)
     samples: dict[str, list[side.Sample]] = {str(_FEW): [], str(many): []}
-    for name in statistic.interleave(tuple(samples), context.scale.choose(quick=1, full=min(4, context.scale.pairs))):
+    for name in statistic.interleave(
+        tuple(samples), context.scale.choose(quick=1, full=min(_PAIRS, context.scale.pairs))
+    ):
         sample = await _sample(context, int(name), rounds)
         samples[name].append(sample)
         context.say(f"throughput: beside {name} workflows {number(sample.rate)} actions/s")

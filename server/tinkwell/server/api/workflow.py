@@ -19,7 +19,7 @@ from tinkwell.server.service.workflow_data import WorkflowDataService
 # In one call.
 MAX_REPORTS = 100
 # The answers wait so long for the last of them once the first is there.
-REPORT_PATIENCE_SECONDS = 0.5
+REPORT_PATIENCE_SECONDS = 1.0
 
 
 class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
