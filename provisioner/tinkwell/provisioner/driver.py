@@ -347,9 +347,15 @@ class Driver:
             return
         if job.key in self._roster.clearing:
             return  # what clears up looks again when it is done
+        task = self._carry_out(job, work)
+        try:
+            self._group.create_task(task, name=f"job {job.key.action_id}")
+        except RuntimeError:
+            # Everything stops; only what is granted some last seconds still comes here, and goes on to its end.
+            task.close()
+            return
         self._roster.jobs[job.key] = job
         self._begun.add(job.key.workflow_id)
-        self._group.create_task(self._carry_out(job, work), name=f"job {job.key.action_id}")
 
     def _begin_hook(self, key: RunKey, action: model.Action, *, is_first: bool) -> None:
         """Begin a hook. It waits for no place: it follows on a job that had one."""

@@ -84,3 +84,27 @@ async def test_a_list_costs_no_look_for_what_waits_for_a_machine(stage: Stage) -
         for name in names[1:]:
             await stage.finish(f"{name}-0")
         await stage.reaches("w29", SUCCEEDED)
+
+
+async def test_an_action_that_ends_while_all_stops_is_cleared_up_and_followed_by_none(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = stage.server.report
+
+    def has_stopped() -> bool:
+        return not any(task.get_name() == "watch" for task in asyncio.all_tasks())
+
+    async def answer_late(workflow_id: str, **fields: object) -> model.Reported:
+        if fields["state"] is SUCCEEDED:
+            is_asked.set()
+            await eventually(has_stopped)
+        return await report(workflow_id, **fields)  # type: ignore[arg-type]
+
+    is_asked = asyncio.Event()
+    monkeypatch.setattr(stage.server, "report", answer_late)
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action(), action())
+        await stage.finish("w-0")
+        await is_asked.wait()
+    assert stage.server.states("w") == [SUCCEEDED, State.PENDING]
+    assert not stage.world.runs
