@@ -430,11 +430,34 @@ async def test_a_deletion_that_is_undone_with_psql_takes_its_machines_back(site:
     assert await held_rows(site) == 0
 
 
-async def test_an_attempt_that_will_be_repeated_says_so_and_leaves_the_machine_to_its_owner(site: Site) -> None:
-    flow, mine, other = await site.create(steps(1)), await site.acquire("a"), await site.acquire("b")
+async def test_an_attempt_that_is_repeated_leaves_the_machine_to_its_owner(site: Site) -> None:
+    flow = await site.create(task("t", action("x", retries=1, **{"retry-delay": 0, "on-failure": ["hook"]})))
+    mine, other = await site.acquire("a"), await site.acquire("b")
     await flow.report(0, RUNNING, lease_token=mine)
-    assert (await flow.report(0, FAILED, lease_token=mine)).state in (FAILED, PENDING)
+    assert (await flow.report(0, FAILED, lease_token=mine)).state == PENDING
+    assert await holds(flow) == {ONE: ("", mine, True)}
+    assert (await flow.refused(0, RUNNING, attempt=2, lease_token=other)).reason == "LEASE_HELD"
+    await flow.report(0, RUNNING, attempt=2, lease_token=mine)
     assert (await flow.refused(0, SUCCEEDED, attempt=1, lease_token=other)).reason == "ILLEGAL_TRANSITION"
+    # After the last attempt there is the hook.
+    assert (await flow.report(0, FAILED, attempt=2, lease_token=mine)).state == FAILED
+    assert await holds(flow) == {ONE: ("0", mine, True)}
+
+
+async def test_a_lost_attempt_is_repeated_by_whoever_comes_if_one_is_left(site: Site) -> None:
+    flow = await site.create(task("t", action("x", retries=1, **{"retry-delay": 0})))
+    mine, other = await site.acquire("a"), await site.acquire("b", "another")
+    await flow.report(0, RUNNING, lease_token=mine)
+    await site.kill(mine)
+    assert (await expire(flow)).revision > 0
+    assert await flow.states() == ["RUNNING", "PENDING"]
+    assert [state for state, _ in await journal(flow)] == [RUNNING, FAILED]
+    assert await renew(site, other) == []
+    assert (await flow.report(0, RUNNING, lease_token=other)).attempt == 2
+    assert (await flow.refused(0, SUCCEEDED, attempt=1, lease_token=mine)).reason == "ILLEGAL_TRANSITION"
+    assert (await flow.refused(0, SUCCEEDED, lease_token=mine)).reason == "LEASE_LOST"
+    await flow.report(0, SUCCEEDED, attempt=2, lease_token=other)
+    assert await flow.states() == ["SUCCEEDED"] * 2
 
 
 async def test_what_reboots_its_machine_is_not_lost_with_its_owner_but_with_its_workflow(site: Site) -> None:
