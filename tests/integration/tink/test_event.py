@@ -8,7 +8,6 @@ from typing import Any
 
 import asyncpg
 import grpc
-import pytest
 from google.protobuf import timestamp_pb2
 
 from support.tink import FIRST_MAC, FIRST_WORKER, SECOND_MAC, SECOND_WORKER, Tools, code
@@ -160,10 +159,12 @@ async def test_large_resources_are_told_in_full(tools: Tools) -> None:
     assert json.loads(row["data"]["metadata"]) == json.loads(metadata)
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{"resource_id": "one"}, {"event_types": [0]}, {"event_types": [9]}, {"resource_types": [7]}],
-    ids=["id", "unknown", "no event type", "no resource type"],
-)
-async def test_what_could_never_match_is_refused(tools: Tools, fields: dict[str, Any]) -> None:
-    assert await code(tools.events.Watch(pb.WatchRequest(**fields)).read()) is grpc.StatusCode.INVALID_ARGUMENT
+async def test_what_could_never_match_is_refused(tools: Tools) -> None:
+    cases: list[dict[str, Any]] = [
+        {"resource_id": "one"},
+        {"event_types": [0]},
+        {"event_types": [9]},
+        {"resource_types": [7]},
+    ]
+    for fields in cases:
+        assert await code(tools.events.Watch(pb.WatchRequest(**fields)).read()) is grpc.StatusCode.INVALID_ARGUMENT
