@@ -323,3 +323,46 @@ def test_a_run_of_the_attempt_that_runs_is_never_stopped_while_the_workflow_live
     stopped = {c.key for c in ask(alive, running=running) if isinstance(c, decide.StopAction)}
     current = {key(a.index, a.attempt) for a in alive.actions if a.state is State.RUNNING}
     assert not stopped & current
+
+
+HERE, ELSEWHERE, DEAD = decide.Holder.HERE, decide.Holder.ELSEWHERE, decide.Holder.DEAD
+
+
+@pytest.mark.parametrize(
+    ("state", "holder", "is_here", "expected"),
+    [
+        (State.PENDING, None, False, "StartAction"),
+        (State.PENDING, HERE, False, "StartAction"),
+        (State.PENDING, ELSEWHERE, False, decide.WaitReason.HELD_ELSEWHERE),
+        (State.PENDING, DEAD, False, "StartAction"),
+        (State.RUNNING, None, False, "AdoptAction"),
+        (State.RUNNING, HERE, False, "AdoptAction"),
+        (State.RUNNING, ELSEWHERE, True, decide.WaitReason.HELD_ELSEWHERE),
+        (State.RUNNING, DEAD, True, "AdoptAction"),
+        (State.RUNNING, DEAD, False, decide.WaitReason.ABANDONED),
+    ],
+)
+def test_whose_machine_it_is_decides_who_goes_on(
+    state: State, holder: decide.Holder | None, *, is_here: bool, expected: str
+) -> None:
+    holders = {} if holder is None else {"here": holder}
+    view = replace(workflow(action(0, state)), holders=holders)
+    (command,) = decide.decide(view, serves={"here"}, running=(), others={key(0)} if is_here else ())
+    assert expected == (command.reason if isinstance(command, decide.Wait) else type(command).__name__)
+
+
+def test_what_reboots_its_machine_is_taken_up_though_nothing_of_it_is_here() -> None:
+    view = replace(workflow(replace(action(0, State.RUNNING), reboots=True)), holders={"here": DEAD})
+    assert kinds(ask(view)) == ["AdoptAction"]
+
+
+def test_machines_are_released_once_nothing_is_left_of_a_workflow_that_is_over() -> None:
+    over = replace(workflow(action(0, State.CANCELLED), state=State.CANCELLED), is_owed=True)
+    assert kinds(ask(over, running={key(0)})) == ["StopAction"]
+    assert kinds(ask(over, leftover={key(0)})) == ["StopAction"]
+    assert decide.decide(over, serves=(), running=(), others={key(0)}) == []
+    assert decide.decide(over, serves=(), running=()) == [decide.ReleaseMachines(WORKFLOW)]
+    assert ask(replace(over, is_owed=False)) == []
+    deleted = decide.WorkflowView.deleted(WORKFLOW, is_owed=True)
+    assert ask(deleted) == [decide.ReleaseMachines(WORKFLOW)]
+    assert kinds(ask(replace(workflow(action(0)), is_owed=True))) == ["StartAction"]

@@ -262,3 +262,17 @@ class RuntimeConformance:
             await before.remove()
         assert await harness.runtime.find(key) is None
         assert key not in await harness.runtime.held()
+
+    async def test_what_is_left_of_former_attempts_is_found_and_nothing_else(self, harness: Harness) -> None:
+        key = new_key()
+        others = [key, replace(key, attempt=3), replace(key, attempt=12), new_key(workflow_id=key.workflow_id)]
+        for each in others:
+            await wait(await harness.runtime.start(harness.spec(each, Program.FAIL)))
+        await harness.restart()
+        found = await harness.runtime.find_former(replace(key, attempt=12))
+        assert sorted(run.key for run in found) == [key, replace(key, attempt=3)]
+        for run in found:
+            await run.kill()
+            await run.remove()
+        assert await harness.runtime.find_former(replace(key, attempt=12)) == []
+        assert await harness.runtime.find(replace(key, attempt=12)) is not None
