@@ -36,15 +36,16 @@ def when(events: list[Event], name: str) -> datetime:
     return found
 
 
-def deaths(engine: docker.APIClient, workflow: str, since: datetime) -> list[datetime]:
-    """When containers of a workflow died, by the engine's clock, which is the database's."""
+def death(engine: docker.APIClient, workflow: str, since: datetime) -> datetime:
+    """Wait until a container of a workflow dies, and return when it did, by the engine's clock: the database's."""
     told: Any = engine.events(
         since=int(since.timestamp()) - 1,
-        until=int(datetime.now(UTC).timestamp()) + 1,
+        until=int(datetime.now(UTC).timestamp()) + 30,
         filters={"label": f"tinkwell.workflow={workflow}", "event": "die"},
         decode=True,
     )
-    return [datetime.fromtimestamp(event["timeNano"] / 1e9, UTC) for event in told]
+    with contextlib.closing(told):
+        return datetime.fromtimestamp(next(told)["timeNano"] / 1e9, UTC)
 
 
 def left(engine: docker.APIClient, workflow: str) -> list[str]:
@@ -54,8 +55,11 @@ def left(engine: docker.APIClient, workflow: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("script", "state", "ending"),
-    [("echo trying; exit 3", State.FAILED, "on-failure"), ("echo trying; sleep 60", State.TIMEOUT, "on-timeout")],
+    ("script", "timeout", "state", "ending"),
+    [
+        ("echo trying; exit 3", 60, State.FAILED, "on-failure"),
+        ("echo trying; sleep 120", 4, State.TIMEOUT, "on-timeout"),
+    ],
 )
 async def test_a_hook_has_its_effect_and_leaves_the_outcome_as_it_is(
     engine: docker.APIClient,
@@ -64,11 +68,12 @@ async def test_a_hook_has_its_effect_and_leaves_the_outcome_as_it_is(
     server_address: str,
     tmp_path: Path,
     script: str,
+    timeout: int,
     state: State,
     ending: str,
 ) -> None:
     async with provisioner(server_address, tmp_path):
-        hooked = action("only", script, timeout=2, more=HOOKS)
+        hooked = action("only", script, timeout=timeout, more=HOOKS)
         workflow = await create(client, task("only", "device_1", tmp_path, hooked))
         assert await finished(client, workflow) is state
         await eventually(lambda: not left(engine, workflow), deadline_seconds=30)
@@ -95,18 +100,18 @@ async def test_a_global_timeout_of_5_s_ends_an_action_of_60_s_in_time_also_over_
             if is_restarted:
                 await first.stop(signal.SIGKILL)
                 await stack.enter_async_context(place(log="second.log"))
-            await check(workflow, folder)
+            # A machine that is busy elsewhere may take longer to start the second than the deadline is away.
+            await check(workflow, folder, watched_at=datetime.now(UTC))
 
-    async def check(workflow: str, folder: Path) -> None:
+    async def check(workflow: str, folder: Path, *, watched_at: datetime) -> None:
         assert await finished(client, workflow) is State.TIMEOUT
         events = await events_of(client, workflow)
         began = when(events, "workflow.started")
         ended = (when(events, "workflow.timeout") - began).total_seconds()
-        (died,) = await asyncio.to_thread(deaths, engine, workflow, began)
-        stopped = (died - began).total_seconds()
+        stopped = (await asyncio.to_thread(death, engine, workflow, began) - began).total_seconds()
         print(f"{folder.name}: the action was stopped at {stopped:.2f} s, and the workflow had ended at {ended:.2f} s")
         assert 5.0 <= ended <= 5.0 + DEADLINE_SECONDS
-        assert stopped <= 5.0 + DEADLINE_SECONDS
+        assert stopped <= max(5.0, (watched_at - began).total_seconds()) + DEADLINE_SECONDS
         assert events[-1].data["cause"]["reason"] == "GLOBAL_TIMEOUT"
         (folder / "go").touch()
         await eventually(lambda: not left(engine, workflow), deadline_seconds=30)
@@ -128,8 +133,7 @@ async def test_a_cancellation_stops_the_container_in_time_and_runs_no_hook(
         assert (await client.workflows.get(workflow)).state is State.CANCELLED
         await eventually(lambda: not left(engine, workflow), deadline_seconds=30)
         cancelled = when(await events_of(client, workflow), "workflow.cancelled")
-        (died,) = deaths(engine, workflow, cancelled)
-    took = (died - cancelled).total_seconds()
+        took = (death(engine, workflow, cancelled) - cancelled).total_seconds()
     print(f"the container had died {took:.2f} s after the cancellation")
     assert took <= CANCEL_SECONDS
     assert not (tmp_path / "hooks").exists()
