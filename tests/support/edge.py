@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import grpc
 import grpc.aio
 import prometheus_client
+from google.protobuf import any_pb2
 from google.protobuf import message as protobuf
 from google.rpc import error_details_pb2, status_pb2
 
@@ -57,15 +58,29 @@ class Refusal:
 
 def refusal(error: grpc.aio.AioRpcError) -> Refusal:
     """Read the status and its details from a failed call."""
-    details: dict[str, protobuf.Message] = {}
+    details: Mapping[str, protobuf.Message] = {}
     for key, content in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
             assert isinstance(content, bytes)
-            for packed in status_pb2.Status.FromString(content).details:
-                detail = _DETAILS[packed.TypeName()]()
-                packed.Unpack(detail)
-                details[packed.TypeName()] = detail
+            details = _details(status_pb2.Status.FromString(content))
     return Refusal(error.code(), error.details() or "", details)
+
+
+def refusal_in(packed: any_pb2.Any) -> Refusal:
+    """Read a status that is a part of an answer, about one of several things that a call was about."""
+    status = status_pb2.Status()
+    packed.Unpack(status)
+    code = next(code for code in grpc.StatusCode if code.value[0] == status.code)
+    return Refusal(code, status.message, _details(status))
+
+
+def _details(status: status_pb2.Status) -> Mapping[str, protobuf.Message]:
+    details: dict[str, protobuf.Message] = {}
+    for packed in status.details:
+        detail = _DETAILS[packed.TypeName()]()
+        packed.Unpack(detail)
+        details[packed.TypeName()] = detail
+    return details
 
 
 async def refused(call: typing.Awaitable[object]) -> Refusal:

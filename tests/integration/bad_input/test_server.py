@@ -16,8 +16,14 @@ from google.protobuf import descriptor, message_factory
 from google.protobuf import message as protobuf
 
 import tinkwell.client
-from support.edge import Refusal, refusal
-from tinkwell.api.v1 import event_service_pb2, hardware_service_pb2, template_service_pb2, workflow_service_pb2
+from support.edge import Refusal, refusal, refusal_in
+from tinkwell.api.v1 import (
+    event_service_pb2,
+    hardware_service_pb2,
+    template_service_pb2,
+    work_service_pb2,
+    workflow_service_pb2,
+)
 
 _DEADLINE_SECONDS = 10
 _READ_AT_MOST = 3
@@ -43,14 +49,13 @@ class Method:
     answers_many: bool
 
     async def call(self, channel: grpc.aio.Channel, request: bytes) -> Refusal | None:
-        """Make the call, read the beginning of what it answers, and return how it was refused."""
+        """Make the call, read the beginning of what it answers, and return how it, or its first part, was refused."""
         try:
-            await self._call(channel, request)
+            return await self._call(channel, request)
         except grpc.aio.AioRpcError as error:
             return refusal(error)
-        return None
 
-    async def _call(self, channel: grpc.aio.Channel, request: bytes) -> None:
+    async def _call(self, channel: grpc.aio.Channel, request: bytes) -> Refusal | None:
         if self.sends_many:
             many: Any = channel.stream_unary(self.path)
             await many(iter([request]), timeout=_DEADLINE_SECONDS)
@@ -63,11 +68,22 @@ class Method:
             call.cancel()
         else:
             one: Any = channel.unary_unary(self.path)
-            await one(request, timeout=_DEADLINE_SECONDS)
+            answer = await one(request, timeout=_DEADLINE_SECONDS)
+            if self.path.endswith("/ReportActionStatuses"):
+                return _first_refusal(workflow_service_pb2.ReportActionStatusesResponse.FromString(answer))
+        return None
+
+
+def _first_refusal(answer: workflow_service_pb2.ReportActionStatusesResponse) -> Refusal | None:
+    refused = [outcome.error for outcome in answer.outcomes if outcome.HasField("error")]
+    return refusal_in(refused[0]) if refused else None
 
 
 def methods() -> Iterator[Method]:
-    for module in (hardware_service_pb2, template_service_pb2, workflow_service_pb2, event_service_pb2):
+    for module in (
+        *(hardware_service_pb2, template_service_pb2, workflow_service_pb2),
+        *(work_service_pb2, event_service_pb2),
+    ):
         for service in cast("descriptor.FileDescriptor", module.DESCRIPTOR).services_by_name.values():
             for found in service.methods:
                 path = f"/{service.full_name}/{found.name}"
