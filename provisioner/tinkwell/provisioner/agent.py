@@ -53,19 +53,7 @@ _REFUSALS = (errors.NotFound, errors.IllegalTransition, errors.WrongWorker)
 class ReportApi(shipper.LogApi, Protocol):
     """What carrying out an action needs of the server."""
 
-    async def report(
-        self,
-        workflow_id: str,
-        *,
-        action_id: str,
-        worker_id: str,
-        state: State,
-        attempt: int,
-        seconds: float,
-        message: str,
-        exit_code: int | None,
-        lease_token: int,
-    ) -> model.Reported:
+    async def report(self, report: model.Report) -> model.Reported:
         """Move an action on; a repetition changes nothing."""
 
 
@@ -290,20 +278,18 @@ class Agent:
         key = job.key
 
         def call(token: int) -> Awaitable[model.Reported]:
-            return retry.until_answered(
-                lambda: self._api.report(
-                    key.workflow_id,
-                    action_id=key.action_id,
-                    worker_id=job.action.worker_id,
-                    state=outcome.state,
-                    attempt=key.attempt,
-                    seconds=outcome.seconds,
-                    message=outcome.message[:MAX_MESSAGE_CHARACTERS],
-                    exit_code=outcome.exit_code,
-                    lease_token=token,
-                ),
-                what=f"report {outcome.state}",
+            report = model.Report(
+                workflow_id=key.workflow_id,
+                action_id=key.action_id,
+                worker_id=job.action.worker_id,
+                state=outcome.state,
+                attempt=key.attempt,
+                seconds=outcome.seconds,
+                message=outcome.message[:MAX_MESSAGE_CHARACTERS],
+                exit_code=outcome.exit_code,
+                lease_token=token,
             )
+            return retry.until_answered(lambda: self._api.report(report), what=f"report {outcome.state}")
 
         try:
             return await self._lease.under(call)

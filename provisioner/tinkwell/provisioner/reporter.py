@@ -75,32 +75,9 @@ class Reporter:
                 group.create_task(self._send_again_and_again(), name=f"report sender {number}")
         raise AssertionError("its tasks never end by themselves")
 
-    async def report(
-        self,
-        workflow_id: str,
-        *,
-        action_id: str,
-        worker_id: str,
-        state: State,
-        attempt: int,
-        seconds: float,
-        message: str,
-        exit_code: int | None,
-        lease_token: int,
-    ) -> model.Reported:
+    async def report(self, report: model.Report) -> model.Reported:
         """Move an action on; a repetition changes nothing. Raises what the server answers."""
-        report = model.Report(
-            workflow_id=workflow_id,
-            action_id=action_id,
-            worker_id=worker_id,
-            state=state,
-            attempt=attempt,
-            seconds=seconds,
-            message=message,
-            exit_code=exit_code,
-            lease_token=lease_token,
-        )
-        goes_along = self._senders > 0 and state in _TOGETHER
+        goes_along = self._senders > 0 and report.state in _TOGETHER
         outcome = await self._hand_over(report) if goes_along else None
         if isinstance(outcome, errors.Error):
             raise outcome

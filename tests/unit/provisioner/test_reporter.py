@@ -66,18 +66,8 @@ async def sending(api: Api) -> AsyncIterator[reporter.Reporter]:
 def report(
     worker: reporter.Reporter, attempt: int, workflow_id: str = "w", *, state: State = State.RUNNING
 ) -> "asyncio.Future[model.Reported]":
-    call = worker.report(
-        workflow_id,
-        action_id="a",
-        worker_id="m",
-        state=state,
-        attempt=attempt,
-        seconds=0.0,
-        message="",
-        exit_code=None,
-        lease_token=0,
-    )
-    return asyncio.ensure_future(call)
+    told = model.Report(workflow_id=workflow_id, action_id="a", worker_id="m", state=state, attempt=attempt)
+    return asyncio.ensure_future(worker.report(told))
 
 
 async def rest() -> None:
