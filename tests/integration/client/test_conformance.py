@@ -4,11 +4,13 @@ import pytest
 
 from tinkwell.client import Client
 
-pytest.register_assert_rewrite("support.client_conformance")
+pytest.register_assert_rewrite("support.client_conformance", "support.lease_conformance")
 
-from support import client_conformance  # noqa: E402
+from support import client_conformance, lease_conformance  # noqa: E402
+
+CHECKS = (*client_conformance.CHECKS, *lease_conformance.CHECKS)
 
 
-@pytest.mark.parametrize("check", client_conformance.CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 async def test_the_real_server_conforms(client: Client, check: client_conformance.Check) -> None:
     await check(client)
