@@ -108,3 +108,39 @@ async def _cut_off(task: "asyncio.Task[Any]", *, after_answers: int) -> None:
             after_answers -= 1
         await asyncio.sleep(0)
     await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_one_statement_raises_what_a_transaction_does_and_keeps_its_connection(database: Database) -> None:
+    session = "SELECT pg_backend_pid()"
+    [before] = await database.fetch(session)
+    assert [row["at"] for row in await database.fetch("SELECT unnest($1::int[]) AS at", [3, 4])] == [3, 4]
+    with pytest.raises(errors.InvalidField):
+        await database.fetch("SELECT $1::jsonb", '"\\u0000"')
+    insert = "INSERT INTO template (id, name, data) VALUES (gen_random_uuid(), $1, '-')"
+    await database.fetch(insert, "once")
+    with pytest.raises(errors.AlreadyExists, match="once"):
+        await database.fetch(insert, "once")
+    [after] = await database.fetch(session)
+    assert after == before
+
+
+async def test_one_statement_whose_session_is_ended_is_unavailable(database: Database) -> None:
+    with pytest.raises(errors.Unavailable):
+        await database.fetch("SELECT pg_terminate_backend(pg_backend_pid())")
+    await waiting.eventually(database.answers)
+
+
+async def test_one_statement_that_is_cut_off_at_any_moment_leaves_the_next_one_a_session_in_order(
+    database_url: str,
+) -> None:
+    for answers in itertools.count():
+        pool = engine.create(database_url, pool_size=1)
+        database = Database(pool)
+        assert await database.answers()
+        task = asyncio.create_task(database.fetch("SELECT count(*) FROM hardware, pg_sleep($1)", 0.01))
+        await _cut_off(task, after_answers=answers)
+        assert len(await database.fetch("SELECT 1")) == 1
+        await pool.dispose()
+        if not task.cancelled():
+            break
+    assert answers > 0

@@ -11,11 +11,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
+import asyncpg
 import sqlalchemy
 from sqlalchemy import exc
 from sqlalchemy.engine import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 
 from tinkwell.core import errors
 from tinkwell.server.store import constraint, engine
@@ -141,6 +142,21 @@ class Database:
 
         return await _run(once)
 
+    async def fetch(self, query: str, *values: object) -> Sequence[asyncpg.Record]:
+        """Run one statement in the driver's own words (`$1` …) as a transaction of its own, and return its rows.
+
+        For what is done often: it costs a third of what `execute` does. What it raises is the same.
+        """
+
+        async def once() -> Sequence[asyncpg.Record]:
+            raw = await self._engine.raw_connection()
+            try:
+                return await _fetch(raw, query, *values)
+            finally:
+                raw.close()
+
+        return await _run(once)
+
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
         """Open one snapshot for a long answer that is read piece by piece.
@@ -199,20 +215,23 @@ _REVISIONS = """
 
 
 async def _own_revisions(connection: AsyncConnection, before: int, resource_ids: Sequence[str]) -> dict[str, int]:
-    return {row[0]: row[1] for row in await _fetch(connection, _REVISIONS, before, resource_ids)}
+    found = await _fetch(await connection.get_raw_connection(), _REVISIONS, before, resource_ids)
+    return {row[0]: row[1] for row in found}
 
 
 async def _own_revision(connection: AsyncConnection) -> int:
     # Events are drawn while the transaction commits, so only afterwards is the number known, and only here.
-    return int((await _fetch(connection, "SELECT currval('events_revision')"))[0][0])
+    return int((await _fetch(await connection.get_raw_connection(), "SELECT currval('events_revision')"))[0][0])
 
 
-async def _fetch(connection: AsyncConnection, query: str, *values: object) -> Sequence[Any]:
-    """Read outside a transaction, past the pool's owner, who therefore does not see that it was cut off."""
-    raw = await connection.get_raw_connection()
+async def _fetch(raw: PoolProxiedConnection, query: str, *values: object) -> Sequence[asyncpg.Record]:
+    """Run one statement past the pool's owner, who therefore does not see that it was cut off."""
     assert raw.driver_connection is not None
     try:
         return list(await raw.driver_connection.fetch(query, *values))
+    except asyncpg.PostgresError:
+        # It has answered. Where that was its last word, whoever takes the session up will see.
+        raise
     except BaseException:
         # Half of a query may have been sent, and whoever used the session next would be told that it is out of order.
         raw.invalidate()
@@ -223,26 +242,28 @@ async def _run(once: Callable[[], Awaitable[T]]) -> T:
     for attempt in range(1, _TRIES + 1):
         try:
             return await once()
-        except exc.DBAPIError as error:
+        except _LOST as error:
+            raise errors.Unavailable("the database does not answer; try again") from error
+        except (exc.DBAPIError, asyncpg.PostgresError) as error:
             sqlstate = _sqlstate(error)
             if sqlstate not in _RETRIED or attempt == _TRIES:
                 raise _translate(error, sqlstate) from error
             longest = min(_FIRST_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS)
             logger.debug("transaction is run again", extra={"sqlstate": sqlstate, "attempt": attempt})
             await asyncio.sleep(random.uniform(0, longest))  # noqa: S311
-        except _LOST as error:
-            raise errors.Unavailable("the database does not answer; try again") from error
     raise AssertionError("the loop above returns or raises")
 
 
-def _sqlstate(error: exc.DBAPIError) -> str:
-    return str(getattr(error.orig, "sqlstate", None) or "")
+def _sqlstate(error: exc.DBAPIError | asyncpg.PostgresError) -> str:
+    original = error.orig if isinstance(error, exc.DBAPIError) else error
+    return str(getattr(original, "sqlstate", None) or "")
 
 
-def _translate(error: exc.DBAPIError, sqlstate: str) -> Exception:
+def _translate(error: exc.DBAPIError | asyncpg.PostgresError, sqlstate: str) -> Exception:
     if sqlstate in _RETRIED:
         return errors.LostRace("too many writers changed the same resources at once; try again")
-    if error.connection_invalidated or sqlstate.startswith(_UNAVAILABLE):
+    is_lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
+    if is_lost or sqlstate.startswith(_UNAVAILABLE):
         return errors.Unavailable("the database does not answer; try again")
-    translated = constraint.translate(error.orig)
+    translated = constraint.translate(error.orig if isinstance(error, exc.DBAPIError) else error)
     return translated or error
