@@ -16,11 +16,15 @@ from tinkwell.server.store import (
     log_line,
     table,
     workflow,
+    workflow_move,
     workflow_progress,
     workflow_step,
 )
 
 WORKFLOWS = 1_500
+MOVES = sqlalchemy.text(
+    workflow_move.READ.replace("$1", f"ARRAY['{uuid.UUID(int=1)}', '{uuid.UUID(int=2)}']").replace("$2", "1")
+)
 WORKER = uuid.UUID(int=7)
 
 # A few workflows of many are unfinished, and a few actions of many are a worker's, as on a site in use.
@@ -74,7 +78,8 @@ async def plan(
     explained = (await connection.execute(explain, values or {})).scalar_one()
     (found,) = json.loads(explained) if isinstance(explained, str) else explained
     nodes = list(_nodes(found["Plan"]))
-    assert [node for node in nodes if node["Node Type"] == "Seq Scan"] == []
+    scanned = {node["Relation Name"] for node in nodes if node["Node Type"] == "Seq Scan"}
+    assert scanned <= {"events_revision"}  # a sequence has one row
     return nodes
 
 
@@ -107,8 +112,9 @@ async def test_queries_go_by_their_indexes(connection: AsyncConnection) -> None:
     due = {"worker_id": str(WORKER), "created_at": place.created_at, "id": place.workflow_id, "limit": 500}
     assert indexes(await plan(connection, workflow_step.LOCK, {"id": workflow_id})) == {"workflow_pkey"}
     assert "workflow_pkey" in indexes(
-        await plan(connection, workflow_step.STATES, {"ids": [workflow_id], "lease_token": 1})
+        await plan(connection, workflow_step.STATES, {"id": workflow_id, "lease_token": 1})
     )
+    assert {"action_pkey", "workflow_pkey", "machine_hold_pkey"} <= indexes(await plan(connection, MOVES))
     assert "action_place" in indexes(await plan(connection, workflow_progress.DUE, due))
     assert {"action_place", "machine_hold_pkey"} <= indexes(
         await plan(connection, workflow_progress.OF_WORKFLOW, {"id": workflow_id})

@@ -2,21 +2,22 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import asyncpg
 import pytest
 from google.rpc import status_pb2
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from support import edge
 from support.site import FAILED, RUNNING, SUCCEEDED, Flow, Site, steps
 from support.waiting import eventually
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.client import errors as client_errors
-from tinkwell.server.api import workflow as api
-from tinkwell.server.service import report_group
+from tinkwell.server.service import report, report_group
 from tinkwell.server.service.workflow_report import ActionReport, Reported
+from tinkwell.server.store import workflow_move
+from tinkwell.server.store.database import Database
 
 
 class Gate:
@@ -31,12 +32,10 @@ class Gate:
         """Stand in the way of groups."""
         apply, wait = report_group._apply, report_group._Waiting
 
-        async def gated(
-            connection: AsyncConnection, reports: Sequence[ActionReport]
-        ) -> Mapping[str, tuple[int, Reported]]:
+        async def gated(database: Database, reports: Sequence[ActionReport], actor: str) -> dict[str, Reported]:
             self.groups.append(len(reports))
             await self.opened.wait()
-            return await apply(connection, reports)
+            return await apply(database, reports, actor)
 
         def coming(report: ActionReport) -> report_group._Waiting:
             self.came += 1
@@ -154,6 +153,72 @@ async def test_reports_of_one_call_are_judged_each_by_itself(site: Site) -> None
     assert [error.reason for error in found] == ["ILLEGAL_TRANSITION", "INVALID_FIELD"]
 
 
+async def test_a_success_and_the_start_that_follows_are_written_in_one_transaction(site: Site) -> None:
+    flows = await running(site, 2)
+    before = await site.last_revision()
+    requests = [flow.reported(index, state) for flow in flows for index, state in ((0, SUCCEEDED), (1, RUNNING))]
+    answer = await site.stub.ReportActionStatuses(pb.ReportActionStatusesRequest(reports=requests))
+    assert [outcome.reported.attempt for outcome in answer.outcomes] == [1] * 4
+    recorded = await site.recorded(after=before)
+    for place, flow in enumerate(flows):
+        own = [(rev, label) for rev, label, data in recorded if flow.id in (data["id"], data.get("workflow_id"))]
+        assert [label for _, label in own] == ["action.succeeded[0] 3", "workflow.inprogress 3", "action.started[1] 2"]
+        answered = [outcome.reported.revision for outcome in answer.outcomes[2 * place : 2 * place + 2]]
+        assert answered == [revision for revision, _ in own[1:]]
+        journal = await site.sql.fetch("SELECT state FROM action_status WHERE workflow_id = $1 ORDER BY id", flow.id)
+        assert [row["state"] for row in journal] == ["RUNNING", "SUCCEEDED", "RUNNING"]
+    moments = await site.sql.fetch("SELECT DISTINCT xmin FROM events WHERE revision > $1", before)
+    assert len(moments) == 1
+
+
+async def test_a_start_is_refused_by_itself_where_the_success_before_it_is(site: Site) -> None:
+    (flow,) = await running(site, 1)
+    requests = [flow.reported(0, SUCCEEDED, attempt=2), flow.reported(1, RUNNING)]
+    answer = await site.stub.ReportActionStatuses(pb.ReportActionStatusesRequest(reports=requests))
+    reasons = [client_errors.from_status(_status(outcome)).reason for outcome in answer.outcomes]
+    assert reasons == ["ILLEGAL_TRANSITION", "ILLEGAL_TRANSITION"]
+    assert await flow.states() == ["RUNNING", "RUNNING", "PENDING"]
+
+
+async def test_workflows_begin_together_but_for_those_whose_machine_is_taken(site: Site) -> None:
+    [busy] = await running(site, 1)
+    machine = busy.actions[0].worker_id
+    blocked = await site.create(steps(1), hardware=json.dumps({"device_1": machine}))
+    free = [await site.create(steps(1), hardware=json.dumps({"device_1": await site.add_machine()})) for _ in range(2)]
+    requests = [flow.reported(0, RUNNING) for flow in (free[0], blocked, free[1])]
+    answer = await site.stub.ReportActionStatuses(pb.ReportActionStatusesRequest(reports=requests))
+    assert [outcome.WhichOneof("outcome") for outcome in answer.outcomes] == ["reported", "error", "reported"]
+    assert client_errors.from_status(_status(answer.outcomes[1])).reason == "MACHINE_BUSY"
+    began = "SELECT DISTINCT xmin FROM events WHERE name = 'workflow.started' AND resource_id = ANY ($1)"
+    assert len(await site.sql.fetch(began, [flow.id for flow in free])) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE action SET state = 'CANCELLED' WHERE workflow_id = $1",
+        "UPDATE workflow SET state = 'CANCELLED' WHERE id = $1",
+        "UPDATE workflow SET deleted_at = now() WHERE id = $1",
+        "UPDATE machine_hold SET lease_id = gen_random_uuid() WHERE workflow_id = $1",
+    ],
+)
+async def test_what_has_changed_since_it_was_read_is_not_written(
+    site: Site, other: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    [flow] = await running(site, 1)
+    read = workflow_move.read
+
+    async def read_too_early(*args: Any, **kwargs: Any) -> Any:
+        found = await read(*args, **kwargs)
+        await other.execute(change, flow.id)
+        return found
+
+    monkeypatch.setattr(workflow_move, "read", read_too_early)
+    before = await site.last_revision()
+    await flow.refused(0, SUCCEEDED)
+    assert "action.succeeded[0] 3" not in await site.events(after=before)
+
+
 async def test_one_of_several_reports_that_must_wait_does_not_hold_up_the_answer(
     site: Site, other: asyncpg.Connection
 ) -> None:
@@ -170,7 +235,7 @@ async def test_one_of_several_reports_that_must_wait_does_not_hold_up_the_answer
 
 
 async def test_a_call_carries_no_report_or_a_hundred_and_no_more(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "REPORT_PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(report, "PATIENCE_SECONDS", 60.0)
     (flow,) = await running(site, 1)
     assert not (await site.stub.ReportActionStatuses(pb.ReportActionStatusesRequest())).outcomes
     requests = pb.ReportActionStatusesRequest(reports=[flow.reported(0, RUNNING)] * 100)

@@ -1,5 +1,6 @@
 """Properties of the rules of workflows, over any sequence of reports, cancellations, deadlines and losses."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import given
@@ -16,8 +17,10 @@ from unit.core.workflow_model import (
     WORKFLOW_TARGETS,
     Event,
     actions,
+    apply,
     heard,
     repeatable,
+    reports,
     retries,
     run,
     sequences,
@@ -25,7 +28,7 @@ from unit.core.workflow_model import (
     workflow,
 )
 
-from tinkwell.core import transition
+from tinkwell.core import advance, transition
 from tinkwell.core.kind import State
 from tinkwell.core.transition import EndWorkflow, RetryAction
 
@@ -111,3 +114,32 @@ def test_no_final_state_leads_anywhere() -> None:
     for table in (WORKFLOW_TARGETS, ACTION_TARGETS):
         assert set(table) == set(State)
         assert all(not table[state] for state in FINAL)
+
+
+@given(sequences, st.integers(0, len(usual)), retries, reports)
+def test_what_an_action_decides_by_itself_is_what_all_actions_decide(
+    sequence: list[Event], begun: int, counts: list[int], told: transition.Report
+) -> None:
+    flow, acts, _ = run(workflow(PENDING), repeatable(counts), usual[:begun] + sequence)
+    act = next((act for act in acts if act.id == told.action_id), None)
+    if act is not None and (found := advance.advance(standing(flow, acts), act, told)) is not None:
+        assert found == transition.report(flow, acts, told)
+
+
+def test_all_of_a_usual_workflow_is_decided_by_single_actions() -> None:
+    flow = workflow(PENDING)
+    acts: Sequence[transition.Action] = repeatable([0] * SIZE)
+    for told in usual:
+        assert isinstance(told, transition.Report)
+        before = standing(flow, acts)
+        act = next(act for act in acts if act.id == told.action_id)
+        found = advance.advance(before, act, told)
+        assert found is not None
+        assert found == transition.report(flow, acts, told)
+        flow, acts = apply(flow, acts, found)
+        assert before.after(found.steps) == standing(flow, acts)
+    assert flow.state is SUCCEEDED
+
+
+def standing(flow: transition.Workflow, acts: Sequence[transition.Action]) -> advance.Standing:
+    return advance.Standing(flow.state, sum(act.state is SUCCEEDED for act in acts), len(acts))

@@ -1,6 +1,5 @@
 """WorkflowService on the wire."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 
@@ -15,11 +14,10 @@ from tinkwell.server.api.watch import Watches
 from tinkwell.server.service.log import LogService
 from tinkwell.server.service.workflow import WorkflowService
 from tinkwell.server.service.workflow_data import WorkflowDataService
+from tinkwell.server.service.workflow_report import ActionReport
 
 # In one call.
 MAX_REPORTS = 100
-# The answers wait so long for the last of them once the first is there.
-REPORT_PATIENCE_SECONDS = 1.0
 
 
 class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
@@ -105,25 +103,9 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
     ) -> pb.ReportActionStatusesResponse:
         if len(request.reports) > MAX_REPORTS:
             raise errors.InvalidField.of("reports", f"there are {len(request.reports)}; at most {MAX_REPORTS} may be")
-        actor = auth.actor(context)
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._outcome(report, actor)) for report in request.reports]
-            if tasks:
-                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                # Whatever has to wait for somebody else must not hold up the answers of the others.
-                _, late = await asyncio.wait(tasks, timeout=REPORT_PATIENCE_SECONDS)
-                for task in late:
-                    task.cancel()
-        return pb.ReportActionStatusesResponse(
-            outcomes=[message.late() if task.cancelled() else task.result() for task in tasks]
-        )
-
-    async def _outcome(self, request: pb.ReportActionStatusRequest, actor: str) -> pb.ReportOutcome:
-        try:
-            reported = await self._workflows.report(message.report(request), actor=actor)
-        except errors.TinkwellError as error:
-            return message.refused(error)
-        return pb.ReportOutcome(reported=message.reported(reported))
+        reports = [_read(report) for report in request.reports]
+        outcomes = await self._workflows.report_together(reports, actor=auth.actor(context))
+        return pb.ReportActionStatusesResponse(outcomes=[message.outcome(outcome) for outcome in outcomes])
 
     async def GetWorkflowData(self, request: pb.GetWorkflowDataRequest, context: Context) -> pb.GetWorkflowDataResponse:
         found = await self._data.get_data(request.workflow_id, request.version)
@@ -169,3 +151,10 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         self, request: event_service_pb2.WatchRequest, context: Context
     ) -> Awaitable[None]:
         return self._watches.stream(request, context, resource_types=(ResourceType.WORKFLOW, ResourceType.ACTION))
+
+
+def _read(request: pb.ReportActionStatusRequest) -> ActionReport | errors.InvalidField:
+    try:
+        return message.report(request)
+    except errors.InvalidField as error:
+        return error

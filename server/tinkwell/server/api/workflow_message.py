@@ -161,26 +161,23 @@ def report(request: pb.ReportActionStatusRequest) -> ActionReport:
     )
 
 
-def reported(outcome: Reported) -> pb.ReportActionStatusResponse:
+def reported(answer: Reported) -> pb.ReportActionStatusResponse:
     """Build the answer to a worker's report."""
     return pb.ReportActionStatusResponse(
-        revision=outcome.revision,
-        attempt=outcome.attempt,
-        remaining_seconds=outcome.remaining_seconds,
-        state=_STATES[outcome.state],
+        revision=answer.revision,
+        attempt=answer.attempt,
+        remaining_seconds=answer.remaining_seconds,
+        state=_STATES[answer.state],
     )
 
 
-def refused(error: errors.TinkwellError) -> pb.ReportOutcome:
-    """Build the outcome of a report that ended with an error."""
-    outcome = pb.ReportOutcome()
-    outcome.error.Pack(status.of_error(error))
-    return outcome
-
-
-def late() -> pb.ReportOutcome:
-    """Build the outcome of a report that would have held up the others."""
-    return refused(errors.Unavailable("somebody else is at work on this workflow; try again"))
+def outcome(found: Reported | errors.TinkwellError) -> pb.ReportOutcome:
+    """Build what one of several reports has come to."""
+    if isinstance(found, errors.TinkwellError):
+        built = pb.ReportOutcome()
+        built.error.Pack(status.of_error(found))
+        return built
+    return pb.ReportOutcome(reported=reported(found))
 
 
 def _new_line(index: int, line: pb.LogLine) -> NewLine:

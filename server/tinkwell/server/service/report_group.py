@@ -1,40 +1,39 @@
-"""Writes reports together that come while others are being written: one transaction, and one flush, for all of them.
+"""Writes reports together that come while others are being written: one statement, and one flush, for all of them.
 
 Theory of operation. Most of what a report costs is what its transaction costs, however little is written in it.
 
-    report ──▶ waiting ──▶ whoever comes first takes what waits ──▶ one transaction ──▶ each has its own answer
-                                          │
-                                          └──▶ alone: what is refused, or does more than move an action on
+    reports ──▶ waiting ──▶ whoever comes first takes what waits ──▶ one transaction ──▶ each has its own answer
+                                           │
+                                           └──▶ none: what is refused, or does more than move an action on
 
 So a report that comes by itself is written at once, and many are written in few transactions. Only reports of one
-actor under one lease are written together, and only one of each workflow. Nothing waits inside of the transaction: a
-workflow that somebody else moves at this moment is left out. Whatever is left out, or fails, is done again by itself,
-as if there were no groups, and is answered with its own error. A report is answered once it is durable.
+actor under one lease are written together, and of each workflow a start, a success, or a success and the start that
+follows it. Nothing is locked while it is decided, and nothing waits for anybody: a workflow that somebody else moves at
+this moment is left out. Whatever is left out, or fails, gets no answer here; it is done by itself, as if there were no
+groups, and is answered with its own error. A report is answered once it is durable.
 """
 
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Mapping, Sequence
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
-from tinkwell.core import errors, transition
+from tinkwell.core import advance, errors, lease
 from tinkwell.core.kind import State
 from tinkwell.server.service import workflow_report
 from tinkwell.server.service.workflow_report import ActionReport, Reported
-from tinkwell.server.store import action_status, workflow_step
+from tinkwell.server.store import workflow_move
 from tinkwell.server.store.database import Database
 
 # Each locks a workflow until all are written.
-MAX_GROUP = 32
+MAX_GROUP = 64
 # Beyond so many of one reporter, each is written by itself.
 MAX_WAITING = 1_000
 
 
 @dataclasses.dataclass(eq=False, slots=True)
 class _Waiting:
-    """A report that is to be written; without an answer once it was taken, it is done alone."""
+    """A report that is to be written; without an answer once it was taken, it is not written here."""
 
     report: ActionReport
     was_taken: bool = False
@@ -49,15 +48,17 @@ class _Lane:
         self.waiting: list[_Waiting] = []
 
     def take(self) -> list[_Waiting]:
-        """Take the longest waiting report of each workflow, as many as may be written together."""
-        taken: dict[str, _Waiting] = {}
+        """Take the longest waiting reports, as many as may be written together."""
+        taken: dict[str, list[_Waiting]] = {}
+        count = 0
         for waiting in self.waiting:
-            if len(taken) < MAX_GROUP:
-                taken.setdefault(waiting.report.workflow_id, waiting)
-        for waiting in taken.values():
-            waiting.was_taken = True
+            before = taken.setdefault(waiting.report.workflow_id, [])
+            if count < MAX_GROUP and _may_follow(before, waiting.report):
+                before.append(waiting)
+                waiting.was_taken = True
+                count += 1
         self.waiting = [waiting for waiting in self.waiting if not waiting.was_taken]
-        return list(taken.values())
+        return [waiting for reports in taken.values() for waiting in reports]
 
 
 class ReportGroups:
@@ -67,81 +68,113 @@ class ReportGroups:
         self._database = database
         self._lanes: dict[tuple[str, int], _Lane] = {}
 
-    async def apply(self, report: ActionReport, alone: Callable[[], Awaitable[Reported]], *, actor: str) -> Reported:
-        """Write a report that was parsed, together with others where that can be, and otherwise by `alone`."""
-        if report.state not in (State.RUNNING, State.SUCCEEDED):
-            return await alone()
-        key = (actor, report.lease_token)
+    async def apply(self, reports: Sequence[ActionReport], *, actor: str) -> list[Reported | None]:
+        """Write those of the reports that can be written together with others; None for each that was not.
+
+        They have been parsed, and all come with the same lease.
+        """
+        answers: list[Reported | None] = [None] * len(reports)
+        places = [place for place, report in enumerate(reports) if _is_usual(report)]
+        if not places:
+            return answers
+        key = (actor, reports[places[0]].lease_token)
         lane = self._lanes.setdefault(key, _Lane())
-        if len(lane.waiting) >= MAX_WAITING:
-            return await alone()
-        waiting = _Waiting(report)
-        lane.waiting.append(waiting)
+        if len(lane.waiting) + len(places) > MAX_WAITING:
+            return answers
+        own = [_Waiting(reports[place]) for place in places]
+        lane.waiting += own
         try:
             async with lane.lock:
-                if not waiting.was_taken:
+                while not all(waiting.was_taken for waiting in own):
                     await self._write(lane.take(), actor)
         finally:
-            if not waiting.was_taken:
-                lane.waiting.remove(waiting)
+            lane.waiting = [waiting for waiting in lane.waiting if waiting not in own]
             if not lane.waiting and not lane.lock.locked() and self._lanes.get(key) is lane:
                 del self._lanes[key]
-        return waiting.answer or await alone()
+        for place, waiting in zip(places, own, strict=True):
+            answers[place] = waiting.answer
+        return answers
 
     async def _write(self, group: Sequence[_Waiting], actor: str) -> None:
         reports = [waiting.report for waiting in group]
-        # What it was that failed shows when each is done alone.
+        # What it was that failed shows when each is done by itself.
         with contextlib.suppress(errors.TinkwellError):
-            written = await self._database.write_together(lambda connection: _apply(connection, reports), actor=actor)
-            for done in written.values():
-                place, reported = done.value
-                group[place].answer = dataclasses.replace(reported, revision=done.revision)
+            answers = await _apply(self._database, reports, actor)
+            for waiting in group:
+                waiting.answer = answers.get(waiting.report.action_id)
 
 
-async def _apply(connection: AsyncConnection, reports: Sequence[ActionReport]) -> dict[str, tuple[int, Reported]]:
-    """Write what can be written together; returns the answers, and to which report, by what was changed last."""
-    ids = [report.workflow_id for report in reports]
-    locked = await workflow_step.lock_free(connection, ids, lease_token=reports[0].lease_token)
-    decided: dict[int, workflow_report.Decision] = {}
-    for place, report in enumerate(reports):
-        if (found := locked.get(report.workflow_id)) is not None:
-            with contextlib.suppress(errors.TinkwellError):
-                decision = workflow_report.decide(found, report)
-                if _is_plain(decision, is_only=len(reports) == 1):
-                    decided[place] = decision
-    if not decided:
+async def _apply(database: Database, reports: Sequence[ActionReport], actor: str) -> dict[str, Reported]:
+    """Write what can be written together; returns the answers by the actions."""
+    ids = list({report.action_id: None for report in reports})
+    found, drawn = await workflow_move.read(database, ids, lease_token=reports[0].lease_token)
+    moves = _decide(found, reports)
+    if not moves:
         return {}
-    remaining = await workflow_step.write_together(
-        connection, [_move(reports[place], decision) for place, decision in decided.items()]
+    written = await workflow_move.write(database, moves, drawn=drawn, actor=actor)
+    return {
+        move.found.action.id: Reported(moved.revision, move.attempt, moved.remaining_seconds, move.state)
+        for move in moves
+        if (moved := written.get(move.found.action.id)) is not None
+    }
+
+
+def _decide(found: Mapping[str, workflow_move.Found], reports: Sequence[ActionReport]) -> list[workflow_move.Move]:
+    """Decide on reports in their order, each on what the one before has made of its workflow."""
+    standings: dict[str, advance.Standing] = {}
+    moves = []
+    for report in reports:
+        known = found.get(report.action_id)
+        if known is None or not _names(report, known):
+            continue
+        known = dataclasses.replace(known, standing=standings.get(known.workflow_id, known.standing))
+        with contextlib.suppress(errors.TinkwellError):
+            if (move := _move(known, report)) is not None:
+                moves.append(move)
+                standings[known.workflow_id] = known.standing.after(move.steps)
+    return moves
+
+
+def _move(found: workflow_move.Found, report: ActionReport) -> workflow_move.Move | None:
+    """Return what a report does to its workflow; None where that is more than can be said here."""
+    changes = advance.advance(found.standing, found.action, workflow_report.heard(report, found.action.id))
+    if changes is None:
+        return None
+    reporter = lease.Reporter(report.lease_token, found.lease)
+    vacated = workflow_report.check_lease(found.hold, found.action, reporter, changes)
+    return workflow_move.Move(
+        found=found,
+        state=report.state,
+        attempt=changes.attempt,
+        message=report.message,
+        exit_code=report.exit_code,
+        seconds=report.seconds,
+        lease_id=reporter.lease_id,
+        steps=changes.steps,
+        vacates=bool(vacated),
     )
-    await action_status.append(
-        connection, *(workflow_report.entry(reports[p], d.action, d.changes.attempt) for p, d in decided.items())
-    )
-    answers = {}
-    for place, decision in decided.items():
-        action, changes = decision.action, decision.changes
-        state = transition.state_after(action, changes)
-        changed = action.id if state is State.RUNNING else reports[place].workflow_id
-        answers[changed] = place, Reported(0, changes.attempt, remaining.get(action.id), state)
-    return answers
 
 
-def _is_plain(decision: workflow_report.Decision, *, is_only: bool) -> bool:
-    """Whether a report does nothing but move an action and its workflow on. A start of a workflow may be refused."""
-    for step in decision.changes.steps:
-        match step:
-            case transition.StartAction() | transition.AdvanceWorkflow():
-                continue
-            case transition.EndAction(state=State.SUCCEEDED) | transition.EndWorkflow(state=State.SUCCEEDED):
-                continue
-            case transition.StartWorkflow() if is_only:
-                continue
-            case _:
-                return False
-    return bool(decision.changes.steps)
+def _is_usual(report: ActionReport) -> bool:
+    """Whether a report may be one that is written with others. A start has no exit code."""
+    if report.state is State.RUNNING:
+        return bool(report.action_id) and report.exit_code is None
+    return bool(report.action_id) and report.state is State.SUCCEEDED
 
 
-def _move(report: ActionReport, decision: workflow_report.Decision) -> workflow_step.Move:
-    return workflow_step.Move(
-        report.workflow_id, decision.changes.steps, lease_id=decision.reporter.lease_id, vacated=decision.vacated
+def _may_follow(before: Sequence[_Waiting], report: ActionReport) -> bool:
+    if not before:
+        return True
+    first = before[0].report
+    is_pair = len(before) == 1 and (first.state, report.state) == (State.SUCCEEDED, State.RUNNING)
+    return is_pair and first.action_id != report.action_id
+
+
+def _names(report: ActionReport, known: workflow_move.Found) -> bool:
+    """Whether a report names the action that it was found by."""
+    action = known.action
+    return (
+        report.workflow_id == known.workflow_id
+        and report.task_name in ("", action.task_name)
+        and report.action_name in ("", action.name)
     )

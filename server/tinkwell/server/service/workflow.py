@@ -1,13 +1,14 @@
 """Workflows: created, read, moved by reports, cancelled, deleted."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Sequence
 from typing import TypeVar
 
 from tinkwell.core import errors, transition, value
 from tinkwell.core.kind import State
 from tinkwell.core.workflow import Action, ActionStatus, Progress, Workflow
-from tinkwell.server.service import aside, report_group, workflow_expiry, workflow_recovery, workflow_report
+from tinkwell.server.service import aside, workflow_expiry, workflow_recovery
+from tinkwell.server.service.report import Outcome, Reports
 from tinkwell.server.service.workflow_creation import Created, WorkflowCreation
 from tinkwell.server.service.workflow_expiry import Expired
 from tinkwell.server.service.workflow_report import ActionReport, Reported
@@ -31,9 +32,8 @@ class WorkflowService:
         renderers = aside.Aside(_RENDERERS)
         self._creation = WorkflowCreation(database, renderers)
         self._recovery = workflow_recovery.WorkflowRecovery(database, renderers)
-        self._groups = report_group.ReportGroups(database)
-        # Attempts at actions of which nobody can tell any more how they ended, since this process began.
-        self.lost_attempts = 0
+        self._reports = Reports(database, self._recovery)
+        self._expired_attempts = 0
 
     async def create(self, *, workflow_id: str, template_name: str, devices_text: str, actor: str) -> Created:
         """Create a workflow; see `WorkflowCreation.create`."""
@@ -91,22 +91,26 @@ class WorkflowService:
 
         return (await self._database.write(work, actor=actor)).revision
 
+    @property
+    def lost_attempts(self) -> int:
+        """Attempts at actions of which nobody can tell any more how they ended, since this process began."""
+        return self._reports.lost_attempts + self._expired_attempts
+
     async def report(self, report: ActionReport, *, actor: str) -> Reported:
-        """Move an action on, perhaps together with others; see `workflow_report.apply`."""
-        parsed = workflow_report.parse(report)
-        try:
-            return await self._groups.apply(
-                parsed, lambda: workflow_report.apply(self._recovery, parsed, actor=actor), actor=actor
-            )
-        except workflow_report.AttemptLost:
-            self.lost_attempts += 1
-            raise
+        """Move an action on; see `Reports.apply`."""
+        return await self._reports.apply(report, actor=actor)
+
+    async def report_together(
+        self, reports: Sequence[ActionReport | errors.InvalidField], *, actor: str
+    ) -> list[Outcome]:
+        """Move actions on; see `Reports.apply_together`."""
+        return await self._reports.apply_together(reports, actor=actor)
 
     async def expire(self, workflow_id: str, *, deadlines_only: bool = False, actor: str) -> Expired:
         """End what has a deadline that is past in a workflow, or is lost; see `workflow_expiry.expire`."""
         parsed = value.parse_uuid("id", workflow_id)
         expired = await workflow_expiry.expire(self._recovery, parsed, deadlines_only=deadlines_only, actor=actor)
-        self.lost_attempts += expired.has_lost
+        self._expired_attempts += expired.has_lost
         return expired
 
     async def list_reports(self, workflow_id: str) -> AsyncGenerator[ActionStatus, None]:

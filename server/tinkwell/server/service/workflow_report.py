@@ -94,7 +94,7 @@ def parse(report: ActionReport) -> ActionReport:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Decision:
+class _Decision:
     """What a report does to its workflow; without steps it tells what is so already."""
 
     action: transition.Action
@@ -103,26 +103,28 @@ class Decision:
     vacated: str = ""
 
 
-def decide(locked: workflow_step.Locked, report: ActionReport) -> Decision:
+def _decide(locked: workflow_step.Locked, report: ActionReport) -> _Decision:
     """Hold a report against the rules; raises as `apply` does."""
     action = transition.locate(
         locked.actions, action_id=report.action_id, task_name=report.task_name, action_name=report.action_name
     )
-    changes = transition.report(
-        locked.workflow,
-        locked.actions,
-        transition.Report(
-            action_id=action.id,
-            worker_id=report.worker_id,
-            state=report.state,
-            attempt=report.attempt,
-            message=report.message,
-            exit_code=report.exit_code,
-        ),
-    )
+    changes = transition.report(locked.workflow, locked.actions, heard(report, action.id))
     reporter = lease.Reporter(report.lease_token, locked.lease)
-    vacated = _check_lease(locked, action, reporter, changes) if changes.steps else ""
-    return Decision(action, changes, reporter, vacated)
+    hold = locked.holds.get(action.worker_id)
+    vacated = check_lease(hold, action, reporter, changes) if changes.steps else ""
+    return _Decision(action, changes, reporter, vacated)
+
+
+def heard(report: ActionReport, action_id: str) -> transition.Report:
+    """Return what the rules need of a report about this action."""
+    return transition.Report(
+        action_id=action_id,
+        worker_id=report.worker_id,
+        state=report.state,
+        attempt=report.attempt,
+        message=report.message,
+        exit_code=report.exit_code,
+    )
 
 
 async def _apply(
@@ -133,7 +135,7 @@ async def _apply(
     locked = await workflow_step.lock(connection, report.workflow_id, lease_token=report.lease_token)
     if locked is None:
         raise errors.NotFound("WORKFLOW", report.workflow_id)
-    decided = decide(locked, report)
+    decided = _decide(locked, report)
     action, changes, reporter = decided.action, decided.changes, decided.reporter
     if not changes.steps:
         return await _repeat(transaction, locked, action, reporter, prepared)
@@ -141,15 +143,17 @@ async def _apply(
     remaining = await workflow_recovery.write(
         transaction, report.workflow_id, changes.steps, prepared, lease_id=reporter.lease_id, vacated=decided.vacated
     )
-    await action_status.append(connection, entry(report, action, changes.attempt))
+    await action_status.append(connection, _entry(report, action, changes.attempt))
     return Reported(0, changes.attempt, remaining, transition.state_after(action, changes))
 
 
-def _check_lease(
-    locked: workflow_step.Locked, action: transition.Action, reporter: lease.Reporter, changes: transition.Changes
+def check_lease(
+    hold: lease.Hold | None, action: transition.Action, reporter: lease.Reporter, changes: transition.Changes
 ) -> str:
-    """Hold a report against the hold of its machine, and return the id of the action of which nothing is left there."""
-    hold = locked.holds.get(action.worker_id)
+    """Hold a report against the hold of its machine, and return the id of the action of which nothing is left there.
+
+    Raises `errors.LeaseHeld` and `errors.LeaseLost`.
+    """
     if action.state is State.PENDING:
         lease.judge_running(hold, reporter, worker_id=action.worker_id, is_again=False)
         return ""
@@ -181,7 +185,7 @@ async def _repeat(
     return Reported(0, action.attempt, remaining, action.state)
 
 
-def entry(report: ActionReport, action: transition.Action, attempt: int) -> action_status.NewStatus:
+def _entry(report: ActionReport, action: transition.Action, attempt: int) -> action_status.NewStatus:
     """Return what the journal keeps of a report."""
     return action_status.NewStatus(
         workflow_id=report.workflow_id,

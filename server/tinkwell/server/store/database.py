@@ -111,27 +111,6 @@ class Database:
 
         return await _run(once)
 
-    async def write_together(
-        self, work: Callable[[AsyncConnection], Awaitable[Mapping[str, T]]], *, actor: str
-    ) -> dict[str, Written[T]]:
-        """Run changing work for several resources in one transaction; its events name the actor.
-
-        The work returns its results by the ids of resources, each the last one that was changed for it and by nobody
-        else in the transaction; the revisions are those of their own last events.
-        """
-
-        async def once() -> dict[str, Written[T]]:
-            async with self._engine.connect() as connection:
-                async with connection.begin():
-                    before = (await connection.execute(_BEGIN_TOGETHER, {"actor": actor})).scalar_one()
-                    values = await work(connection)
-                if not values:
-                    return {}
-                revisions = await _own_revisions(connection, before, list(values))
-                return {key: Written(value, revisions[key]) for key, value in values.items()}
-
-        return await _run(once)
-
     async def execute(self, query: sqlalchemy.TextClause, values: Mapping[str, object]) -> Sequence[Row[Any]]:
         """Run one statement that is a transaction of its own, and return its rows."""
 
@@ -202,21 +181,6 @@ class Database:
 _PING = sqlalchemy.text("SELECT 1")
 _PING_SECONDS = 2
 _SET_ACTOR = sqlalchemy.text("SELECT set_config('tinkwell.actor', :actor, true)")
-
-_BEGIN_TOGETHER = sqlalchemy.text("""
-    SELECT last_value FROM events_revision, LATERAL set_config('tinkwell.actor', :actor, true)
-""")
-# What the transaction has drawn lies between; whoever changed the same resources after it has drawn greater ones.
-_REVISIONS = """
-    SELECT resource_id::text, max(revision) FROM events
-     WHERE revision >= $1 AND revision <= currval('events_revision') AND resource_id = ANY ($2::uuid[])
-     GROUP BY resource_id
-"""
-
-
-async def _own_revisions(connection: AsyncConnection, before: int, resource_ids: Sequence[str]) -> dict[str, int]:
-    found = await _fetch(await connection.get_raw_connection(), _REVISIONS, before, resource_ids)
-    return {row[0]: row[1] for row in found}
 
 
 async def _own_revision(connection: AsyncConnection) -> int:

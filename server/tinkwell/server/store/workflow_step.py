@@ -18,11 +18,6 @@ from tinkwell.core.kind import State
 LOCK = sqlalchemy.text("""
     SELECT id FROM workflow WHERE id = CAST(:id AS uuid) AND deleted_at IS NULL FOR NO KEY UPDATE
 """)
-# Waits for nobody, so any number of workflows may be locked like this in any order.
-LOCK_FREE = sqlalchemy.text("""
-    SELECT CAST(id AS text) FROM workflow WHERE id = ANY (CAST(:ids AS uuid[])) AND deleted_at IS NULL
-       FOR NO KEY UPDATE SKIP LOCKED
-""")
 STATES = sqlalchemy.text("""
     WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS at)
     SELECT CAST(w.id AS text) AS workflow_id, w.state AS workflow_state,
@@ -44,8 +39,8 @@ STATES = sqlalchemy.text("""
       LEFT JOIN machine_hold h ON h.worker_id = a.worker_id AND h.workflow_id = w.id
       LEFT JOIN lease l ON l.id = h.lease_id
       LEFT JOIN lease mine ON mine.token = :lease_token
-     WHERE w.id = ANY (CAST(:ids AS uuid[]))
-     ORDER BY w.id, a.action_index
+     WHERE w.id = CAST(:id AS uuid)
+     ORDER BY a.action_index
 """)
 _ELAPSED = sqlalchemy.text("""
     SELECT CAST(extract(epoch FROM clock_timestamp() - started_at) AS double precision)
@@ -62,28 +57,24 @@ _START_WORKFLOW = sqlalchemy.text("""
 """)
 # The machine is held from before: since this very transaction, where the workflow starts.
 _START_ACTION = sqlalchemy.text("""
-    WITH wanted AS MATERIALIZED (
-        SELECT * FROM unnest(CAST(:action_ids AS uuid[]), CAST(:attempts AS integer[]), CAST(:messages AS text[]))
-            AS t (action_id, attempt, message)
-    ), held AS (
+    WITH held AS (
         UPDATE machine_hold h
            SET lease_id = CAST(:lease_id AS uuid),
                action_id = CASE WHEN CAST(:lease_id AS uuid) IS NOT NULL THEN a.id END
-          FROM wanted JOIN action a ON a.id = wanted.action_id
-         WHERE h.worker_id = a.worker_id AND h.workflow_id = a.workflow_id
+          FROM action a
+         WHERE a.id = CAST(:action_id AS uuid) AND h.worker_id = a.worker_id AND h.workflow_id = a.workflow_id
            AND (h.lease_id IS NOT NULL OR CAST(:lease_id AS uuid) IS NOT NULL)
     )
     UPDATE action a
-       SET state = 'RUNNING', attempt = wanted.attempt, message = wanted.message, exit_code = NULL,
+       SET state = 'RUNNING', attempt = :attempt, message = :message, exit_code = NULL,
            started_at = moment.at, finished_at = NULL, retry_at = NULL,
            -- LEAST leaves out whichever limit there is not.
            deadline_at = least(CASE WHEN a.timeout_seconds > 0
                                     THEN moment.at + make_interval(secs => a.timeout_seconds) END,
                                w.deadline_at)
-      FROM wanted, (SELECT clock_timestamp() AS at) moment, workflow w
-     WHERE a.id = wanted.action_id AND w.id = a.workflow_id
-    RETURNING CAST(a.id AS text) AS action_id,
-              CAST(extract(epoch FROM a.deadline_at - moment.at) AS double precision) AS remaining_seconds
+      FROM (SELECT clock_timestamp() AS at) moment, workflow w
+     WHERE a.id = CAST(:action_id AS uuid) AND w.id = a.workflow_id
+    RETURNING CAST(extract(epoch FROM a.deadline_at - moment.at) AS double precision) AS remaining_seconds
 """)
 _END = """
     UPDATE action
@@ -119,8 +110,6 @@ _END_WORKFLOW = sqlalchemy.text("""
            finished_at = clock_timestamp()
      WHERE id = CAST(:workflow_id AS uuid)
 """)
-# In this order, so that an action's end is told before what it does to its workflow.
-_TOGETHER = (_START_WORKFLOW, _END_AND_VACATE, _END_ACTION, _ADVANCE_WORKFLOW, _END_WORKFLOW, _START_ACTION)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -136,35 +125,13 @@ class Locked:
     lease: lease.Lease | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Move:
-    """Steps of one workflow, with what `write` is told beside them."""
-
-    workflow_id: str
-    steps: Sequence[transition.Step]
-    lease_id: str = ""
-    vacated: str = ""
-
-
 async def lock(connection: AsyncConnection, workflow_id: str, *, lease_token: int = 0) -> Locked | None:
     """Lock a live workflow and return its state; None if there is none."""
     if (await connection.execute(LOCK, {"id": workflow_id})).first() is None:
         return None
     # A statement of its own, because it must see what was committed while the one above waited.
-    return (await _states(connection, [workflow_id], lease_token))[workflow_id]
-
-
-async def lock_free(
-    connection: AsyncConnection, workflow_ids: Sequence[str], *, lease_token: int = 0
-) -> dict[str, Locked]:
-    """Lock those of the workflows that are live and that nobody moves at this moment, and return their states by id."""
-    found = (await connection.execute(LOCK_FREE, {"ids": workflow_ids})).scalars().all()
-    return await _states(connection, found, lease_token) if found else {}
-
-
-async def _states(connection: AsyncConnection, ids: Sequence[str], lease_token: int) -> dict[str, Locked]:
-    rows = (await connection.execute(STATES, {"ids": ids, "lease_token": lease_token})).all()
-    return {key: _locked(list(group)) for key, group in itertools.groupby(rows, lambda row: row.workflow_id)}
+    rows = (await connection.execute(STATES, {"id": workflow_id, "lease_token": lease_token})).all()
+    return _locked(rows)
 
 
 async def elapsed_seconds(connection: AsyncConnection, action_id: str) -> float:
@@ -192,45 +159,16 @@ async def write(
     An action that is started is held under the lease of this id; `vacated` is the id of one of which nothing is left on
     its machine. Returns the seconds to the deadline of an action that was started, None where there is none.
     """
-    remaining: dict[str, float | None] = {}
+    remaining: float | None = None
     statements = (_statement(workflow_id, step, lease_id=lease_id, vacated=vacated) for step in steps)
     for statement, group in itertools.groupby(statements, lambda pair: pair[0]):
         # Steps of one kind, such as the cancellation of hundreds of actions, go to the database in one go.
-        remaining |= await _execute(connection, statement, [values for _, values in group])
-    return next(iter(remaining.values()), None)
-
-
-async def write_together(connection: AsyncConnection, moves: Sequence[Move]) -> dict[str, float | None]:
-    """Write moves of different workflows, all under one lease; returns what `write` does by the ids of the actions.
-
-    Only starts and ends of actions, and what these do to their workflows, can be written together.
-    """
-    gathered: dict[sqlalchemy.TextClause, list[dict[str, object]]] = {statement: [] for statement in _TOGETHER}
-    for move in moves:
-        for step in move.steps:
-            statement, values = _statement(move.workflow_id, step, lease_id=move.lease_id, vacated=move.vacated)
-            gathered[statement].append(values)
-    remaining: dict[str, float | None] = {}
-    for statement, rows in gathered.items():
-        if rows:
-            remaining |= await _execute(connection, statement, rows)
+        rows = [values for _, values in group]
+        if statement is _START_ACTION:
+            remaining = (await connection.execute(statement, *rows)).scalar_one()
+        else:
+            await connection.execute(statement, rows)
     return remaining
-
-
-async def _execute(
-    connection: AsyncConnection, statement: sqlalchemy.TextClause, rows: Sequence[dict[str, object]]
-) -> dict[str, float | None]:
-    """Execute a statement for each row of values; returns the seconds that the actions have which it starts."""
-    if statement is not _START_ACTION:
-        await connection.execute(statement, rows)
-        return {}
-    values = {
-        "action_ids": [row["action_id"] for row in rows],
-        "attempts": [row["attempt"] for row in rows],
-        "messages": [row["message"] for row in rows],
-        "lease_id": rows[0]["lease_id"],
-    }
-    return {row.action_id: row.remaining_seconds for row in await connection.execute(statement, values)}
 
 
 def _statement(

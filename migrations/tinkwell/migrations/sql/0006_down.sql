@@ -1,0 +1,2 @@
+DROP FUNCTION move_actions;
+DROP TYPE action_move;

@@ -1,0 +1,106 @@
+-- What most reports do to their workflows, for many of them in one statement, which is a transaction of its own: then
+-- neither a lock nor a revision ever waits for whoever reports.
+
+-- One report that was decided, and what it was decided on: if any of that has changed, it is left out.
+CREATE TYPE action_move AS (
+    workflow_id      uuid,
+    workflow_version bigint,
+    action_id        uuid,
+    action_version   bigint,
+    held_lease_id    uuid,      -- the hold of its machine
+    held_action_id   uuid,
+    state            text,      -- RUNNING or SUCCEEDED
+    attempt          integer,
+    message          text,
+    exit_code        bigint,
+    seconds          double precision,
+    lease_id         uuid,      -- what a start is held under; NULL for no lease
+    begins           boolean,   -- its workflow
+    completed        integer,   -- actions of its workflow, after a success
+    ends             boolean,   -- its workflow
+    vacates          boolean    -- its machine, until another action starts
+);
+
+-- Writes what can be written without waiting for anybody, and returns that. The order is that in which it is told: an
+-- end before what it does to its workflow, and this before the start of the next action. Of one workflow there may be a
+-- start, a success, or both in this order.
+CREATE FUNCTION move_actions(actor text, wanted jsonb)
+RETURNS TABLE (action_id uuid, remaining_seconds double precision)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+DECLARE
+    moves action_move[] := ARRAY (SELECT m FROM jsonb_populate_recordset(NULL::action_move, wanted) m);
+    free  uuid[];
+    begun uuid;
+BEGIN
+    PERFORM set_config('tinkwell.actor', actor, true);
+    free := ARRAY (
+        SELECT w.id FROM workflow w
+         WHERE w.id IN (SELECT workflow_id FROM unnest(moves)) AND w.deleted_at IS NULL
+           FOR NO KEY UPDATE SKIP LOCKED
+    );
+    -- A statement of its own, because it must see what was committed before the lock was had.
+    moves := ARRAY (
+        SELECT m FROM unnest(moves) m
+         WHERE m.workflow_id = ANY (free) AND m.workflow_id NOT IN (
+            SELECT o.workflow_id
+              FROM unnest(moves) o JOIN workflow w ON w.id = o.workflow_id JOIN action a ON a.id = o.action_id
+              LEFT JOIN machine_hold h ON h.worker_id = a.worker_id AND h.workflow_id = a.workflow_id
+             WHERE w.version <> o.workflow_version OR a.version <> o.action_version
+                OR h.lease_id IS DISTINCT FROM o.held_lease_id OR h.action_id IS DISTINCT FROM o.held_action_id)
+    );
+    -- Its machines may be taken, and that must not undo the rest.
+    FOR begun IN SELECT workflow_id FROM unnest(moves) WHERE begins LOOP
+        BEGIN
+            UPDATE workflow
+               SET state = 'RUNNING', started_at = moment.at,
+                   deadline_at = CASE WHEN global_timeout_seconds > 0
+                                      THEN moment.at + make_interval(secs => global_timeout_seconds) END
+              FROM (SELECT clock_timestamp() AS at) moment
+             WHERE id = begun;
+        EXCEPTION WHEN check_violation OR serialization_failure THEN
+            moves := ARRAY (SELECT m FROM unnest(moves) m WHERE m.workflow_id <> begun);
+        END;
+    END LOOP;
+
+    UPDATE action a
+       SET state = m.state, message = m.message, exit_code = m.exit_code, finished_at = clock_timestamp(), retry_at = NULL
+      FROM unnest(moves) m
+     WHERE a.id = m.action_id AND m.state <> 'RUNNING';
+    UPDATE machine_hold h
+       SET action_id = NULL
+      FROM unnest(moves) m
+     WHERE m.vacates AND h.workflow_id = m.workflow_id AND h.action_id = m.action_id;
+    UPDATE workflow w
+       SET completed_actions = m.completed
+      FROM unnest(moves) m
+     WHERE w.id = m.workflow_id AND m.completed IS NOT NULL AND NOT m.ends;
+    UPDATE workflow w
+       SET state = 'SUCCEEDED', completed_actions = m.completed, finished_at = clock_timestamp()
+      FROM unnest(moves) m
+     WHERE w.id = m.workflow_id AND m.ends;
+    UPDATE machine_hold h
+       SET lease_id = m.lease_id, action_id = CASE WHEN m.lease_id IS NOT NULL THEN a.id END
+      FROM unnest(moves) m JOIN action a ON a.id = m.action_id
+     WHERE m.state = 'RUNNING' AND h.worker_id = a.worker_id AND h.workflow_id = a.workflow_id
+       AND (h.lease_id IS NOT NULL OR m.lease_id IS NOT NULL);
+    RETURN QUERY
+    UPDATE action a
+       SET state = m.state, attempt = m.attempt, message = m.message, exit_code = NULL,
+           started_at = moment.at, finished_at = NULL, retry_at = NULL,
+           -- least leaves out whichever limit there is not.
+           deadline_at = least(CASE WHEN a.timeout_seconds > 0
+                                    THEN moment.at + make_interval(secs => a.timeout_seconds) END,
+                               w.deadline_at)
+      FROM (SELECT clock_timestamp() AS at) moment, unnest(moves) m JOIN workflow w ON w.id = m.workflow_id
+     WHERE a.id = m.action_id AND m.state = 'RUNNING'
+    RETURNING a.id, CAST(extract(epoch FROM a.deadline_at - moment.at) AS double precision);
+
+    INSERT INTO action_status (workflow_id, action_id, task_name, action_name, worker_id, state, attempt, seconds,
+                               message, exit_code)
+    SELECT m.workflow_id, a.id, a.task_name, a.name, a.worker_id, m.state, m.attempt, m.seconds, m.message, m.exit_code
+      FROM unnest(moves) WITH ORDINALITY m JOIN action a ON a.id = m.action_id
+     ORDER BY m.ordinality;
+    RETURN QUERY SELECT m.action_id, NULL::double precision FROM unnest(moves) m WHERE m.state <> 'RUNNING';
+END $$;
