@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import docker
@@ -17,11 +17,17 @@ MACS = {"device_1": "52:54:00:10:00:03", "device_2": "52:54:00:10:00:04"}
 
 @contextlib.asynccontextmanager
 async def provisioner(
-    server_address: str, folder: Path, *, log: str = "provisioner.log", serves: str = "all"
+    server_address: str,
+    folder: Path,
+    *,
+    log: str = "provisioner.log",
+    serves: str = "all",
+    options: Sequence[str] = (),
 ) -> AsyncIterator[process.Process]:
     """A provisioner that runs every machine's actions as containers, or those of one."""
     arguments = ("provisioner", "--server", server_address, "--agent-for", serves, "--runtime", "docker")
-    async with process.running(*arguments, "--state-dir", str(folder / "state"), log=folder / log) as running:
+    place = ("--state-dir", str(folder / "state"))
+    async with process.running(*arguments, *place, *options, log=folder / log) as running:
         await running.line("workflows are watched")
         yield running
 

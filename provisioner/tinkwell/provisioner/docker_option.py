@@ -76,6 +76,12 @@ OPTIONS = (
         "[default: as DOCKER_TLS_VERIFY and DOCKER_CERT_PATH say]",
     ),
     setting(
+        "--docker-ssh-config",
+        type=click.Path(dir_okay=False, exists=True, path_type=Path),
+        metavar="FILE",
+        help="For containers: how ssh reaches an engine at ssh://.  [default: ~/.ssh/config]",
+    ),
+    setting(
         "--docker-pull",
         type=click.Choice(["always", "missing", "never"]),
         default="missing",
@@ -141,6 +147,7 @@ def settings_of(options: dict[str, Any]) -> Any:
     return docker_setting.DockerSettings(
         host=options["docker_host"] or "",
         cert_dir=options["docker_cert_path"],
+        ssh_config=options["docker_ssh_config"],
         pull=docker_setting.PullPolicy(options["docker_pull"]),
         registry=options["docker_registry"],
         user=user,

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import importlib.util
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -308,14 +307,6 @@ async def test_a_file_that_tls_needs_and_lacks_is_named(certs: tuple[trustme.CA,
     (folder / "key.pem").unlink()
     settings = setting.DockerSettings(host="tcp://127.0.0.1:1", cert_dir=folder)
     with pytest.raises(engine.Unreachable, match=r"TLS to the engine needs .*/certs, and key.pem is missing"):
-        await engine.Engine.connect(streams=1, settings=settings)
-
-
-async def test_ssh_without_what_it_needs_says_what_that_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    settings = setting.DockerSettings(host="ssh://root@engine.example.com")
-    message = r"needs the Python package paramiko, which is not installed. .* -L \S+ root@engine.example.com\)"
-    with pytest.raises(engine.Unreachable, match=message):
         await engine.Engine.connect(streams=1, settings=settings)
 
 

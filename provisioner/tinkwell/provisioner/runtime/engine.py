@@ -29,7 +29,7 @@ import urllib3
 from docker import utils
 
 from tinkwell.client import backoff
-from tinkwell.provisioner.runtime import link, setting, stream, thread
+from tinkwell.provisioner.runtime import link, setting, ssh, stream, thread
 
 T = TypeVar("T")
 
@@ -307,7 +307,7 @@ def _translated(function: Callable[[], T]) -> T:
     except docker.errors.DockerException as error:
         # The SDK wraps what happens to it while it asks for the engine's version.
         raise Unreachable(str(error)) from error
-    except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+    except (requests.RequestException, urllib3.exceptions.HTTPError, ssh.SshError, OSError) as error:
         raise Unreachable(str(error)) from error
 
 

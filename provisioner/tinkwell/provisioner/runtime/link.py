@@ -1,6 +1,5 @@
 """The way to an engine: a local socket, TCP with or without TLS, or ssh."""
 
-import importlib.util
 import os
 import socket
 from pathlib import Path
@@ -10,9 +9,11 @@ import docker
 import requests
 from docker import utils
 
-from tinkwell.provisioner.runtime import setting
+from tinkwell.provisioner.runtime import setting, ssh
 
-_UNIX, _SSH = "http+unix://", "ssh://"
+_UNIX = "http+unix://"
+# The SDK is told an address that it makes nothing of, and then the real one.
+_NOWHERE = "tcp://localhost:1"
 _CERT_FILES = ("ca.pem", "cert.pem", "key.pem")
 
 
@@ -30,15 +31,31 @@ class _Client(docker.APIClient):
 def open_client(settings: setting.DockerSettings, *, connections: int, answer_seconds: int) -> docker.APIClient:
     """Open a client of the engine that the settings or the environment name, and agree on a version of its API.
 
-    Blocks for about `answer_seconds` at most; raises `OSError` and what the SDK raises.
+    Blocks for about `answer_seconds` at most, and some more by ssh; raises `OSError`, `ssh.SshError` and what the SDK
+    raises.
     """
     arguments = utils.kwargs_from_env(_environment(settings))
+    named = str(arguments.get("base_url") or "")
+    if named.startswith(ssh.SCHEME):  # the SDK's way would have it ignore the port that ssh is configured with
+        return _open_by_ssh(ssh.Target.parse(named, settings.ssh_config), connections, answer_seconds)
     url = str(utils.parse_host(arguments.get("base_url")))
     if url.startswith(_UNIX):
         _probe(url.removeprefix(_UNIX), answer_seconds)
-    if url.startswith(_SSH):
-        _check_ssh(url)
     return _Client(version="auto", timeout=answer_seconds, max_pool_size=connections, **arguments)
+
+
+def _open_by_ssh(target: ssh.Target, connections: int, answer_seconds: int) -> docker.APIClient:
+    """Open a client by way of ssh; the SDK's own way needs another library, and has no time limits once it is open."""
+    adapter = ssh.SshAdapter(target, connections)
+    try:
+        version = adapter.api_version(answer_seconds=answer_seconds)
+        client = _Client(base_url=_NOWHERE, version=version, timeout=answer_seconds)
+    except BaseException:
+        adapter.close()
+        raise
+    client.mount(ssh.BASE_URL, adapter)
+    client.base_url = ssh.BASE_URL
+    return client
 
 
 def _environment(settings: setting.DockerSettings) -> dict[str, str]:
@@ -63,14 +80,3 @@ def _probe(path: str, answer_seconds: int) -> None:
             probe.connect(path)
         except OSError as error:
             raise OSError(f"{path}: {error.strerror or error}") from error
-
-
-def _check_ssh(url: str) -> None:
-    """Raise `OSError` where the SDK lacks what it does ssh with."""
-    if importlib.util.find_spec("paramiko") is None:
-        host = url.removeprefix(_SSH)
-        raise OSError(
-            f"{url} needs the Python package paramiko, which is not installed. Without it, forward the engine's socket "
-            f"(ssh -N -L /run/tinkwell-docker.sock:/var/run/docker.sock {host.partition(':')[0]}) and take "
-            "unix:///run/tinkwell-docker.sock for the host"
-        )

@@ -19,13 +19,15 @@ class PullPolicy(StrEnum):
 class DockerSettings:
     """Which engine, whose images, and how much of the machine a container gets.
 
-    Without `host`, `cert_dir` or `config_file`, what Docker's own programs take from the environment counts. `registry`
+    Without `host`, `cert_dir` or `config_file`, what Docker's own programs take from the environment counts; without
+    `ssh_config`, ssh's own files do. `registry`
     is put before the names of images that name no registry. `user` and `password` are for that registry, or, without
     it, for Docker Hub. A limit that is None is none. `log_bytes` bounds what the engine keeps of one run's output.
     """
 
     host: str = ""
     cert_dir: Path | None = None
+    ssh_config: Path | None = None
     pull: PullPolicy = PullPolicy.MISSING
     registry: str = ""
     user: str = ""

@@ -1,0 +1,296 @@
+"""An engine by ssh: the machine's own ssh program carries each connection to `docker system dial-stdio` on its host.
+
+Theory of operation. A connection of the HTTP client is one end of a socket pair; the other end is the input and output
+of an ssh process. So timeouts, and a socket that is taken away under its reader, are what they are with any socket, and
+the process ends with its connection: by force where the connection is closed, and by the end of its input where this
+process dies. The first process logs in and leaves a master behind, through which the others go without another login;
+where the host allows fewer sessions in one login than are wanted, ssh logs in again by itself. The master ends with the
+adapter, or some seconds after its last connection. It notices a host that is gone, and then all connections end.
+
+Nobody is there to be asked: ssh never prompts, and what it would ask about is an error. Keys, agents, known hosts, jump
+hosts and whatever else ssh does are as `~/.ssh/config` says, or another file that the operator names.
+"""
+
+import contextlib
+import http.client
+import os
+import re
+import shlex
+import socket
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import requests
+import urllib3
+
+BASE_URL = "http+docker://ssh"
+SCHEME = "ssh://"
+# Reaching a host and agreeing on keys; logging in and starting its docker program come on top, with the answer's time.
+CONNECT_SECONDS = 10
+# A host that says nothing for three times as long is gone.
+ALIVE_SECONDS = 5
+MASTER_SECONDS = 10
+END_SECONDS = 2.0
+MAX_WORDS = 300
+_MAX_STDERR_BYTES = 16 * 1024
+# What a Unix socket's path may have, less what ssh appends while it makes one.
+_MAX_CONTROL_PATH = 107 - 17
+# With these ssh ends when it fails itself, and when the host's shell does not find the program.
+_SSH_FAILED, _NO_SUCH_COMMAND = 255, 127
+_URL = re.compile(
+    r"ssh://(?:(?P<user>[^@/:]+)@)?(?P<host>\[[^]/]+\]|[^@/:\[\]-][^@/:\[\]]*)(?::(?P<port>\d+))?(?P<path>/.*)?"
+)
+_OPTIONS = (
+    "BatchMode=yes",
+    "ClearAllForwardings=yes",
+    "ForwardAgent=no",
+    "ForwardX11=no",
+    "LogLevel=ERROR",
+    "PermitLocalCommand=no",
+    "RemoteCommand=none",
+    "RequestTTY=no",
+    f"ServerAliveInterval={ALIVE_SECONDS}",
+    "ServerAliveCountMax=3",
+)
+
+
+class SshError(Exception):
+    """ssh does not reach the engine. It is no `OSError`, which HTTP libraries would wrap beyond recognition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Whom to log in to. What is empty is left to ssh's configuration, or to the docker program of the host."""
+
+    host: str
+    user: str = ""
+    port: str = ""
+    engine_socket: str = ""
+    config_file: Path | None = None
+
+    @classmethod
+    def parse(cls, url: str, config_file: Path | None = None) -> Self:
+        """Read `ssh://[user@]host[:port][/path/of/engine.sock]`; raises `SshError`."""
+        found = _URL.fullmatch(url)
+        if found is None:
+            hint = "a password cannot be given, keys are needed" if re.match(r"ssh://[^@/:]*:[^@/]*@", url) else ""
+            shown = re.sub(r"(ssh://[^@/:]*:)[^@/]*@", r"\1…@", url)
+            message = f"{shown!r} is no address by ssh; write it as ssh://user@host or ssh://user@host:port"
+            raise SshError(f"{message} ({hint})" if hint else message)
+        path = found["path"] or ""
+        return cls(
+            host=found["host"].strip("[]"),
+            user=found["user"] or "",
+            port=found["port"] or "",
+            engine_socket="" if path == "/" else path,
+            config_file=config_file,
+        )
+
+    @property
+    def login(self) -> str:
+        """Give the name as one would log in to it by hand."""
+        return f"{self.user}@{self.host}" if self.user else self.host
+
+    def arguments(self, options: Sequence[str], *flags: str) -> list[str]:
+        """Return the command up to and including the host."""
+        command = ["ssh"]
+        if self.config_file is not None:
+            command += ["-F", str(self.config_file)]
+        for option in options:
+            command += ["-o", option]
+        if self.port:
+            command += ["-p", self.port]
+        if self.user:
+            command += ["-l", self.user]
+        return [*command, *flags, "--", self.host]
+
+    def remote_command(self) -> str:
+        """Return what the host's shell is asked to run."""
+        chosen = ["--host", f"unix://{self.engine_socket}"] if self.engine_socket else []
+        return shlex.join(["docker", *chosen, "system", "dial-stdio"])
+
+
+class Login:
+    """How processes of ssh are started, all of which share one login as far as the host allows."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        folder = tempfile.TemporaryDirectory(prefix="tinkwell-ssh-", ignore_cleanup_errors=True)
+        self._folder: tempfile.TemporaryDirectory[str] | None = folder
+        if len(os.fsencode(folder.name)) + len("/master") > _MAX_CONTROL_PATH:
+            folder.cleanup()
+            self._folder = None  # each connection logs in by itself
+
+    def open(self, end: socket.socket) -> subprocess.Popen[bytes]:
+        """Start a process between a socket and the engine; raises `SshError` where there is no ssh program."""
+        command = self.target.arguments([*_OPTIONS, f"ConnectTimeout={CONNECT_SECONDS}", *self._sharing()])
+        try:
+            return subprocess.Popen(  # noqa: S603 - the address is the operator's, and no option or shell text
+                [*command, self.target.remote_command()],
+                stdin=end.fileno(),
+                stdout=end.fileno(),
+                stderr=subprocess.PIPE,
+                env=_environment(),
+                start_new_session=True,  # away from a terminal, whose Ctrl-C is for this process to obey
+            )
+        except OSError as error:
+            message = f"{self.target.login} cannot be reached: the program ssh cannot be run ({error.strerror})"
+            raise SshError(f"{message}; install OpenSSH's client (openssh-client)") from error
+
+    def close(self) -> None:
+        """End the master, and with it whatever goes through it."""
+        if self._folder is None:
+            return
+        if Path(self._folder.name, "master").exists():
+            command = self.target.arguments(self._sharing(), "-O", "exit")
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):  # then it ends by itself a little later
+                subprocess.run(  # noqa: S603 - as above
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    env=_environment(),
+                    timeout=END_SECONDS,
+                    check=False,
+                )
+        self._folder.cleanup()
+
+    def _sharing(self) -> list[str]:
+        """Return the options that say where the master is."""
+        if self._folder is None:
+            return ["ControlMaster=no", "ControlPath=none"]
+        path = f"{self._folder.name}/master".replace("%", "%%")
+        return ["ControlMaster=auto", f"ControlPath={path}", f"ControlPersist={MASTER_SECONDS}"]
+
+
+class SshConnection(urllib3.connection.HTTPConnection):
+    """A connection through a process of ssh."""
+
+    def __init__(self, *arguments: Any, login: Login, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._login = login
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_answering = False
+
+    def connect(self) -> None:
+        """Start the process; whether it reaches anything is seen when it should answer. Raises `SshError`."""
+        self._end()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self._process = self._login.open(theirs)
+            except BaseException:
+                ours.close()
+                raise
+        ours.settimeout(self.timeout if isinstance(self.timeout, (int, float)) else None)
+        self.sock = ours
+
+    def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in the class above
+        """Wait for an answer; raises `SshError` where ssh says that there will be none."""
+        self._is_answering = True
+        try:
+            return super().getresponse()
+        except (OSError, http.client.HTTPException) as error:
+            if (words := self._last_words(0 if isinstance(error, TimeoutError) else END_SECONDS)) is not None:
+                raise SshError(words) from error
+            raise
+        finally:
+            self._is_answering = False
+
+    def close(self) -> None:
+        """Close the socket and end the process; an answer that the engine has called its last is still to be read."""
+        super().close()
+        if not self._is_answering:
+            self._end()
+
+    def _last_words(self, patience_seconds: float) -> str | None:
+        """Tell why the process has failed, None where it has not."""
+        if (process := self._process) is None or process.stderr is None:
+            return None
+        try:
+            code = process.wait(patience_seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        os.set_blocking(process.stderr.fileno(), False)
+        said = (process.stderr.read(_MAX_STDERR_BYTES) or b"").decode(errors="replace")
+        return explanation(self._login.target, code, said) if code else None
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            if self._process.stderr is not None:
+                self._process.stderr.close()
+            self._process = None
+
+
+class _Pool(urllib3.HTTPConnectionPool):
+    ConnectionCls = SshConnection
+
+
+class SshAdapter(requests.adapters.HTTPAdapter):
+    """What `requests` sends requests by; all of them go to one engine."""
+
+    def __init__(self, target: Target, connections: int) -> None:
+        super().__init__()
+        self.target = target
+        self._login = Login(target)
+        self._pool = _Pool("localhost", maxsize=connections, login=self._login)
+
+    def get_connection_with_tls_context(self, *arguments: Any, **options: Any) -> urllib3.HTTPConnectionPool:
+        """Return the pool, whatever the environment says about proxies."""
+        return self._pool
+
+    def request_url(self, request: requests.PreparedRequest, proxies: Mapping[str, str] | None) -> str:
+        """Return the path alone."""
+        return request.path_url
+
+    def api_version(self, *, answer_seconds: int) -> str:
+        """Ask the engine for its API's version; raises `SshError`."""
+        limit = CONNECT_SECONDS + answer_seconds
+        try:
+            answer = self.send(requests.Request("GET", f"{BASE_URL}/version").prepare(), timeout=limit)
+            return str(answer.json()["ApiVersion"])
+        except requests.Timeout as error:
+            raise SshError(f"{self.target.login} gives no answer by ssh within {limit} s") from error
+        except (requests.RequestException, ValueError, KeyError, TypeError) as error:
+            raise SshError(f"what {self.target.login} answers by ssh is not from a Docker Engine: {error}") from error
+
+    def close(self) -> None:
+        """End all connections and the login."""
+        self._pool.close()
+        self._login.close()
+
+
+def explanation(target: Target, code: int, said: str) -> str:
+    """Make one sentence of how a process of ssh has ended, with what to do about it."""
+    lines = [line for line in said.splitlines() if line.strip()] or [f"ssh ended with {code}"]
+    words = "".join(char for char in lines[-1] if char.isprintable()).strip()[:MAX_WORDS]
+    by_hand = f"ssh {shlex.quote(target.login)}" + (f" -p {target.port}" if target.port else "")
+    if target.config_file is not None:
+        by_hand += f" -F {shlex.quote(str(target.config_file))}"
+    what = "cannot be reached by ssh" if code == _SSH_FAILED else "is reached by ssh, but the engine is not"
+    return f"{target.login} {what}: {words}; {_advice(code, said, by_hand)}"
+
+
+def _advice(code: int, said: str, by_hand: str) -> str:
+    if code == _NO_SUCH_COMMAND:
+        return f"the program docker must be in the PATH that commands have there ({by_hand} docker version)"
+    if "HOST IDENTIFICATION HAS CHANGED" in said:
+        return "its key is another one than before: find out why, and only then remove the old one from known_hosts"
+    if "Host key verification failed" in said:
+        return f"its key is not known here: check it, and put it into known_hosts, as {by_hand} does once by hand"
+    if "Permission denied (" in said:
+        return (
+            f"no key of this user opens it: put a public key into authorized_keys there, and have the private one, "
+            f"without a passphrase, named in ~/.ssh/config or held by an agent, until {by_hand} asks for nothing"
+        )
+    return f"does {by_hand} docker version work?"
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment of ssh, which must not open a window to ask in."""
+    return {**os.environ, "SSH_ASKPASS_REQUIRE": "never"}
