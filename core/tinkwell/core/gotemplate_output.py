@@ -43,6 +43,11 @@ class Output:
     _values: tuple[str, ...]
     _segments: tuple[_Segment, ...]
 
+    @property
+    def size(self) -> int:
+        """The characters of the text and of the values."""
+        return len(self.text) + sum(map(len, self._values))
+
     def has_value(self, text: str) -> bool:
         """Tell whether a part of the text holds a value."""
         return bool(self._values) and _OPEN in text

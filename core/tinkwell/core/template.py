@@ -15,13 +15,15 @@ from dataclasses import dataclass, replace
 from tinkwell.core import document, errors, gotemplate, template_reader, template_text, template_tree, value
 from tinkwell.core.template_model import Action, Task, Template
 
-__all__ = ["Action", "Rendered", "Task", "Template", "parse_template", "render"]
+__all__ = ["Action", "Rendered", "Task", "Template", "parse_template", "render", "render_quickly"]
 
 MAX_TEMPLATE_BYTES = 1024 * 1024
 # Quotes, indentation and merged mappings make the text of a template longer.
 MAX_RENDERED_BYTES = 2 * 1024 * 1024
 # All actions of a workflow fit into one message of 4 MiB.
 MAX_ACTIONS_BYTES = 3 * 1024 * 1024
+# So much is rendered in two or three milliseconds once its text has been parsed.
+MAX_QUICK_CHARACTERS = 4 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,36 @@ def render(
     text: str, devices: document.JsonObject, *, field: str = "data", devices_field: str = "hardware"
 ) -> Rendered:
     """Render a template for its devices; raises InvalidField."""
+    return _freeze(field, _execute(field, devices_field, text, _parse_program(field, text), devices))
+
+
+def render_quickly(
+    text: str, devices: document.JsonObject, *, field: str = "data", devices_field: str = "hardware"
+) -> Rendered | None:
+    """Render as `render` does what takes some milliseconds at most; None where it might take longer.
+
+    Quick is what is small, has no loops, and was parsed lately, be it with other values.
+    """
+    if len(text) > MAX_QUICK_CHARACTERS:
+        return None
     program = _parse_program(field, text)
+    if program.has_control:
+        return None
+    output = _execute(field, devices_field, text, program, devices)
+    is_quick = output.size <= 2 * MAX_QUICK_CHARACTERS and template_tree.is_parsed(output)
+    return _freeze(field, output) if is_quick else None
+
+
+def _execute(
+    field: str, devices_field: str, text: str, program: gotemplate.Program, devices: document.JsonObject
+) -> gotemplate.Output:
     try:
-        output = program.execute(devices)
+        return program.execute(devices)
     except gotemplate.Fault as exc:
         raise _refusal(field, devices_field, text, exc) from exc
+
+
+def _freeze(field: str, output: gotemplate.Output) -> Rendered:
     root = template_tree.compose(field, output)
     template = template_reader.read(field, root, place=output.place, needs_workers=True)
     return Rendered(_write(field, template), template, _flatten(field, template))

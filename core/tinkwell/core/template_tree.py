@@ -10,17 +10,14 @@ A scalar keeps its source text (`0.1`, `yes`, `1.50`); what it means is for its 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
-import ruamel.yaml
-from ruamel.yaml import error, events, scanner
-
-from tinkwell.core import errors, gotemplate, value
+from tinkwell.core import errors, gotemplate, value, yaml_event
+from tinkwell.core.yaml_event import Kind
 
 MAX_DEPTH = 32
 MAX_NODES = 100_000
 MAX_EXPANDED_CHARACTERS = 4 * 1024 * 1024
-MAX_TAG_CHARACTERS = 100
 
 _TAG_PREFIX = "tag:yaml.org,2002:"
 _PLAIN_TAGS = frozenset({"null", "bool", "int", "float"})
@@ -86,31 +83,16 @@ def compose(field: str, output: gotemplate.Output, *, allows_repeated_keys: bool
     return _Composer(field, output, allows_repeated_keys=allows_repeated_keys).compose()
 
 
+def is_parsed(output: gotemplate.Output) -> bool:
+    """Tell whether the text, which takes by far the most time, was parsed lately, so that it is not parsed again."""
+    return yaml_event.is_kept(output.text)
+
+
 def check_characters(field: str, text: str) -> None:
     """Refuse the characters that YAML does not allow, among them control characters and lone surrogates."""
     if found := _UNPRINTABLE.search(text):
         place = gotemplate.place(text, found.start())
         raise errors.InvalidField.of(field, f"{place}: the character {value.show(found[0])} is not allowed in YAML")
-
-
-class _Scanner(scanner.Scanner):
-    """The scanner, with two mistakes of its users told as such.
-
-    The time that the parser takes for a tag grows with the square of its length, so tags are bounded.
-    """
-
-    def scan_flow_scalar_non_spaces(self, double: bool, start_mark: object) -> list[str]:
-        try:
-            chunks: list[str] = super().scan_flow_scalar_non_spaces(double, start_mark)
-        except (ValueError, OverflowError) as exc:
-            raise scanner.ScannerError(None, None, "an escape is beyond Unicode", start_mark) from exc
-        return chunks
-
-    def scan_tag_uri(self, name: object, start_mark: object) -> str:
-        uri: str = super().scan_tag_uri(name, start_mark)
-        if len(uri) > MAX_TAG_CHARACTERS:
-            raise scanner.ScannerError(None, None, "the tag is too long", start_mark)
-        return uri
 
 
 @dataclass(slots=True)
@@ -145,40 +127,35 @@ class _Composer:
 
     def compose(self) -> Node | None:
         for event in self._events():
-            match event:
-                case events.DocumentStartEvent():
+            match event.kind:
+                case Kind.DOCUMENT:
                     self._documents += 1
                     if self._documents > 1:
-                        raise self._fault(event.start_mark.index, "a second document begins; only one is allowed")
-                case events.AliasEvent():
+                        raise self._fault(event.start, "a second document begins; only one is allowed")
+                case Kind.ALIAS:
                     self._alias(event)
-                case events.ScalarEvent():
+                case Kind.SCALAR:
                     self._scalar(event)
-                case events.SequenceStartEvent() | events.MappingStartEvent():
+                case Kind.SEQUENCE | Kind.MAPPING:
                     self._begin(event)
-                case events.SequenceEndEvent() | events.MappingEndEvent():
+                case Kind.END:
                     self._end()
+                case _:
+                    assert_never(event.kind)
         return self._root
 
-    def _events(self) -> Iterator[events.Event]:
+    def _events(self) -> Iterator[yaml_event.Event]:
         """Yield the parser's events, with its own errors made ours."""
-        yaml = ruamel.yaml.YAML(typ="safe", pure=True)
-        yaml.Scanner = _Scanner
         try:
-            yield from yaml.parse(self._output.text)
-        except error.MarkedYAMLError as exc:
-            mark = exc.problem_mark or exc.context_mark
-            problem = value.excerpt(exc.problem or exc.context or "")
-            raise self._fault(mark.index if mark else 0, f"{problem} (not YAML)") from exc
-        except AssertionError as exc:
-            # Raised without a mark for a %YAML directive, which stands at the beginning.
-            raise self._fault(0, f"{exc} (not YAML)") from exc
+            yield from yaml_event.parse(self._output.text)
+        except yaml_event.Malformed as exc:
+            raise self._fault(exc.start, f"{value.excerpt(exc.problem)} (not YAML)") from exc
 
-    def _begin(self, event: events.SequenceStartEvent | events.MappingStartEvent) -> None:
-        is_mapping = isinstance(event, events.MappingStartEvent)
-        start = event.start_mark.index
-        if event.tag not in (None, "!", f"{_TAG_PREFIX}{'map' if is_mapping else 'seq'}"):
-            raise self._fault(start, f"the tag {value.show(str(event.tag))} is not allowed here")
+    def _begin(self, event: yaml_event.Event) -> None:
+        is_mapping = event.kind is Kind.MAPPING
+        start = event.start
+        if event.tag not in ("", "!", f"{_TAG_PREFIX}{'map' if is_mapping else 'seq'}"):
+            raise self._fault(start, f"the tag {value.show(event.tag)} is not allowed here")
         if event.anchor:
             self._check_anchor(event.anchor, start)
             self._anchors[event.anchor] = None
@@ -190,8 +167,8 @@ class _Composer:
         node = self._mapping(closed) if closed.is_mapping else Sequence(closed.start, closed.children)
         self._add(node, closed.size, closed.anchor)
 
-    def _alias(self, event: events.AliasEvent) -> None:
-        start = event.start_mark.index
+    def _alias(self, event: yaml_event.Event) -> None:
+        start = event.start
         self._check_anchor(event.anchor, start)
         if event.anchor not in self._anchors:
             raise self._fault(start, f"the anchor {value.show(event.anchor)} is not defined")
@@ -202,17 +179,17 @@ class _Composer:
         self._check_size(start, _Size(depth=len(self._open) + size.depth))
         self._add(node, size, None)
 
-    def _scalar(self, event: events.ScalarEvent) -> None:
-        start = event.start_mark.index
-        tag = (event.tag or "").removeprefix(_TAG_PREFIX)
+    def _scalar(self, event: yaml_event.Event) -> None:
+        start = event.start
+        tag = event.tag.removeprefix(_TAG_PREFIX)
         if tag not in ("", "!", "str") and tag not in _PLAIN_TAGS:
-            raise self._fault(start, f"the tag {value.show(str(event.tag))} is not allowed here")
+            raise self._fault(start, f"the tag {value.show(event.tag)} is not allowed here")
         if event.anchor:
             self._check_anchor(event.anchor, start)
-        is_plain = tag in _PLAIN_TAGS or (not tag and event.style is None)
+        is_plain = tag in _PLAIN_TAGS or (not tag and not event.style)
         text, has_value = event.value, self._output.has_value(event.value)
         if has_value:
-            if event.style == '"' and self._output.is_forged(text, start=start, end=event.end_mark.index):
+            if event.style == '"' and self._output.is_forged(text, start=start, end=event.end):
                 raise self._fault(start, "an escape makes a character that is reserved; leave it out")
             text = self._output.fill(text, is_plain=is_plain)
         if found := _UNSTORABLE.search(text):

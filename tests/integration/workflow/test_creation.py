@@ -257,10 +257,20 @@ async def test_a_template_that_changes_while_it_is_rendered_is_rendered_again(
         return render(text, *args, **kwargs)
 
     monkeypatch.setattr(core_template, "render", slow_render)
+    monkeypatch.setattr(core_template, "MAX_QUICK_CHARACTERS", 0)
     created = await create(site, template, devices())
     assert len(await workers(site, created.id)) == 2
     assert len(threads) == 2
     assert threading.get_ident() not in threads
+
+
+async def test_a_small_template_is_rendered_without_a_thread_for_any_devices(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    template = await site.add_template(template_text(steps(2)))
+    monkeypatch.delattr(core_template, "render")
+    created = await create(site, template, devices())
+    assert len(await workers(site, created.id)) == 2
 
 
 async def test_a_workflow_of_a_thousand_actions_is_created_whole(site: Site) -> None:

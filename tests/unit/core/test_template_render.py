@@ -34,6 +34,13 @@ DEVICES = document.parse_json_object(
         "n": 1000000, "script": "echo \\"a: b\\"\\nexit 0"}""",
 )
 
+SMALL = """\
+version: "0.1"
+name: small
+tasks:
+  - {name: one, worker: {{.worker}}, actions: [{name: one, image: one}]}
+"""
+
 
 def violations_of(text: str, devices: document.JsonObject) -> list[tuple[str, str]]:
     with pytest.raises(errors.InvalidField) as refused:
@@ -308,3 +315,33 @@ def test_a_large_template_is_rendered_whole() -> None:
     (script_variable,) = template.render(text, DEVICES).actions[0].environment[2:3] or ("",)
     assert script_variable.startswith("SCRIPT=line 0 of")
     assert script_variable.endswith("line 24999 of a long script\n")
+
+
+def test_what_is_rendered_quickly_comes_out_as_ever_whatever_the_values_are() -> None:
+    text = SMALL + "# a text that no other test parses\n"
+    assert template.render_quickly(text, {"worker": "any"}) is None
+    for worker in ("any", "52:54:00:10:00:03", "a: b", "- [x", "\ufeff"):
+        whole = template.render(text, {"worker": worker})
+        assert whole.actions[0].worker == worker
+        assert template.render_quickly(text, {"worker": worker}) == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "worker"),
+    [
+        (SMALL + "#" * template.MAX_QUICK_CHARACTERS, "any"),
+        (SMALL + "{{range .many}}{{end}}", "any"),
+        (SMALL, "x" * (2 * template.MAX_QUICK_CHARACTERS)),
+    ],
+)
+def test_what_may_take_long_is_not_rendered_quickly(text: str, worker: str) -> None:
+    devices: document.JsonObject = {"worker": worker, "many": []}
+    template.render(text, devices)
+    assert template.render_quickly(text, devices) is None
+
+
+def test_what_is_wrong_with_devices_is_told_quickly_as_well() -> None:
+    template.render(SMALL, {"worker": "any"})
+    for render in (template.render, template.render_quickly):
+        with pytest.raises(errors.InvalidField, match="worker"):
+            render(SMALL, {})

@@ -89,7 +89,7 @@ class WorkflowRecovery:
 
     async def _draft(self, ended_id: str, template_name: str) -> workflow_creation.Draft:
         lineage = await self._database.read(lambda connection: workflow_source.find_lineage(connection, ended_id))
-        source = await self._database.read(lambda connection: workflow_source.find(connection, template_name))
+        source = await workflow_source.find(self._database.fetch, template_name)
         if source is None:
             raise errors.NotFound("TEMPLATE", template_name)
         if source.id in lineage.template_ids:

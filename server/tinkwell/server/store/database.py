@@ -5,11 +5,12 @@ A retry runs the whole piece of work again, so the work must keep its hands off 
 
 import asyncio
 import dataclasses
+import functools
 import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import asyncpg
 import sqlalchemy
@@ -24,6 +25,14 @@ from tinkwell.server.store import constraint, engine
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+
+class Fetch(Protocol):
+    """Runs one statement in the driver's own words (`$1` …) and returns its rows."""
+
+    async def __call__(self, query: str, *values: object) -> Sequence[asyncpg.Record]:
+        """Raises what the place where it runs makes of the driver's errors."""
+
 
 _TRIES = 8
 _FIRST_PAUSE_SECONDS = 0.01
@@ -46,14 +55,18 @@ class Transaction:
     connection: AsyncConnection
     changed: bool = True
 
+    async def fetch(self, query: str, *values: object) -> Sequence[asyncpg.Record]:
+        """Run one statement in the driver's own words; see `Database.fetch`."""
+        return await _fetch(await self.connection.get_raw_connection(), query, *values)
+
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
         """Undo the block alone if it raises, and raise as a domain error what the database does not accept."""
         try:
             async with self.connection.begin_nested():
                 yield
-        except exc.DBAPIError as error:
-            if (translated := constraint.translate(error.orig)) is not None:
+        except (exc.DBAPIError, asyncpg.PostgresError) as error:
+            if (translated := constraint.translate(_original(error))) is not None:
                 raise translated from error
             if _sqlstate(error).startswith(_REFUSED):
                 raise errors.TinkwellError("the database does not accept it") from error
@@ -95,6 +108,22 @@ class Database:
                 )
                 async with snapshot.begin():
                     return await work(snapshot)
+
+        return await _run(once)
+
+    async def change(self, work: Callable[[Fetch], Awaitable[T]]) -> Written[T]:
+        """Run changing work that is one statement, and so a transaction of its own; a false result means no change.
+
+        The statement sees to it that its events name the actor.
+        """
+
+        async def once() -> Written[T]:
+            raw = await self._engine.raw_connection()
+            try:
+                value = await work(functools.partial(_fetch, raw))
+                return Written(value, await _revision(raw) if value else 0)
+            finally:
+                raw.close()
 
         return await _run(once)
 
@@ -184,8 +213,12 @@ _SET_ACTOR = sqlalchemy.text("SELECT set_config('tinkwell.actor', :actor, true)"
 
 
 async def _own_revision(connection: AsyncConnection) -> int:
+    return await _revision(await connection.get_raw_connection())
+
+
+async def _revision(raw: PoolProxiedConnection) -> int:
     # Events are drawn while the transaction commits, so only afterwards is the number known, and only here.
-    return int((await _fetch(await connection.get_raw_connection(), "SELECT currval('events_revision')"))[0][0])
+    return int((await _fetch(raw, "SELECT currval('events_revision')"))[0][0])
 
 
 async def _fetch(raw: PoolProxiedConnection, query: str, *values: object) -> Sequence[asyncpg.Record]:
@@ -219,8 +252,11 @@ async def _run(once: Callable[[], Awaitable[T]]) -> T:
 
 
 def _sqlstate(error: exc.DBAPIError | asyncpg.PostgresError) -> str:
-    original = error.orig if isinstance(error, exc.DBAPIError) else error
-    return str(getattr(original, "sqlstate", None) or "")
+    return str(getattr(_original(error), "sqlstate", None) or "")
+
+
+def _original(error: exc.DBAPIError | asyncpg.PostgresError) -> object:
+    return error.orig if isinstance(error, exc.DBAPIError) else error
 
 
 def _translate(error: exc.DBAPIError | asyncpg.PostgresError, sqlstate: str) -> Exception:
@@ -229,5 +265,5 @@ def _translate(error: exc.DBAPIError | asyncpg.PostgresError, sqlstate: str) -> 
     is_lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
     if is_lost or sqlstate.startswith(_UNAVAILABLE):
         return errors.Unavailable("the database does not answer; try again")
-    translated = constraint.translate(error.orig if isinstance(error, exc.DBAPIError) else error)
+    translated = constraint.translate(_original(error))
     return translated or error

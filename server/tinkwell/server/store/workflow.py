@@ -1,7 +1,6 @@
-"""Workflows and their actions: creation, reading, deletion. What moves them is in `workflow_step`."""
+"""Workflows and their actions, read and deleted. `new_workflow` makes them, and `workflow_step` moves them."""
 
-import dataclasses
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection
 from typing import Any
 
 import sqlalchemy
@@ -50,94 +49,6 @@ _WAIT = sqlalchemy.case(
         _seconds_until(_ACTION.retry_at),
     )
 )
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class NewAction:
-    """An action of a workflow that is being created."""
-
-    id: str
-    worker_id: str
-    task_name: str
-    name: str
-    image: str
-    timeout_seconds: int
-    command: tuple[str, ...]
-    on_timeout: tuple[str, ...]
-    on_failure: tuple[str, ...]
-    volumes: tuple[str, ...]
-    environment: tuple[str, ...]
-    pid: str
-    retries: int
-    retry_delay_seconds: int
-    reboots: bool
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class NewWorkflow:
-    """A workflow that is being created.
-
-    `devices` is JSON text, `data` the rendered template, and `recovers` the id of a workflow, or empty.
-    """
-
-    id: str
-    template_id: str
-    template_name: str
-    devices: str
-    data: str
-    global_timeout_seconds: int
-    on_timeout: str
-    on_failure: str
-    recovers: str
-    actions: Sequence[NewAction]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Origin:
-    """What a workflow was made from, as far as a repeated request must agree with it."""
-
-    template_id: str
-    template_name: str
-    has_these_devices: bool
-    is_deleted: bool
-
-
-async def insert(connection: AsyncConnection, new: NewWorkflow) -> bool:
-    """Insert a workflow and then its actions in order; False if the id is taken."""
-    query = (
-        sqlalchemy.dialects.postgresql.insert(table.workflow)
-        .values(
-            id=new.id,
-            template_id=new.template_id,
-            template_name=new.template_name,
-            devices=table.to_jsonb(new.devices),
-            data=new.data,
-            total_actions=len(new.actions),
-            global_timeout_seconds=new.global_timeout_seconds,
-            on_timeout=new.on_timeout,
-            on_failure=new.on_failure,
-            recovers=new.recovers or None,
-        )
-        .on_conflict_do_nothing(index_elements=["id"])
-        .returning(_WORKFLOW.id)
-    )
-    if (await connection.execute(query)).first() is None:
-        return False
-    rows = [_action_values(new.id, index, action) for index, action in enumerate(new.actions)]
-    await connection.execute(sqlalchemy.insert(table.action), rows)
-    return True
-
-
-async def find_origin(connection: AsyncConnection, workflow_id: str, devices: str) -> Origin | None:
-    """Return what the workflow of an id was made from, deleted or not, and whether for these devices."""
-    query = select(
-        _WORKFLOW.template_id,
-        _WORKFLOW.template_name,
-        _WORKFLOW.devices == table.to_jsonb(devices),
-        _WORKFLOW.deleted_at.is_not(None),
-    ).where(_WORKFLOW.id == workflow_id)
-    row = (await connection.execute(query)).one_or_none()
-    return Origin(*row) if row is not None else None
 
 
 async def get(connection: AsyncConnection, workflow_id: str) -> workflow.Workflow | None:
@@ -197,28 +108,6 @@ async def mark_deleted(connection: AsyncConnection, workflow_id: str) -> None:
     await connection.execute(
         sqlalchemy.update(table.workflow).where(_WORKFLOW.id == workflow_id).values(deleted_at=moment)
     )
-
-
-def _action_values(workflow_id: str, index: int, action: NewAction) -> dict[str, object]:
-    return {
-        "id": action.id,
-        "workflow_id": workflow_id,
-        "action_index": index,
-        "task_name": action.task_name,
-        "name": action.name,
-        "image": action.image,
-        "timeout_seconds": action.timeout_seconds,
-        "command": list(action.command),
-        "on_timeout": list(action.on_timeout),
-        "on_failure": list(action.on_failure),
-        "worker_id": action.worker_id,
-        "volumes": list(action.volumes),
-        "environment": list(action.environment),
-        "pid": action.pid,
-        "retries": action.retries,
-        "retry_delay_seconds": action.retry_delay_seconds,
-        "reboots": action.reboots,
-    }
 
 
 def _workflow(row: Row[Any], *, data: str) -> workflow.Workflow:

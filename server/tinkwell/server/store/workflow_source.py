@@ -1,17 +1,26 @@
-"""The template that a workflow is made from, held still while the workflow is written."""
+"""What a workflow is made from."""
 
-import contextlib
 import dataclasses
 
 import sqlalchemy
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core import errors, record, value
-from tinkwell.server.store import table
+from tinkwell.server.store.database import Fetch
 
-_TEMPLATE = table.template.c
-
+# The template of this id goes before the one of this name, for a name may look like an id.
+_TEMPLATE = """
+    SELECT id::text, version, name, data, created_at, updated_at FROM template
+     WHERE deleted_at IS NULL AND (id = $1::text::uuid OR name = $2)
+     ORDER BY id = $1::text::uuid DESC NULLS LAST LIMIT 1
+"""
+_ORIGIN = f"""
+    SELECT t.*, o.id IS NOT NULL AS has_origin, o.template_id::text, o.template_name, o.deleted_at IS NOT NULL,
+           o.devices = $4::text::jsonb
+      FROM (VALUES (1)) one
+      LEFT JOIN LATERAL ({_TEMPLATE}) t ON true
+      LEFT JOIN workflow o ON o.id = $3::text::uuid
+"""  # noqa: S608
 # A union without ALL ends even where somebody has made a ring of rows by hand.
 _LINEAGE = sqlalchemy.text("""
     WITH RECURSIVE chain AS (
@@ -26,6 +35,16 @@ _LINEAGE = sqlalchemy.text("""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Origin:
+    """What a workflow was made from, as far as a repeated request must agree with it."""
+
+    template_id: str
+    template_name: str
+    is_deleted: bool
+    has_these_devices: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Lineage:
     """A workflow's devices, as JSON text, and the templates of it, of the one that it recovers, and so on."""
 
@@ -33,25 +52,22 @@ class Lineage:
     template_ids: frozenset[str]
 
 
-async def find(connection: AsyncConnection, id_or_name: str) -> record.Template | None:
-    """Return the live template of this id, else the one of this name; a name may look like an id."""
-    conditions = [_TEMPLATE.name == id_or_name]
-    with contextlib.suppress(errors.InvalidField):
-        conditions.insert(0, _TEMPLATE.id == value.parse_uuid("template", id_or_name))
-    for condition in conditions:
-        if (found := await _find(connection, condition)) is not None:
-            return found
-    return None
+async def find(fetch: Fetch, id_or_name: str) -> record.Template | None:
+    """Return the live template of this id, else the one of this name."""
+    rows = await fetch(_TEMPLATE, _id_or_none(id_or_name), id_or_name)
+    return record.Template(*rows[0]) if rows else None
 
 
-async def hold(connection: AsyncConnection, found: record.Template) -> bool:
-    """Keep a template from being changed until the transaction ends; False if it has been already."""
-    query = (
-        select(_TEMPLATE.version)
-        .where(_TEMPLATE.id == found.id, _TEMPLATE.deleted_at.is_(None))
-        .with_for_update(read=True)
-    )
-    return (await connection.execute(query)).scalar() == found.version
+async def find_origin(
+    fetch: Fetch, id_or_name: str, workflow_id: str, devices: str
+) -> tuple[record.Template | None, Origin | None]:
+    """Return what `find` does, and what the workflow of an id, deleted or not, was made from, and if for these devices.
+
+    `devices` is JSON text.
+    """
+    [row] = await fetch(_ORIGIN, _id_or_none(id_or_name), id_or_name, workflow_id, devices)
+    template, (has_origin, *origin) = row[:6], row[6:]
+    return record.Template(*template) if template[0] else None, Origin(*origin) if has_origin else None
 
 
 async def find_lineage(connection: AsyncConnection, workflow_id: str) -> Lineage:
@@ -62,14 +78,8 @@ async def find_lineage(connection: AsyncConnection, workflow_id: str) -> Lineage
     return Lineage(row.devices, frozenset(row.template_ids))
 
 
-async def _find(connection: AsyncConnection, condition: sqlalchemy.ColumnElement[bool]) -> record.Template | None:
-    query = select(
-        _TEMPLATE.id,
-        _TEMPLATE.version,
-        _TEMPLATE.name,
-        _TEMPLATE.data,
-        _TEMPLATE.created_at,
-        _TEMPLATE.updated_at,
-    ).where(condition, _TEMPLATE.deleted_at.is_(None))
-    row = (await connection.execute(query)).one_or_none()
-    return record.Template(*row) if row is not None else None
+def _id_or_none(text: str) -> str | None:
+    try:
+        return value.parse_uuid("template", text)
+    except errors.InvalidField:
+        return None

@@ -1,0 +1,157 @@
+"""What a YAML parser finds, event by event, with the events of small texts kept.
+
+A parser written in Python takes some seven milliseconds for each kilobyte, and workflows are made from the same few
+templates again and again. Whatever is filled into these later is no part of the text (see `gotemplate_output`), so the
+events are the same each time, whichever the values are.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+import ruamel.yaml
+from ruamel.yaml import error, events, scanner
+
+MAX_TAG_CHARACTERS = 100
+# Events take up to eighty times the memory of their text: some 20 MB in all at most.
+MAX_KEPT_CHARACTERS = 4 * 1024
+MAX_KEPT = 64
+
+
+class Kind(Enum):
+    """What an event begins; END ends a list or a mapping."""
+
+    DOCUMENT = auto()
+    SEQUENCE = auto()
+    MAPPING = auto()
+    END = auto()
+    SCALAR = auto()
+    ALIAS = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event from `start` to `end`; what it does not have is empty. `style` is the mark that opens a scalar."""
+
+    kind: Kind
+    start: int
+    end: int
+    anchor: str = ""
+    tag: str = ""
+    value: str = ""
+    style: str = ""
+
+
+class Malformed(Exception):
+    """The text is not YAML at `start`, because of what the parser says."""
+
+    def __init__(self, start: int, problem: str) -> None:
+        self.start = start
+        self.problem = problem
+        super().__init__(problem)
+
+
+class _Kept:
+    """The events of the texts that were parsed last. Templates are parsed in several threads."""
+
+    def __init__(self) -> None:
+        self._events: dict[str, Sequence[Event]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, text: str) -> Sequence[Event] | None:
+        return self._events.get(text)
+
+    def put(self, text: str, found: Sequence[Event]) -> None:
+        with self._lock:
+            self._events[text] = found
+            if len(self._events) > MAX_KEPT:
+                del self._events[next(iter(self._events))]
+
+
+_kept = _Kept()
+
+
+def parse(text: str) -> Iterator[Event]:
+    """Yield the events of a text, but for the beginning and the end of the stream; raises `Malformed` where it ends."""
+    kept = _kept.get(text)
+    if kept is not None:
+        yield from kept
+    elif len(text) > MAX_KEPT_CHARACTERS:
+        yield from _parse(text)  # whoever reads may well find that it is too much before all of it is parsed
+    else:
+        found = []
+        for event in _parse(text):
+            found.append(event)
+            yield event
+        _kept.put(text, tuple(found))
+
+
+def is_kept(text: str) -> bool:
+    """Tell whether the events of a text are at hand."""
+    return _kept.get(text) is not None
+
+
+class _Scanner(scanner.Scanner):
+    """The scanner, with two mistakes of its users told as such.
+
+    The time that the parser takes for a tag grows with the square of its length, so tags are bounded.
+    """
+
+    def scan_flow_scalar_non_spaces(self, double: bool, start_mark: object) -> list[str]:
+        try:
+            chunks: list[str] = super().scan_flow_scalar_non_spaces(double, start_mark)
+        except (ValueError, OverflowError) as exc:
+            raise scanner.ScannerError(None, None, "an escape is beyond Unicode", start_mark) from exc
+        return chunks
+
+    def scan_tag_uri(self, name: object, start_mark: object) -> str:
+        uri: str = super().scan_tag_uri(name, start_mark)
+        if len(uri) > MAX_TAG_CHARACTERS:
+            raise scanner.ScannerError(None, None, "the tag is too long", start_mark)
+        return uri
+
+
+def _parse(text: str) -> Iterator[Event]:
+    yaml = ruamel.yaml.YAML(typ="safe", pure=True)
+    yaml.Scanner = _Scanner
+    try:
+        for event in yaml.parse(text):
+            if (kind := _kind(event)) is not None:
+                yield _event(kind, event)
+    except error.MarkedYAMLError as exc:
+        mark = exc.problem_mark or exc.context_mark
+        raise Malformed(mark.index if mark else 0, exc.problem or exc.context or "") from exc
+    except AssertionError as exc:
+        # Raised without a mark for a %YAML directive, which stands at the beginning.
+        raise Malformed(0, str(exc)) from exc
+
+
+def _kind(event: events.Event) -> Kind | None:
+    match event:
+        case events.DocumentStartEvent():
+            return Kind.DOCUMENT
+        case events.ScalarEvent():
+            return Kind.SCALAR
+        case events.SequenceStartEvent():
+            return Kind.SEQUENCE
+        case events.MappingStartEvent():
+            return Kind.MAPPING
+        case events.SequenceEndEvent() | events.MappingEndEvent():
+            return Kind.END
+        case events.AliasEvent():
+            return Kind.ALIAS
+        case _:
+            return None
+
+
+def _event(kind: Kind, event: events.Event) -> Event:
+    return Event(
+        kind,
+        event.start_mark.index,
+        event.end_mark.index,
+        anchor=getattr(event, "anchor", None) or "",
+        tag=str(getattr(event, "tag", None) or ""),
+        value=getattr(event, "value", None) or "",
+        style=getattr(event, "style", None) or "",
+    )
