@@ -237,6 +237,8 @@ async def a_workflow_is_frozen_into_ordered_actions(client: Client) -> None:
         (0, "provision", "wipe", worker_id, ("A=1",)),
         (1, "provision", "write", worker_id, ("A=1",)),
     ]
+    assert (await client.workflows.context(workflow_id)).actions == ()
+    assert (await client.workflows.context(workflow_id, with_actions=True)).actions == actions
     again = await client.workflows.create("two-steps", {"device_1": MAC}, id=workflow_id)
     assert (again.id, again.revision) == (workflow_id, 0)
 

@@ -221,6 +221,7 @@ def workflow_context(source: workflow_service_pb2.WorkflowContext) -> model.Work
         holds=tuple(
             model.MachineHold(hold.worker_id, hold.action_id, hold.lease_token, hold.is_live) for hold in source.holds
         ),
+        actions=tuple(action(found) for found in source.actions),
     )
 
 

@@ -166,8 +166,8 @@ class WorkflowContext(_Shaped):
     """How far a workflow is; `current_*` describe the action that runs or ran last, empty before the first.
 
     `waits_for_workflow` runs on `waits_for_worker`, one of its machines, and must end before this one can start; both
-    are empty when no machine keeps it waiting. `holds` are its own machines; they come with `context` alone, and are a
-    moment's answer and no part of the JSON shape.
+    are empty when no machine keeps it waiting. `holds` are its own machines; they come with `context` alone, and
+    `actions` where `context` is asked for them. Both are a moment's answer and no part of the JSON shape.
     """
 
     workflow_id: str
@@ -183,6 +183,7 @@ class WorkflowContext(_Shaped):
     waits_for_worker: str = ""
     created_at: datetime | None = None
     holds: tuple[MachineHold, ...] = field(default=(), metadata=shape.HIDDEN)
+    actions: tuple[Action, ...] = field(default=(), metadata=shape.HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)

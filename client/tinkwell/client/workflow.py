@@ -88,9 +88,9 @@ class WorkflowClient(service.Service):
         request = convert.build(pb.ShowWorkflowEventsRequest, id=id)
         return self._list(self._stub.ShowWorkflowEvents, request, convert.action_status)
 
-    async def context(self, id: str) -> model.WorkflowContext:  # noqa: A002
-        """Get how far a workflow is; raises `NotFound`."""
-        request = convert.build(pb.GetWorkflowContextRequest, id=id)
+    async def context(self, id: str, *, with_actions: bool = False) -> model.WorkflowContext:  # noqa: A002
+        """Get how far a workflow is, if wanted with its actions at the same moment; raises `NotFound`."""
+        request = convert.build(pb.GetWorkflowContextRequest, id=id, with_actions=with_actions)
         answer = await self._caller.unary(self._stub.GetWorkflowContext, request, may_repeat=True)
         return convert.workflow_context(answer)
 

@@ -127,7 +127,7 @@ class Progress:
     """How far a workflow is; nothing is current before its first start.
 
     `waits_for` is a machine of it on which another workflow runs, so that this one cannot start; None otherwise.
-    `holds` are its own machines, empty in lists.
+    `holds` are its own machines, empty in lists. `actions` are those of the same moment, empty unless asked for.
     """
 
     workflow_id: str
@@ -138,6 +138,7 @@ class Progress:
     waits_for: Hold | None
     created_at: datetime.datetime
     holds: tuple[OwnHold, ...] = ()
+    actions: tuple[Action, ...] = ()
 
 
 class LogStream(StrEnum):

@@ -14,11 +14,8 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 class LookApi(Protocol):
     """What looking at a workflow needs of the server."""
 
-    async def context(self, id: str) -> model.WorkflowContext:  # noqa: A002
-        """Say how far a workflow is; raises `NotFound`."""
-
-    async def actions(self, id: str) -> tuple[model.Action, ...]:  # noqa: A002
-        """Get a workflow's actions; raises `NotFound`."""
+    async def context(self, id: str, *, with_actions: bool) -> model.WorkflowContext:  # noqa: A002
+        """Say how far a workflow is, if wanted with its actions at the same moment; raises `NotFound`."""
 
 
 class Lease(Protocol):
@@ -45,26 +42,25 @@ class Seen:
 
 
 async def see(api: LookApi, workflow_id: str, *, lease: Lease, was_begun: bool) -> Seen:
-    """Ask for the workflow's state first: what is then read of its actions is no older.
+    """Ask for the workflow and its actions at once: were these older, what is due after their ends would be missed.
 
     Of a workflow that is deleted nobody tells who holds its machines, so one that was begun here is taken for owed.
     """
     try:
-        context = await api.context(workflow_id)
-        actions = await api.actions(workflow_id)
+        context = await api.context(workflow_id, with_actions=True)
     except errors.NotFound:
         return Seen(view=decide.WorkflowView.deleted(workflow_id, is_owed=was_begun))
     view = decide.WorkflowView(
         id=workflow_id,
         state=context.workflow_state,
-        actions=tuple(_view_of(action) for action in actions),
+        actions=tuple(_view_of(action) for action in context.actions),
         is_blocked=bool(context.waits_for_workflow),
         holders={hold.worker_id: _holder_of(hold, lease) for hold in context.holds if hold.lease_token},
         is_owed=any(hold.action_id and lease.is_own(hold.lease_token) for hold in context.holds),
     )
     return Seen(
         view=view,
-        actions={action.id: action for action in actions},
+        actions={action.id: action for action in context.actions},
         created_at=context.created_at or _LONG_AGO,
         machine=context.waits_for_worker,
         held_by=context.waits_for_workflow,

@@ -109,24 +109,23 @@ class FakeServer:
             if state in wanted:
                 yield model.Workflow(workflow_id, state=state)
 
-    async def context(self, id: str) -> model.WorkflowContext:  # noqa: A002
+    async def context(self, id: str, *, with_actions: bool) -> model.WorkflowContext:  # noqa: A002
+        assert with_actions
         await self._answer()
         self.looks[id] += 1
         if id not in self.workflows:
             raise errors.NotFound
         holds = self.leases.ledger.holds_of(id)
         context = model.WorkflowContext(id, workflow_state=self.workflows[id], created_at=self.born[id], holds=holds)
+        context = replace(context, actions=self._actions(id))
         if self.workflows[id] is State.PENDING and (held := self._holder(id)):
             context = replace(context, waits_for_worker=held.worker_id, waits_for_workflow=held.workflow_id)
         return context
 
-    async def actions(self, id: str) -> tuple[model.Action, ...]:  # noqa: A002
-        await self._answer()
-        if id not in self.workflows:
-            raise errors.NotFound
+    def _actions(self, workflow_id: str) -> tuple[model.Action, ...]:
         return tuple(
             replace(action, remaining_seconds=self.remaining.get(action.id), wait_seconds=self._wait(action.id))
-            for action in self.rows[id]
+            for action in self.rows[workflow_id]
         )
 
     async def report(

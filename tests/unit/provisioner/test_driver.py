@@ -406,14 +406,14 @@ async def test_a_start_that_another_provisioner_was_faster_with_waits_for_its_en
 async def test_workflows_that_the_server_fails_on_do_not_hold_up_the_others(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = stage.server.actions
+    answer = stage.server.context
 
-    async def fail(workflow_id: str) -> tuple[model.Action, ...]:
+    async def fail(workflow_id: str, *, with_actions: bool) -> model.WorkflowContext:
         if workflow_id.startswith("broken"):
             raise errors.Internal
-        return await answer(workflow_id)
+        return await answer(workflow_id, with_actions=with_actions)
 
-    monkeypatch.setattr(stage.server, "actions", fail)
+    monkeypatch.setattr(stage.server, "context", fail)
     async with stage.provisioner():
         for number in range(2 * driver.LOOKERS):
             stage.server.add_workflow(f"broken{number}", action())
@@ -447,7 +447,7 @@ async def test_one_broken_job_does_not_take_the_others_down(stage: Stage, caplog
 async def test_a_server_that_does_not_know_us_ends_the_provisioner(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refuse(_: str) -> None:
+    async def refuse(_: str, *, with_actions: bool) -> None:
         raise errors.Unauthenticated
 
     monkeypatch.setattr(stage.server, "context", refuse)

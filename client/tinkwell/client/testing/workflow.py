@@ -70,7 +70,8 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
     async def GetWorkflowContext(self, request: pb.GetWorkflowContextRequest, context: Any) -> pb.WorkflowContext:
         progress = self._context(self._world.find(Workflow, request.id))
         holds = self._world.ledger.holds_of(request.id)
-        return encode.fill(pb.WorkflowContext(), dataclasses.replace(progress, holds=holds))
+        actions = tuple(map(_with_wait, self._world.actions_of(request.id))) if request.with_actions else ()
+        return encode.fill(pb.WorkflowContext(), dataclasses.replace(progress, holds=holds, actions=actions))
 
     async def GetWorkflowContextList(self, request: pb.WorkflowContextRequest, context: Any) -> pb.WorkflowContextList:
         mine = [workflow for workflow in self._world.all(Workflow) if self._works_on(request.worker_id, workflow)]

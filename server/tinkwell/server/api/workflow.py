@@ -72,7 +72,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
                 yield message.action_status(entry)
 
     async def GetWorkflowContext(self, request: pb.GetWorkflowContextRequest, context: Context) -> pb.WorkflowContext:
-        return message.context(await self._workflows.progress(request.id))
+        return message.context(await self._workflows.progress(request.id, with_actions=request.with_actions))
 
     async def GetWorkflowContextList(
         self, request: pb.WorkflowContextRequest, context: Context

@@ -117,6 +117,7 @@ def context(progress: Progress) -> pb.WorkflowContext:
             lease_token=hold.lease_token,
             is_live=hold.is_live,
         )
+    message.actions.extend(action(found) for found in progress.actions)
     return message
 
 

@@ -59,7 +59,7 @@ class WorkflowService:
     async def list_actions(self, workflow_id: str) -> list[Action]:
         """Return the actions of a workflow in order."""
         workflow_id = value.parse_uuid("workflow_id", workflow_id)
-        found = await self._database.read(lambda connection: workflow.list_actions(connection, workflow_id))
+        found = await workflow.list_actions(self._database.fetch, workflow_id)
         return _found(found, workflow_id)
 
     async def cancel(self, workflow_id: str, reason: str, *, actor: str) -> int:
@@ -126,18 +126,16 @@ class WorkflowService:
                 yield entry
             entries, place = await self._journal(workflow_id, place)
 
-    async def progress(self, workflow_id: str) -> Progress:
-        """Return how far a workflow is."""
+    async def progress(self, workflow_id: str, *, with_actions: bool = False) -> Progress:
+        """Return how far a workflow is, if wanted with its actions at the same moment."""
         workflow_id = value.parse_uuid("id", workflow_id)
-        found = await self._database.read(lambda connection: workflow_progress.of_workflow(connection, workflow_id))
+        found = await workflow_progress.of_workflow(self._database.fetch, workflow_id, with_actions=with_actions)
         return _found(found, workflow_id)
 
     async def progress_of_worker(self, worker_id: str) -> list[Progress]:
         """Return how far every workflow of a worker is, oldest first; `errors.LimitReached` beyond `MAX_CONTEXTS`."""
         worker_id = value.parse_uuid("worker_id", worker_id)
-        found = await self._database.read(
-            lambda connection: workflow_progress.of_worker(connection, worker_id, limit=MAX_CONTEXTS + 1)
-        )
+        found = await workflow_progress.of_worker(self._database.fetch, worker_id, limit=MAX_CONTEXTS + 1)
         if len(found) > MAX_CONTEXTS:
             raise errors.LimitReached(f"the worker has more than {MAX_CONTEXTS:,} workflows; delete finished ones")
         return found
@@ -159,9 +157,7 @@ class WorkflowService:
     async def _due(
         self, worker_id: str, after: workflow_progress.Place
     ) -> tuple[list[Progress], workflow_progress.Place]:
-        return await self._database.read(
-            lambda connection: workflow_progress.due(connection, worker_id, after=after, limit=_PAGE)
-        )
+        return await workflow_progress.due(self._database.fetch, worker_id, after=after, limit=_PAGE)
 
 
 def _found(found: T | None, workflow_id: str) -> T:

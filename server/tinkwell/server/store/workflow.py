@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Collection
 from typing import Any
 
+import asyncpg
 import sqlalchemy
 from sqlalchemy import Row, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -10,12 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from tinkwell.core import workflow
 from tinkwell.core.kind import State
 from tinkwell.server.store import table
+from tinkwell.server.store.database import Fetch
 
 # Device maps may have a megabyte each, so few rows are in memory at a time.
 _CURSOR_ROWS = 50
 
 _WORKFLOW = table.workflow.c
-_ACTION = table.action.c
 
 _LISTED = (
     _WORKFLOW.id,
@@ -38,17 +39,24 @@ _LISTED = (
 )
 
 
-def _seconds_until(moment: sqlalchemy.ColumnElement[Any]) -> sqlalchemy.ColumnElement[float]:
-    return sqlalchemy.cast(func.extract("epoch", moment - func.clock_timestamp()), sqlalchemy.Double)
-
-
-_REMAINING = sqlalchemy.case((_ACTION.state == State.RUNNING, _seconds_until(_ACTION.deadline_at)))
-_WAIT = sqlalchemy.case(
-    (
-        sqlalchemy.and_(_ACTION.state == State.PENDING, _ACTION.retry_at > func.clock_timestamp()),
-        _seconds_until(_ACTION.retry_at),
-    )
-)
+# The columns of `read_action`, which come from `a`.
+ACTION_COLUMNS = """
+    a.id::text AS action_id, a.version, a.workflow_id::text AS workflow_id, a.action_index, a.task_name, a.name,
+    a.image, a.timeout_seconds, a.command, a.on_timeout, a.on_failure, a.worker_id::text AS worker_id, a.volumes,
+    a.environment, a.pid, a.state, a.attempt, a.message, a.exit_code, a.started_at, a.finished_at, a.retries,
+    a.retry_delay_seconds, a.reboots,
+    CASE a.state WHEN 'PENDING' THEN a.retry_at END AS retry_at,
+    CASE a.state WHEN 'RUNNING' THEN extract(epoch FROM a.deadline_at - clock_timestamp())::double precision
+     END AS remaining_seconds,
+    CASE WHEN a.state = 'PENDING' AND a.retry_at > clock_timestamp()
+         THEN extract(epoch FROM a.retry_at - clock_timestamp())::double precision
+     END AS wait_seconds
+"""
+ACTIONS = f"""
+    SELECT {ACTION_COLUMNS} FROM workflow w LEFT JOIN action a ON a.workflow_id = w.id
+     WHERE w.id = $1::text::uuid AND w.deleted_at IS NULL
+     ORDER BY a.action_index
+"""  # noqa: S608
 
 
 async def get(connection: AsyncConnection, workflow_id: str) -> workflow.Workflow | None:
@@ -90,16 +98,10 @@ def select_live(states: Collection[State]) -> sqlalchemy.Select[Any]:
     return query
 
 
-async def list_actions(connection: AsyncConnection, workflow_id: str) -> list[workflow.Action] | None:
+async def list_actions(fetch: Fetch, workflow_id: str) -> list[workflow.Action] | None:
     """Return the actions of a live workflow in order."""
-    if not await exists(connection, workflow_id):
-        return None
-    query = (
-        select(table.action, _REMAINING.label("remaining_seconds"), _WAIT.label("wait_seconds"))
-        .where(_ACTION.workflow_id == workflow_id)
-        .order_by(_ACTION.action_index)
-    )
-    return [_action(row) for row in await connection.execute(query)]
+    rows = await fetch(ACTIONS, workflow_id)
+    return [read_action(row) for row in rows if row["action_id"] is not None] if rows else None
 
 
 async def mark_deleted(connection: AsyncConnection, workflow_id: str) -> None:
@@ -133,33 +135,34 @@ def _workflow(row: Row[Any], *, data: str) -> workflow.Workflow:
     )
 
 
-def _action(row: Row[Any]) -> workflow.Action:
+def read_action(row: asyncpg.Record) -> workflow.Action:
+    """Read an action from a row with `ACTION_COLUMNS`."""
     return workflow.Action(
-        id=row.id,
-        version=row.version,
-        workflow_id=row.workflow_id,
-        index=row.action_index,
-        task_name=row.task_name,
-        name=row.name,
-        image=row.image,
-        timeout_seconds=row.timeout_seconds,
-        command=tuple(row.command),
-        on_timeout=tuple(row.on_timeout),
-        on_failure=tuple(row.on_failure),
-        worker_id=row.worker_id,
-        volumes=tuple(row.volumes),
-        environment=tuple(row.environment),
-        pid=row.pid,
-        state=State(row.state),
-        attempt=row.attempt,
-        message=row.message,
-        exit_code=row.exit_code,
-        remaining_seconds=row.remaining_seconds,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        retries=row.retries,
-        retry_delay_seconds=row.retry_delay_seconds,
-        reboots=row.reboots,
-        retry_at=row.retry_at if row.state == State.PENDING else None,
-        wait_seconds=row.wait_seconds,
+        id=row["action_id"],
+        version=row["version"],
+        workflow_id=row["workflow_id"],
+        index=row["action_index"],
+        task_name=row["task_name"],
+        name=row["name"],
+        image=row["image"],
+        timeout_seconds=row["timeout_seconds"],
+        command=tuple(row["command"]),
+        on_timeout=tuple(row["on_timeout"]),
+        on_failure=tuple(row["on_failure"]),
+        worker_id=row["worker_id"],
+        volumes=tuple(row["volumes"]),
+        environment=tuple(row["environment"]),
+        pid=row["pid"],
+        state=State(row["state"]),
+        attempt=row["attempt"],
+        message=row["message"],
+        exit_code=row["exit_code"],
+        remaining_seconds=row["remaining_seconds"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        retries=row["retries"],
+        retry_delay_seconds=row["retry_delay_seconds"],
+        reboots=row["reboots"],
+        retry_at=row["retry_at"],
+        wait_seconds=row["wait_seconds"],
     )

@@ -3,19 +3,19 @@
 import dataclasses
 import datetime
 import json
-from collections.abc import Mapping
-from typing import Any
 
-import sqlalchemy
-from sqlalchemy.ext.asyncio import AsyncConnection
+import asyncpg
 
 from tinkwell.core import workflow
 from tinkwell.core.kind import State
+from tinkwell.server.store import workflow as workflow_store
+from tinkwell.server.store.database import Fetch
 
 _COLUMNS = """
-    CAST(w.id AS text) AS workflow_id, w.created_at, w.state AS workflow_state, w.total_actions, w.completed_actions,
-    CAST(c.worker_id AS text) AS worker_id, c.task_name, c.name AS action_name, c.action_index, c.state, c.attempt,
-    CAST(busy.worker_id AS text) AS busy_worker_id, CAST(busy.workflow_id AS text) AS busy_workflow_id
+    w.id::text AS context_id, w.created_at, w.state AS workflow_state, w.total_actions, w.completed_actions,
+    c.worker_id::text AS current_worker_id, c.task_name AS current_task_name, c.name AS current_action_name,
+    c.action_index AS current_index, c.state AS current_state, c.attempt AS current_attempt,
+    busy.worker_id::text AS busy_worker_id, busy.workflow_id::text AS busy_workflow_id
 """
 # The action that runs or ran last: the last one that was ever started.
 _CURRENT = """
@@ -43,29 +43,35 @@ _HOLDS = """
          WHERE h.workflow_id = w.id
     ) own ON true
 """
-OF_WORKFLOW = sqlalchemy.text(f"""
-    SELECT {_COLUMNS}, CAST(own.holds AS text) AS holds FROM workflow w {_CURRENT} {_BUSY} {_HOLDS}
-     WHERE w.id = CAST(:id AS uuid) AND w.deleted_at IS NULL
-""")  # noqa: S608
-_OF_WORKER = sqlalchemy.text(f"""
+OF_WORKFLOW = f"""
+    SELECT {_COLUMNS}, own.holds::text AS holds FROM workflow w {_CURRENT} {_BUSY} {_HOLDS}
+     WHERE w.id = $1::text::uuid AND w.deleted_at IS NULL
+"""  # noqa: S608
+WITH_ACTIONS = f"""
+    WITH context AS MATERIALIZED ({OF_WORKFLOW})
+    SELECT context.*, {workflow_store.ACTION_COLUMNS}
+      FROM context LEFT JOIN action a ON a.workflow_id = context.context_id::uuid
+     ORDER BY a.action_index
+"""  # noqa: S608
+_OF_WORKER = f"""
     SELECT {_COLUMNS} FROM workflow w {_CURRENT} {_BUSY}
-     WHERE w.id IN (SELECT a.workflow_id FROM action a WHERE a.worker_id = CAST(:worker_id AS uuid))
+     WHERE w.id IN (SELECT a.workflow_id FROM action a WHERE a.worker_id = $1::text::uuid)
        AND w.deleted_at IS NULL
      ORDER BY w.created_at, w.id
-     LIMIT :limit
-""")  # noqa: S608
-DUE = sqlalchemy.text(f"""
+     LIMIT $2
+"""  # noqa: S608
+DUE = f"""
     SELECT {_COLUMNS}
       FROM workflow w
       JOIN action n ON n.workflow_id = w.id AND n.action_index = w.completed_actions
            {_CURRENT} {_BUSY}
      WHERE w.deleted_at IS NULL AND w.state IN ('PENDING', 'RUNNING') AND busy.workflow_id IS NULL
-       AND n.worker_id = CAST(:worker_id AS uuid) AND n.state IN ('PENDING', 'RUNNING')
+       AND n.worker_id = $1::text::uuid AND n.state IN ('PENDING', 'RUNNING')
        AND (n.state <> 'PENDING' OR n.retry_at IS NULL OR n.retry_at <= clock_timestamp())
-       AND (w.created_at, w.id) > (CAST(:created_at AS timestamptz), CAST(:id AS uuid))
+       AND (w.created_at, w.id) > ($2::timestamptz, $3::text::uuid)
      ORDER BY w.created_at, w.id
-     LIMIT :limit
-""")  # noqa: S608
+     LIMIT $4
+"""  # noqa: S608
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -79,62 +85,54 @@ class Place:
 BEGINNING = Place(datetime.datetime(1, 1, 1, tzinfo=datetime.UTC), "00000000-0000-0000-0000-000000000000")
 
 
-async def of_workflow(connection: AsyncConnection, workflow_id: str) -> workflow.Progress | None:
-    """Return how far a live workflow is."""
-    row = (await connection.execute(OF_WORKFLOW, {"id": workflow_id})).one_or_none()
-    if row is None:
+async def of_workflow(fetch: Fetch, workflow_id: str, *, with_actions: bool) -> workflow.Progress | None:
+    """Return how far a live workflow is, if wanted with its actions in order."""
+    rows = await fetch(WITH_ACTIONS if with_actions else OF_WORKFLOW, workflow_id)
+    if not rows:
         return None
     holds = (
         workflow.OwnHold(worker_id=worker_id, action_id=action_id, lease_token=lease_token, is_live=is_live)
-        for worker_id, action_id, lease_token, is_live in json.loads(row.holds or "[]")
+        for worker_id, action_id, lease_token, is_live in json.loads(rows[0]["holds"] or "[]")
     )
-    return dataclasses.replace(_progress(row), holds=tuple(holds))
+    actions = (workflow_store.read_action(row) for row in rows if row["action_id"] is not None) if with_actions else ()
+    return dataclasses.replace(_progress(rows[0]), holds=tuple(holds), actions=tuple(actions))
 
 
-async def of_worker(connection: AsyncConnection, worker_id: str, *, limit: int) -> list[workflow.Progress]:
+async def of_worker(fetch: Fetch, worker_id: str, *, limit: int) -> list[workflow.Progress]:
     """Return how far the live workflows are that have actions of a worker, oldest first."""
-    rows = await connection.execute(_OF_WORKER, {"worker_id": worker_id, "limit": limit})
-    return [_progress(row) for row in rows]
+    return [_progress(row) for row in await fetch(_OF_WORKER, worker_id, limit)]
 
 
-async def due(
-    connection: AsyncConnection, worker_id: str, *, after: Place, limit: int
-) -> tuple[list[workflow.Progress], Place]:
+async def due(fetch: Fetch, worker_id: str, *, after: Place, limit: int) -> tuple[list[workflow.Progress], Place]:
     """Return a page of the workflows whose next action is a worker's, oldest first, and where the page ends.
 
     Those that wait for a machine, or until an attempt may be repeated, are left out.
     """
-    values: Mapping[str, object] = {
-        "worker_id": worker_id,
-        "created_at": after.created_at,
-        "id": after.workflow_id,
-        "limit": limit,
-    }
-    rows = (await connection.execute(DUE, values)).all()
-    place = Place(rows[-1].created_at, rows[-1].workflow_id) if rows else after
+    rows = await fetch(DUE, worker_id, after.created_at, after.workflow_id, limit)
+    place = Place(rows[-1]["created_at"], rows[-1]["context_id"]) if rows else after
     return [_progress(row) for row in rows], place
 
 
-def _progress(row: sqlalchemy.Row[Any]) -> workflow.Progress:
+def _progress(row: asyncpg.Record) -> workflow.Progress:
     current = None
-    if row.action_index is not None:
+    if row["current_index"] is not None:
         current = workflow.Current(
-            worker_id=row.worker_id,
-            task_name=row.task_name,
-            action_name=row.action_name,
-            index=row.action_index,
-            state=State(row.state),
-            attempt=row.attempt,
+            worker_id=row["current_worker_id"],
+            task_name=row["current_task_name"],
+            action_name=row["current_action_name"],
+            index=row["current_index"],
+            state=State(row["current_state"]),
+            attempt=row["current_attempt"],
         )
     waits_for = None
-    if row.busy_workflow_id is not None:
-        waits_for = workflow.Hold(worker_id=row.busy_worker_id, workflow_id=row.busy_workflow_id)
+    if row["busy_workflow_id"] is not None:
+        waits_for = workflow.Hold(worker_id=row["busy_worker_id"], workflow_id=row["busy_workflow_id"])
     return workflow.Progress(
-        workflow_id=row.workflow_id,
-        state=State(row.workflow_state),
-        total_actions=row.total_actions,
-        completed_actions=row.completed_actions,
+        workflow_id=row["context_id"],
+        state=State(row["workflow_state"]),
+        total_actions=row["total_actions"],
+        completed_actions=row["completed_actions"],
         current=current,
         waits_for=waits_for,
-        created_at=row.created_at,
+        created_at=row["created_at"],
     )

@@ -574,15 +574,19 @@ class GetWorkflowContextRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
+    WITH_ACTIONS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
+    with_actions: _builtins.bool
+    """with_actions asks for the actions of the same moment."""
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
+        with_actions: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "with_actions", b"with_actions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -626,6 +630,7 @@ class WorkflowContext(_message.Message):
     WAITS_FOR_WORKER_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     HOLDS_FIELD_NUMBER: _builtins.int
+    ACTIONS_FIELD_NUMBER: _builtins.int
     workflow_id: _builtins.str
     current_worker: _builtins.str
     """current_* describe the action that runs or ran last; empty before the first."""
@@ -647,6 +652,10 @@ class WorkflowContext(_message.Message):
     def holds(self) -> _containers.RepeatedCompositeFieldContainer[Global___MachineHold]:
         """holds are the machines that the workflow holds, also after its end; filled in by GetWorkflowContext alone."""
 
+    @_builtins.property
+    def actions(self) -> _containers.RepeatedCompositeFieldContainer[Global___WorkflowAction]:
+        """actions in order, where they were asked for."""
+
     def __init__(
         self,
         *,
@@ -663,10 +672,11 @@ class WorkflowContext(_message.Message):
         waits_for_worker: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         holds: _abc.Iterable[Global___MachineHold] | None = ...,
+        actions: _abc.Iterable[Global___WorkflowAction] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["completed_actions", b"completed_actions", "created_at", b"created_at", "current_action", b"current_action", "current_action_index", b"current_action_index", "current_action_state", b"current_action_state", "current_task", b"current_task", "current_worker", b"current_worker", "holds", b"holds", "total_number_of_actions", b"total_number_of_actions", "waits_for_worker", b"waits_for_worker", "waits_for_workflow", b"waits_for_workflow", "workflow_id", b"workflow_id", "workflow_state", b"workflow_state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actions", b"actions", "completed_actions", b"completed_actions", "created_at", b"created_at", "current_action", b"current_action", "current_action_index", b"current_action_index", "current_action_state", b"current_action_state", "current_task", b"current_task", "current_worker", b"current_worker", "holds", b"holds", "total_number_of_actions", b"total_number_of_actions", "waits_for_worker", b"waits_for_worker", "waits_for_workflow", b"waits_for_workflow", "workflow_id", b"workflow_id", "workflow_state", b"workflow_state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
