@@ -9,7 +9,8 @@ Theory of operation.
 
 An event says only that its workflow is worth a look; what is to be done follows from the look alone. So events may be
 lost, doubled or late, and nothing is kept here that a restart would miss. All unfinished workflows are listed whenever
-a watch begins, and from time to time in case some other way of noticing has failed.
+a watch begins, and from time to time in case some other way of noticing has failed; `survey` says which of them are
+then looked at.
 
 A workflow is looked at by one looker at a time, so its commands are given in order. While an action runs here, the
 progress of its workflow is its own, and no news; and when it has succeeded, the next one begins in its place at once,
@@ -49,6 +50,7 @@ from tinkwell.provisioner import (
     reporter,
     retry,
     roster,
+    survey,
     workflow_file,
 )
 from tinkwell.provisioner.job import Job
@@ -104,6 +106,7 @@ class Driver:
         self._dirty = dirty.DirtySet(MAX_DIRTY)
         self._relist = asyncio.Event()
         self._roster = roster.Roster(runtime, claims)
+        self._survey = survey.Survey(self._roster)
         # Of these something was begun here, or by a predecessor; each only until it is looked at after that.
         self._begun: set[str] = set()
         self._waiting: OrderedDict[str, None] = OrderedDict()
@@ -184,19 +187,24 @@ class Driver:
                     await self._relist.wait()
             except TimeoutError:
                 logger.debug("workflows are listed to be sure")
+            self._survey.begin(trusts=not self._relist.is_set())
             self._relist.clear()
             await self._roster.find()
-            for workflow_id in {*self._roster.workflow_ids, *self._begun}:
+            here = {*self._roster.workflow_ids, *self._begun}
+            well = set(filter(self._survey.is_well, here))
+            for workflow_id in here - well:
                 await self._dirty.put(workflow_id)
             await retry.until_answered(self._list, what="list workflows")
-            for holder in self._admission.holders():
-                await self._dirty.put(holder)
+            for workflow_id in self._survey.end({*well, *self._admission.holders()}):
+                await self._dirty.put(workflow_id)
 
     async def _list(self) -> None:
         async for workflow in self._api.list(UNFINISHED):
             if workflow.state is State.RUNNING:
                 self._expiry.find(workflow.id)
-            elif self._admission.is_waiting(workflow.id):
+                if self._survey.find(workflow.id):
+                    continue
+            elif workflow.id in self._waiting or self._admission.is_waiting(workflow.id):
                 continue  # until its turn comes, which depends on another one alone
             await self._note(workflow.id)
 
@@ -221,6 +229,7 @@ class Driver:
 
     async def _look_at(self, workflow_id: str) -> None:
         """Find out what a workflow needs and see to it."""
+        self._survey.forget(workflow_id)
         seen = await retry.until_answered(
             lambda: look.see(self._api, workflow_id, lease=self._keeper, was_begun=workflow_id in self._begun),
             what="get a workflow",
@@ -236,6 +245,7 @@ class Driver:
             leftover=self._roster.leftover(workflow_id),
             others=self._roster.others(workflow_id),
         )
+        self._survey.note(workflow_id, commands)
         has_turn, woken = self._admission.admit(seen, commands)
         self._wake(woken)
         if has_turn:
