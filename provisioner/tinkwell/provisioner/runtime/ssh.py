@@ -163,7 +163,7 @@ class Login:
         if self._folder is None:
             return ["ControlMaster=no", "ControlPath=none"]
         path = f"{self._folder.name}/master".replace("%", "%%")
-        return ["ControlMaster=auto", f"ControlPath={path}", f"ControlPersist={MASTER_SECONDS}"]
+        return ["ControlMaster=auto", f'ControlPath="{path}"', f"ControlPersist={MASTER_SECONDS}"]
 
 
 class SshConnection(urllib3.connection.HTTPConnection):
