@@ -1,6 +1,7 @@
 """The pool that requests share: what its callers are told when the database is out of reach."""
 
 import asyncio
+import contextlib
 import itertools
 import socket
 from collections.abc import AsyncIterator
@@ -14,7 +15,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from support import waiting
 from tinkwell.core import errors
 from tinkwell.server.store import engine
-from tinkwell.server.store.database import Database, Transaction
+from tinkwell.server.store.database import Database, Fetch, Transaction
+
+# What a client sends before all else, to ask for TLS.
+SSL_REQUEST = (80877103).to_bytes(4)
 
 
 @pytest.fixture
@@ -72,6 +76,33 @@ async def test_a_database_that_nobody_serves_is_unavailable() -> None:
         unheard.bind(("127.0.0.1", 0))
         pool = engine.create(f"postgresql://nobody@127.0.0.1:{unheard.getsockname()[1]}/none", pool_size=1)
         assert not await Database(pool).answers()
+        await pool.dispose()
+
+
+async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer as PostgreSQL does that starts or stops."""
+    with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+        while (await reader.readexactly(int.from_bytes(await reader.readexactly(4)) - 4))[:4] == SSL_REQUEST:
+            writer.write(b"N")
+        fields = b"SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0"
+        writer.write(b"E" + (len(fields) + 4).to_bytes(4) + fields)
+        await writer.drain()
+    writer.close()
+
+
+async def test_a_database_that_starts_is_unavailable_in_every_way() -> None:
+    async def read(connection: AsyncConnection) -> None:
+        raise AssertionError("there is no connection")
+
+    async def change(fetch: Fetch) -> None:
+        raise AssertionError("there is no connection")
+
+    async with await asyncio.start_server(_refuse, "127.0.0.1", 0) as server:
+        pool = engine.create(f"postgresql://nobody@127.0.0.1:{server.sockets[0].getsockname()[1]}/none", pool_size=1)
+        database = Database(pool)
+        for ask in (lambda: database.read(read), lambda: database.change(change), lambda: database.fetch("SELECT 1")):
+            with pytest.raises(errors.Unavailable):
+                await ask()
         await pool.dispose()
 
 

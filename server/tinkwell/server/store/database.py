@@ -118,7 +118,7 @@ class Database:
         """
 
         async def once() -> Written[T]:
-            raw = await self._engine.raw_connection()
+            raw = await engine.session(self._engine)
             try:
                 value = await work(functools.partial(_fetch, raw))
                 return Written(value, await _revision(raw) if value else 0)
@@ -157,7 +157,7 @@ class Database:
         """
 
         async def once() -> Sequence[asyncpg.Record]:
-            raw = await self._engine.raw_connection()
+            raw = await engine.session(self._engine)
             try:
                 return await _fetch(raw, query, *values)
             finally:

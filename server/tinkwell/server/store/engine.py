@@ -8,6 +8,7 @@ from typing import Any
 import asyncpg
 import sqlalchemy
 from sqlalchemy import event, exc
+from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool, PoolProxiedConnection
 
@@ -52,6 +53,17 @@ def create(database_url: str, *, pool_size: int) -> AsyncEngine:
     event.listen(pool.sync_engine, "checkin", _lay_aside)
     event.listen(pool.sync_engine, "checkout", _take_up)
     return pool
+
+
+async def session(pool: AsyncEngine) -> PoolProxiedConnection:
+    """Take a session of the pool, to speak to the driver past SQLAlchemy; raises what the driver raises.
+
+    Of itself that raises the driver's errors in a guise that `connect` takes off, and that nobody else knows.
+    """
+    try:
+        return await pool.raw_connection()
+    except AsyncAdapt_asyncpg_dbapi.Error as error:
+        raise error.__cause__ or error from None
 
 
 @asynccontextmanager
