@@ -336,6 +336,19 @@ async def a_machine_runs_one_workflow_at_a_time(client: Client) -> None:
 
 
 @check
+async def unfinished_workflows_are_named_by_what_they_are_at(client: Client) -> None:
+    running, worker_id = await workflow_of(client)
+    over, pending = [(await client.workflows.create("two-steps", {"device_1": MAC})).id for _ in range(2)]
+    await client.workflows.report(
+        running, task_name="provision", action_name="wipe", worker_id=worker_id, state=State.RUNNING
+    )
+    await client.workflows.cancel(over)
+    pages = [page async for page in client.workflows.unfinished()]
+    assert [id_ for page in pages for id_ in page.running_ids] == [running]
+    assert [id_ for page in pages for id_ in page.pending_ids] == [pending]
+
+
+@check
 async def contexts_tell_how_far_a_workflow_is(client: Client) -> None:
     workflow_id, worker_id = await workflow_of(client)
     assert (await client.workflows.context(workflow_id)).current_action_state is None

@@ -211,6 +211,7 @@ class WorkflowClient(_Service[workflow.WorkflowClient]):
     create = _call(workflow.WorkflowClient.create)
     get = _call(workflow.WorkflowClient.get)
     list = _iterate(workflow.WorkflowClient.list)
+    unfinished = _iterate(workflow.WorkflowClient.unfinished)
     delete = _call(workflow.WorkflowClient.delete)
     cancel = _call(workflow.WorkflowClient.cancel)
     expire = _call(workflow.WorkflowClient.expire)

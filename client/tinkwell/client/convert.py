@@ -137,6 +137,11 @@ def workflow(source: workflow_service_pb2.Workflow) -> model.Workflow:
     )
 
 
+def unfinished(source: workflow_service_pb2.ListUnfinishedWorkflowsResponse) -> model.Unfinished:
+    """Read the ids of workflows that are not finished."""
+    return model.Unfinished(tuple(source.running_ids), tuple(source.pending_ids))
+
+
 def action(source: workflow_service_pb2.WorkflowAction) -> model.Action:
     """Read an action."""
     return model.Action(

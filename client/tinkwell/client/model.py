@@ -88,6 +88,14 @@ class Workflow(_Shaped):
 
 
 @dataclass(frozen=True, slots=True)
+class Unfinished:
+    """The ids of some workflows that are not finished, each kind oldest first. What is PENDING has not started."""
+
+    running_ids: tuple[str, ...] = ()
+    pending_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Action(_Shaped):
     """One step of a workflow, with everything needed to run it.
 

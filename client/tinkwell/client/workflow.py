@@ -61,6 +61,11 @@ class WorkflowClient(service.Service):
         wanted = [convert.STATES[convert.member(State, state, f"states[{i}]")] for i, state in enumerate(states)]
         return self._list(self._stub.ListWorkflows, pb.ListWorkflowsRequest(states=wanted), convert.workflow)
 
+    def unfinished(self) -> AsyncIterator[model.Unfinished]:
+        """Iterate over the ids of the workflows that are not finished, thousands at a time."""
+        request = pb.ListUnfinishedWorkflowsRequest()
+        return self._list(self._stub.ListUnfinishedWorkflows, request, convert.unfinished)
+
     async def delete(self, id: str) -> model.Change:  # noqa: A002
         """Delete a workflow; one that is not finished is cancelled first. Raises `NotFound`."""
         request = convert.build(pb.DeleteWorkflowRequest, id=id)

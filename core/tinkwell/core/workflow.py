@@ -122,6 +122,14 @@ class OwnHold:
     is_live: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """The ids of some workflows that are not finished, each kind oldest first."""
+
+    running_ids: tuple[str, ...]
+    pending_ids: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """How far a workflow is; nothing is current before its first start.

@@ -63,14 +63,13 @@ MAX_DIRTY = 1000
 MAX_WAITING = 10_000
 # So many workflows are remembered as having no worker that is served here; a forgotten one costs a look.
 MAX_FOREIGN = 10_000
-UNFINISHED = (State.PENDING, State.RUNNING)
 
 
 class WorkflowApi(reporter.ReportsApi, expiry.ExpiryApi, look.LookApi, Protocol):
     """What bringing workflows to completion needs of the server."""
 
-    def list(self, states: Iterable[State | str]) -> AsyncIterator[model.Workflow]:
-        """Iterate over the workflows in these states."""
+    def unfinished(self) -> AsyncIterator[model.Unfinished]:
+        """Iterate over the ids of the workflows that are not finished, many at a time."""
 
     def watch(
         self, *, now: bool, on_created: Callable[[object], None]
@@ -199,14 +198,15 @@ class Driver:
                 await self._dirty.put(workflow_id)
 
     async def _list(self) -> None:
-        async for workflow in self._api.list(UNFINISHED):
-            if workflow.state is State.RUNNING:
-                self._expiry.find(workflow.id)
-                if self._survey.find(workflow.id):
-                    continue
-            elif workflow.id in self._waiting or self._admission.is_waiting(workflow.id):
-                continue  # until its turn comes, which depends on another one alone
-            await self._note(workflow.id)
+        async for some in self._api.unfinished():
+            for workflow_id in some.running_ids:
+                self._expiry.find(workflow_id)
+                if not self._survey.find(workflow_id):
+                    await self._note(workflow_id)
+            for workflow_id in some.pending_ids:
+                # Whose turn is still to come depends on another one alone.
+                if workflow_id not in self._waiting and not self._admission.is_waiting(workflow_id):
+                    await self._note(workflow_id)
 
     async def _note(self, workflow_id: str) -> None:
         is_foreign = workflow_id in self._foreign and not self._roster.has(workflow_id)

@@ -24,10 +24,16 @@ from support.site import (
     template_text,
 )
 from tinkwell.api.v1 import workflow_service_pb2 as pb
+from tinkwell.server.service import workflow as workflow_service
 
 
 async def listed(site: Site, *states: pb.State.ValueType) -> list[pb.Workflow]:
     return [found async for found in site.stub.ListWorkflows(pb.ListWorkflowsRequest(states=states))]
+
+
+async def unfinished(site: Site) -> list[tuple[list[str], list[str]]]:
+    messages = site.stub.ListUnfinishedWorkflows(pb.ListUnfinishedWorkflowsRequest())
+    return [(list(message.running_ids), list(message.pending_ids)) async for message in messages]
 
 
 async def context(flow: Flow) -> pb.WorkflowContext:
@@ -74,6 +80,20 @@ async def test_a_state_that_is_none_is_refused(site: Site) -> None:
     request = pb.ListWorkflowsRequest(states=[pb.STATE_RUNNING, pb.STATE_UNSPECIFIED])
     told = await edge.refused(site.stub.ListWorkflows(request).read())
     assert (told.code, list(told.fields)) == (grpc.StatusCode.INVALID_ARGUMENT, ["states[1]"])
+
+
+async def test_unfinished_workflows_are_named_oldest_first_over_several_messages(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workflow_service, "_IDS_PAGE", 2)
+    assert await unfinished(site) == [([], [])]
+    flows = [await site.create(task("a", action("x"), worker=f"{{{{.device_{1 + n // 3}}}}}")) for n in range(6)]
+    ids = [flow.id for flow in flows]
+    for place in (0, 3):
+        await flows[place].report(0, RUNNING)
+    await site.stub.CancelWorkflow(pb.CancelWorkflowRequest(id=ids[2]))
+    await site.stub.DeleteWorkflow(pb.DeleteWorkflowRequest(id=ids[4]))
+    assert await unfinished(site) == [([ids[0]], [ids[1]]), ([ids[3]], [ids[5]]), ([], [])]
 
 
 async def test_a_list_is_one_snapshot_however_slowly_it_is_read(site: Site) -> None:

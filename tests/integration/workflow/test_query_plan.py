@@ -133,6 +133,8 @@ async def test_queries_go_by_their_indexes(connection: AsyncConnection) -> None:
     assert indexes(await plan(connection, journal)) == {"action_status_workflow"}
     unfinished = workflow.select_live([State.PENDING, State.RUNNING])
     assert indexes(await plan(connection, unfinished)) == {"workflow_unfinished"}
+    page = {"created_at": place.created_at, "id": place.workflow_id, "limit": 5000}
+    assert indexes(await plan(connection, workflow_progress.UNFINISHED, page)) == {"workflow_unfinished"}
     beyond = {"workflow_id": workflow_id, "action_index": 0, "limit": 100}
     assert indexes(await plan(connection, log_line.BEYOND, beyond)) == {"action_place", "log_line_pkey"}
     within = await plan(connection, log_line.WITHIN, {"action_id": action_id, "attempt": 1, "number": 5, "limit": 100})

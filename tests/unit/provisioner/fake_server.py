@@ -101,13 +101,10 @@ class FakeServer:
 
     # What a provisioner asks of it.
 
-    async def list(self, states: Iterable[State | str]) -> AsyncIterator[model.Workflow]:
+    async def unfinished(self) -> AsyncIterator[model.Unfinished]:
         await self._answer()
         self.lists += 1
-        wanted = set(states)
-        for workflow_id, state in list(self.workflows.items()):
-            if state in wanted:
-                yield model.Workflow(workflow_id, state=state)
+        yield model.Unfinished(running_ids=self._in(State.RUNNING), pending_ids=self._in(State.PENDING))
 
     async def context(self, id: str, *, with_actions: bool) -> model.WorkflowContext:  # noqa: A002
         assert with_actions
@@ -226,6 +223,9 @@ class FakeServer:
             )
         except errors.Error as error:
             return error
+
+    def _in(self, wanted: State) -> tuple[str, ...]:
+        return tuple(workflow_id for workflow_id, state in self.workflows.items() if state is wanted)
 
     async def _answer(self) -> None:
         await asyncio.sleep(0)

@@ -45,6 +45,15 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
             if not request.states or convert.STATES[workflow.state] in request.states:
                 yield encode.fill(pb.Workflow(), dataclasses.replace(workflow, data=None))
 
+    async def ListUnfinishedWorkflows(
+        self, request: pb.ListUnfinishedWorkflowsRequest, context: Any
+    ) -> AsyncIterator[pb.ListUnfinishedWorkflowsResponse]:
+        found = self._world.all(Workflow)
+        yield pb.ListUnfinishedWorkflowsResponse(
+            running_ids=[workflow.id for workflow in found if workflow.state is State.RUNNING],
+            pending_ids=[workflow.id for workflow in found if workflow.state is State.PENDING],
+        )
+
     async def DeleteWorkflow(self, request: pb.DeleteWorkflowRequest, context: Any) -> pb.DeleteWorkflowResponse:
         workflow = self._world.find(Workflow, request.id)
         if not workflow.state.is_final:

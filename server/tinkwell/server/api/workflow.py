@@ -50,6 +50,13 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
             async for listed in found:
                 yield message.workflow(listed)
 
+    async def ListUnfinishedWorkflows(
+        self, request: pb.ListUnfinishedWorkflowsRequest, context: Context
+    ) -> AsyncGenerator[pb.ListUnfinishedWorkflowsResponse, None]:
+        async with contextlib.aclosing(self._workflows.list_unfinished()) as pages:
+            async for page in pages:
+                yield pb.ListUnfinishedWorkflowsResponse(running_ids=page.running_ids, pending_ids=page.pending_ids)
+
     async def DeleteWorkflow(self, request: pb.DeleteWorkflowRequest, context: Context) -> pb.DeleteWorkflowResponse:
         revision = await self._workflows.delete(request.id, actor=auth.actor(context))
         return pb.DeleteWorkflowResponse(revision=revision)

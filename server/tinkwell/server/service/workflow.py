@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from tinkwell.core import errors, transition, value
 from tinkwell.core.kind import State
-from tinkwell.core.workflow import Action, ActionStatus, Progress, Workflow
+from tinkwell.core.workflow import Action, ActionStatus, Progress, Unfinished, Workflow
 from tinkwell.server.service import aside, workflow_expiry, workflow_recovery
 from tinkwell.server.service.report import Outcome, Reports
 from tinkwell.server.service.workflow_creation import Created, WorkflowCreation
@@ -21,6 +21,7 @@ MAX_REASON_BYTES = 1_000
 # What still fits into one answer.
 MAX_CONTEXTS = 10_000
 _PAGE = 500
+_IDS_PAGE = 5_000
 _RENDERERS = 2
 
 
@@ -55,6 +56,13 @@ class WorkflowService:
         ):
             async for listed in found:
                 yield listed
+
+    async def list_unfinished(self) -> AsyncGenerator[Unfinished, None]:
+        """Yield the ids of the workflows that are not finished, many at a time."""
+        place: workflow_progress.Place | None = workflow_progress.BEGINNING
+        while place is not None:
+            page, place = await workflow_progress.unfinished(self._database.fetch, after=place, limit=_IDS_PAGE)
+            yield page
 
     async def list_actions(self, workflow_id: str) -> list[Action]:
         """Return the actions of a workflow in order."""

@@ -74,6 +74,16 @@ DUE = f"""
 """  # noqa: S608
 
 
+UNFINISHED = """
+    SELECT w.id::text AS id, w.state, w.created_at
+      FROM workflow w
+     WHERE w.deleted_at IS NULL AND w.state IN ('PENDING', 'RUNNING')
+       AND (w.created_at, w.id) > ($1::timestamptz, $2::text::uuid)
+     ORDER BY w.created_at, w.id
+     LIMIT $3
+"""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
     """Where a page of workflows ends."""
@@ -111,6 +121,15 @@ async def due(fetch: Fetch, worker_id: str, *, after: Place, limit: int) -> tupl
     rows = await fetch(DUE, worker_id, after.created_at, after.workflow_id, limit)
     place = Place(rows[-1]["created_at"], rows[-1]["context_id"]) if rows else after
     return [_progress(row) for row in rows], place
+
+
+async def unfinished(fetch: Fetch, *, after: Place, limit: int) -> tuple[workflow.Unfinished, Place | None]:
+    """Return a page of the workflows that are not finished, and where it ends; None at the end of them."""
+    rows = await fetch(UNFINISHED, after.created_at, after.workflow_id, limit)
+    running = tuple(row["id"] for row in rows if row["state"] == State.RUNNING)
+    pending = tuple(row["id"] for row in rows if row["state"] != State.RUNNING)
+    place = Place(rows[-1]["created_at"], rows[-1]["id"]) if len(rows) == limit else None
+    return workflow.Unfinished(running, pending), place
 
 
 def _progress(row: asyncpg.Record) -> workflow.Progress:

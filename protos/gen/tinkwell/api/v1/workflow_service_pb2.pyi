@@ -368,6 +368,49 @@ class ListWorkflowsRequest(_message.Message):
 Global___ListWorkflowsRequest: _TypeAlias = ListWorkflowsRequest  # noqa: Y015
 
 @_typing.final
+class ListUnfinishedWorkflowsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListUnfinishedWorkflowsRequest: _TypeAlias = ListUnfinishedWorkflowsRequest  # noqa: Y015
+
+@_typing.final
+class ListUnfinishedWorkflowsResponse(_message.Message):
+    """ListUnfinishedWorkflowsResponse names some, which are younger than those of the messages before."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUNNING_IDS_FIELD_NUMBER: _builtins.int
+    PENDING_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def running_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """running_ids, and pending_ids of those that have not started, both oldest first."""
+
+    @_builtins.property
+    def pending_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        running_ids: _abc.Iterable[_builtins.str] | None = ...,
+        pending_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pending_ids", b"pending_ids", "running_ids", b"running_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListUnfinishedWorkflowsResponse: _TypeAlias = ListUnfinishedWorkflowsResponse  # noqa: Y015
+
+@_typing.final
 class DeleteWorkflowRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

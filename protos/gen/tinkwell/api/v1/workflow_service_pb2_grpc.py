@@ -51,6 +51,11 @@ class WorkflowServiceStub:
                 request_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ListWorkflowsRequest.SerializeToString,
                 response_deserializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.Workflow.FromString,
                 _registered_method=True)
+        self.ListUnfinishedWorkflows = channel.unary_stream(
+                '/tinkwell.api.v1.WorkflowService/ListUnfinishedWorkflows',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ListUnfinishedWorkflowsRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ListUnfinishedWorkflowsResponse.FromString,
+                _registered_method=True)
         self.DeleteWorkflow = channel.unary_unary(
                 '/tinkwell.api.v1.WorkflowService/DeleteWorkflow',
                 request_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.DeleteWorkflowRequest.SerializeToString,
@@ -156,6 +161,14 @@ class WorkflowServiceServicer:
 
     def ListWorkflows(self, request, context):
         """ListWorkflows streams workflows without their data, oldest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListUnfinishedWorkflows(self, request, context):
+        """ListUnfinishedWorkflows streams no more than the ids of the workflows that are not finished, thousands in a message: for
+        those who carry workflows out, and make sure from time to time that they have missed none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -297,6 +310,11 @@ def add_WorkflowServiceServicer_to_server(servicer, server):
                     servicer.ListWorkflows,
                     request_deserializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ListWorkflowsRequest.FromString,
                     response_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.Workflow.SerializeToString,
+            ),
+            'ListUnfinishedWorkflows': grpc.unary_stream_rpc_method_handler(
+                    servicer.ListUnfinishedWorkflows,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ListUnfinishedWorkflowsRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ListUnfinishedWorkflowsResponse.SerializeToString,
             ),
             'DeleteWorkflow': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteWorkflow,
@@ -466,6 +484,33 @@ class WorkflowService:
             '/tinkwell.api.v1.WorkflowService/ListWorkflows',
             tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ListWorkflowsRequest.SerializeToString,
             tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.Workflow.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListUnfinishedWorkflows(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/tinkwell.api.v1.WorkflowService/ListUnfinishedWorkflows',
+            tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ListUnfinishedWorkflowsRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ListUnfinishedWorkflowsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -21,6 +21,10 @@ class WorkflowServiceStub:
     GetWorkflow: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowRequest, _workflow_service_pb2.Workflow]
     ListWorkflows: _aio.UnaryStreamMultiCallable[_workflow_service_pb2.ListWorkflowsRequest, _workflow_service_pb2.Workflow]
     """ListWorkflows streams workflows without their data, oldest first."""
+    ListUnfinishedWorkflows: _aio.UnaryStreamMultiCallable[_workflow_service_pb2.ListUnfinishedWorkflowsRequest, _workflow_service_pb2.ListUnfinishedWorkflowsResponse]
+    """ListUnfinishedWorkflows streams no more than the ids of the workflows that are not finished, thousands in a message: for
+    those who carry workflows out, and make sure from time to time that they have missed none.
+    """
     DeleteWorkflow: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.DeleteWorkflowRequest, _workflow_service_pb2.DeleteWorkflowResponse]
     """DeleteWorkflow cancels a workflow that is not finished, then deletes it."""
     CancelWorkflow: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.CancelWorkflowRequest, _workflow_service_pb2.CancelWorkflowResponse]
@@ -83,6 +87,16 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_workflow_service_pb2.ListWorkflowsRequest, _abc.AsyncIterator[_workflow_service_pb2.Workflow]],
     ) -> _abc.AsyncIterator[_workflow_service_pb2.Workflow]:
         """ListWorkflows streams workflows without their data, oldest first."""
+
+    @_abc_1.abstractmethod
+    def ListUnfinishedWorkflows(
+        self,
+        request: _workflow_service_pb2.ListUnfinishedWorkflowsRequest,
+        context: _aio.ServicerContext[_workflow_service_pb2.ListUnfinishedWorkflowsRequest, _abc.AsyncIterator[_workflow_service_pb2.ListUnfinishedWorkflowsResponse]],
+    ) -> _abc.AsyncIterator[_workflow_service_pb2.ListUnfinishedWorkflowsResponse]:
+        """ListUnfinishedWorkflows streams no more than the ids of the workflows that are not finished, thousands in a message: for
+        those who carry workflows out, and make sure from time to time that they have missed none.
+        """
 
     @_abc_1.abstractmethod
     def DeleteWorkflow(
