@@ -97,6 +97,11 @@ class WorkflowView:
         """Build the view of a workflow that is not there any more."""
         return cls(id=workflow_id, state=State.CANCELLED, actions=(), is_owed=is_owed)
 
+    @classmethod
+    def succeeded(cls, workflow_id: str) -> "WorkflowView":
+        """Build the view of a workflow that has succeeded: so have its actions, and their owners have told it."""
+        return cls(id=workflow_id, state=State.SUCCEEDED, actions=())
+
 
 class AllWorkers:
     """The set of every worker."""
@@ -271,7 +276,8 @@ def _why_stop(view: WorkflowView, key: RunKey, *, here: frozenset[RunKey], watch
     """Say why a run must not go on; empty when it may."""
     action = next((a for a in view.actions if a.id == key.action_id), None)
     if action is None:
-        return "the workflow does not exist any more"
+        succeeded = view.state is State.SUCCEEDED
+        return "the workflow is SUCCEEDED" if succeeded else "the workflow does not exist any more"
     if _is_for_hook(view, action, key, here=here, watched=watched):
         return ""
     if action.state.is_final:

@@ -7,8 +7,9 @@ Theory of operation.
     jobs  ──┘      ▲                                                                     │
                    └─────────────────────────────────────────────────────────────────────┘
 
-An event says only that its workflow is worth a look; what is to be done follows from the look alone. So events may be
-lost, doubled or late, and nothing is kept here that a restart would miss. All unfinished workflows are listed whenever
+An event says only that its workflow is worth a look; what is to be done follows from the look alone. (Success alone is
+taken at its word, for it is final and leaves nothing to ask.) So events may be lost, doubled or late, and nothing is
+kept here that a restart would miss. All unfinished workflows are listed whenever
 a watch begins, and from time to time in case some other way of noticing has failed; `survey` says which of them are
 then looked at.
 
@@ -36,7 +37,7 @@ from typing import NoReturn, Protocol, assert_never
 from tinkwell.client import errors, model
 from tinkwell.core import decide
 from tinkwell.core.decide import RunKey
-from tinkwell.core.kind import State
+from tinkwell.core.kind import EventType, State
 from tinkwell.provisioner import (
     admission,
     agent,
@@ -108,6 +109,8 @@ class Driver:
         self._survey = survey.Survey(self._roster)
         # Of these something was begun here, or by a predecessor; each only until it is looked at after that.
         self._begun: set[str] = set()
+        # Of these it is known, until they are looked at, that they have succeeded: there is no more to ask about them.
+        self._succeeded: set[str] = set()
         self._waiting: OrderedDict[str, None] = OrderedDict()
         self._admission = admission.Admission()
         # Workflows that are looked at again when some time has passed.
@@ -159,16 +162,21 @@ class Driver:
                 async with self._api.watch(now=True, on_created=self._watch_is_live) as events:
                     async for event in events:
                         self._expiry.hear(event)
-                        workflow_id = news.workflow_of(event)
-                        if event.event_type not in news.PROGRESS or not self._is_expected(workflow_id):
-                            await self._note(workflow_id)
+                        await self._hear(event)
             except errors.HistoryGone as error:
                 logger.warning("events were missed; all workflows are listed", extra={"cause": str(error)})
                 self._expiry.forget()
 
-    def _is_expected(self, workflow_id: str) -> bool:
+    async def _hear(self, event: model.Event) -> None:
+        workflow_id, has_succeeded = news.workflow_of(event), event.event_type is EventType.WORKFLOW_SUCCEEDED
+        is_progress = has_succeeded or event.event_type in news.PROGRESS
+        if not (is_progress and self._is_expected(workflow_id, has_succeeded=has_succeeded)):
+            await self._note(workflow_id, has_succeeded=has_succeeded)
+
+    def _is_expected(self, workflow_id: str, *, has_succeeded: bool) -> bool:
         """Say whether a job that is under way here accounts for a workflow's progress; its end leads to a look."""
-        busy = [job for job in self._roster.jobs.of(workflow_id).values() if not job.is_settled]
+        jobs = self._roster.jobs.of(workflow_id).values()
+        busy = [job for job in jobs if not job.is_settled and (job.is_reporting_end or not has_succeeded)]
         for job in busy:
             job.has_missed = True
         return bool(busy)
@@ -208,9 +216,11 @@ class Driver:
                 if workflow_id not in self._waiting and not self._admission.is_waiting(workflow_id):
                     await self._note(workflow_id)
 
-    async def _note(self, workflow_id: str) -> None:
+    async def _note(self, workflow_id: str, *, has_succeeded: bool = False) -> None:
         is_foreign = workflow_id in self._foreign and not self._roster.has(workflow_id)
         if workflow_id and (not is_foreign or self._admission.is_holder(workflow_id)):
+            if has_succeeded:
+                self._succeeded.add(workflow_id)
             await self._dirty.put(workflow_id)
 
     async def _look_at_dirty(self) -> None:
@@ -230,11 +240,7 @@ class Driver:
     async def _look_at(self, workflow_id: str) -> None:
         """Find out what a workflow needs and see to it."""
         self._survey.forget(workflow_id)
-        seen = await retry.until_answered(
-            lambda: look.see(self._api, workflow_id, lease=self._keeper, was_begun=workflow_id in self._begun),
-            what="get a workflow",
-            gives_up=(errors.Internal,),
-        )
+        seen = await self._see(workflow_id)
         view = seen.view
         if view.actions and not any(action.worker_id in self._serves for action in view.actions):
             self._foreign.add(workflow_id)  # a workflow's actions never change, so this stays true
@@ -257,6 +263,16 @@ class Driver:
             self._begun.discard(workflow_id)
         if view.state is State.SUCCEEDED or not view.actions:
             await asyncio.to_thread(workflow_file.forget, self._files, self._claims, workflow_id)
+
+    async def _see(self, workflow_id: str) -> look.Seen:
+        if workflow_id in self._succeeded:
+            self._succeeded.remove(workflow_id)
+            return look.Seen(view=decide.WorkflowView.succeeded(workflow_id))
+        return await retry.until_answered(
+            lambda: look.see(self._api, workflow_id, lease=self._keeper, was_begun=workflow_id in self._begun),
+            what="get a workflow",
+            gives_up=(errors.Internal,),
+        )
 
     def _wake(self, workflow_ids: Mapping[str, float]) -> None:
         """Look at workflows in so many seconds. There may be no room yet: who looks must not wait for who looks."""
@@ -311,6 +327,7 @@ class Driver:
     def _follow(self, job: Job, actions: Mapping[str, model.Action]) -> None:
         """Begin the action after one that has succeeded, in its place. The server refuses it where that is wrong."""
         following = next((a for a in actions.values() if a.index == job.action.index + 1), None)
+        job.has_finished = following is None
         has_room = not self._waiting and len(self._roster.jobs) < 2 * self._concurrency
         if following is not None and following.worker_id in self._serves and has_room:
             self._start(RunKey(job.key.workflow_id, following.id, following.attempt + 1), actions, is_follower=True)
@@ -398,6 +415,8 @@ class Driver:
             self._roster.note(key)
         if job.hook is not None:
             self._begin_hook(replace(key, hook=job.hook), job.action, is_first=True)
+        if looks_again and job.has_finished:
+            self._succeeded.add(key.workflow_id)
         for workflow_id in [*self._take_waiting(), *([key.workflow_id] if looks_again else [])]:
             await self._dirty.put(workflow_id)
 

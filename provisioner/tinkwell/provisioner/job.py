@@ -44,12 +44,14 @@ class Job:
         self.is_follower = False
         # The next action has begun.
         self.has_follower = False
+        # It was the last action, so that its workflow has succeeded.
+        self.has_finished = False
         # Events of its workflow were left aside because of it.
         self.has_missed = False
         # A hook, or clearing up, that could not be brought to its end; it is not tried again at once.
         self.is_unfinished = False
         self.stop_reason = ""
-        self._is_reporting_end = False
+        self.is_reporting_end = False
         self._stop = asyncio.Event()
 
     def stop(self, reason: str) -> None:
@@ -60,13 +62,13 @@ class Job:
 
     def leave(self, reason: str) -> None:
         """Ask for the run to be left to its hook, as the action has ended; nothing follows where that is known here."""
-        if not self._is_reporting_end and not self._stop.is_set():
+        if not self.is_reporting_end and not self._stop.is_set():
             self.leaves_run = True
             self.stop(reason)
 
     def report_end(self) -> None:
         """Note that the end is being reported; the answer says what follows."""
-        self._is_reporting_end = True
+        self.is_reporting_end = True
 
     def settle(self, outcome: Outcome, reported: model.Reported | None) -> None:
         """Note what the answer to the report of the end was, None for a refusal, which does not say what follows."""

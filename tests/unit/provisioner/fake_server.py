@@ -341,6 +341,8 @@ def _event_type(step: transition.Step) -> EventType:
             return EventType.ACTION_SUCCEEDED
         case transition.AdvanceWorkflow():
             return EventType.WORKFLOW_INPROGRESS
+        case transition.EndWorkflow(state=State.SUCCEEDED):
+            return EventType.WORKFLOW_SUCCEEDED
         case _:
             return EventType.UPDATED
 

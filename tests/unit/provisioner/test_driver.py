@@ -433,6 +433,26 @@ async def test_files_go_with_success_and_stay_after_failure(stage: Stage) -> Non
         await eventually(lambda: stage.files.kept == {"bad"})
 
 
+async def test_a_workflow_that_has_succeeded_here_is_not_asked_about_any_more(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer, seen = stage.server.context, list[State]()
+
+    async def note(workflow_id: str, *, with_actions: bool) -> model.WorkflowContext:
+        seen.append((context := await answer(workflow_id, with_actions=with_actions)).workflow_state)
+        return context
+
+    monkeypatch.setattr(stage.server, "context", note)
+    stage.server.add_workflow("w", action(), action())
+    stage.files.kept = {"w"}
+    async with stage.provisioner() as worker:
+        await stage.finish("w-0")
+        await stage.finish("w-1")
+        await eventually(lambda: not stage.files.kept and not worker._roster.jobs)
+    assert State.RUNNING in seen
+    assert SUCCEEDED not in seen
+
+
 async def test_one_broken_job_does_not_take_the_others_down(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
     stage.runtime.failures["broken"] = ZeroDivisionError("a bug")
     async with stage.provisioner(resync_seconds=0.05):
