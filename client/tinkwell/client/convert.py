@@ -322,18 +322,29 @@ def position(source: event_service_pb2.Position) -> model.Position:
 
 def build(make: type[M], **fields: object) -> M:
     """Build a request; raises `InvalidField` for values that do not fit. None leaves out what is optional."""
-    violations = [Violation(name, why) for name, value in fields.items() if (why := _misfit(make, name, value))]
+    violations = [Violation(name, why) for name, value in fields.items() if (why := _mistaken(make, name, value))]
     if violations:
         raise errors.InvalidField.of_all(violations)
-    return make(**fields)
+    try:
+        return make(**fields)
+    except (TypeError, ValueError) as error:
+        misfits = [Violation(name, why) for name, value in fields.items() if (why := _misfit(make, name, value))]
+        raise errors.InvalidField.of_all(misfits) from error
+
+
+def _mistaken(make: type[protobuf_message.Message], name: str, value: object) -> str:
+    """Say what is wrong with a value that protobuf would take for something else."""
+    if value is None and not make.DESCRIPTOR.fields_by_name[name].has_presence:
+        return "is needed"
+    if isinstance(value, bytes) and (field := make.DESCRIPTOR.fields_by_name[name]).type == field.TYPE_STRING:
+        return "must be a string, not bytes"
+    return ""
 
 
 def _misfit(make: type[protobuf_message.Message], name: str, value: object) -> str:
-    field = make.DESCRIPTOR.fields_by_name[name]
-    if value is None and not field.has_presence:
-        return "is needed"
-    if isinstance(value, bytes) and field.type == field.TYPE_STRING:
-        return "must be a string, not bytes"
+    """Say what protobuf has against a value."""
+    if mistaken := _mistaken(make, name, value):
+        return mistaken
     try:
         make(**{name: value})
     except (TypeError, ValueError) as error:
