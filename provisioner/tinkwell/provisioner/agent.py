@@ -47,14 +47,15 @@ ADOPTION_SECONDS = 1.0
 LAST_SECONDS = 3.0
 MAX_MESSAGE_CHARACTERS = 1000
 
+_STARTED = Outcome(state=State.RUNNING, message="started", seconds=0.0)
 _REFUSALS = (errors.NotFound, errors.IllegalTransition, errors.WrongWorker)
 
 
 class ReportApi(shipper.LogApi, Protocol):
     """What carrying out an action needs of the server."""
 
-    async def report(self, report: model.Report) -> model.Reported:
-        """Move an action on; a repetition changes nothing."""
+    async def report(self, report: model.Report, *, then: model.Report | None = None) -> model.Reported:
+        """Move an action on; a repetition changes nothing. `then` goes along, and is reported by itself as well."""
 
 
 class Lease(Protocol):
@@ -121,7 +122,7 @@ class Agent:
         try:
             if job.key.main in await asyncio.to_thread(self._claims.others):
                 return
-            await self._claim(job.key.main)
+            self._claim(job.key.main)
         except (port.RunError, OSError) as error:
             logger.warning("a hook is not done; it is tried again", extra=_fields(job.key) | {"cause": str(error)})
             job.is_unfinished = True
@@ -129,7 +130,7 @@ class Agent:
             job.is_unfinished = not await self._hooks.run(job.key, job.action, is_first=is_first)
 
     async def _start(self, job: Job) -> None:
-        reported = await self._report(job, Outcome(state=State.RUNNING, message="started", seconds=0.0))
+        reported = await self._report(job, _STARTED)
         if reported is None:
             job.was_refused = True
             return
@@ -166,7 +167,7 @@ class Agent:
 
     async def _begin(self, job: Job) -> port.Run:
         """Start the run, once nothing is left of former attempts: they may have been others', and lost."""
-        await self._claim(job.key)
+        self._claim(job.key)
         if job.key.attempt > 1:
             for former in await self._runtime.find_former(job.key):
                 logger.warning("the run of a former attempt is stopped", extra=_fields(former.key))
@@ -176,15 +177,15 @@ class Agent:
         return await self._runtime.start(spec.of(job.key, job.action))
 
     async def _find(self, key: RunKey) -> port.Run:
-        await self._claim(key)
+        self._claim(key)
         run = await self._runtime.find(key)
         if run is None:
             raise port.RunError(port.Reason.LOST, "lost: its run is not there, and it is not run twice")
         return run
 
-    async def _claim(self, key: RunKey) -> None:
+    def _claim(self, key: RunKey) -> None:
         try:
-            await asyncio.to_thread(self._claims.take, key)
+            self._claims.take(key)
         except (OSError, state.StateError) as error:
             message = f"the state directory cannot be used: {error}"
             raise port.RunError(port.Reason.UNAVAILABLE, message) from error
@@ -263,8 +264,8 @@ class Agent:
 
     async def _settle(self, job: Job, outcome: Outcome) -> model.Reported | None:
         """Report the end; from then on nobody expects anything of the job."""
-        job.report_end()
-        reported = await self._report(job, outcome)
+        job.report_end(outcome)
+        reported = await self._report(job, outcome, follower=job.follower)
         job.settle(outcome, reported)
         if reported is not None:
             logger.info(
@@ -273,23 +274,23 @@ class Agent:
             )
         return reported
 
-    async def _report(self, job: Job, outcome: Outcome) -> model.Reported | None:
-        """Report until the server answers; None where it does not want the report, because the action is over."""
+    async def _report(self, job: Job, outcome: Outcome, *, follower: Job | None = None) -> model.Reported | None:
+        """Report until the server answers; None where it does not want the report, because the action is over.
+
+        The start of the job that follows goes along the first time. It is no matter if that comes to nothing.
+        """
         key = job.key
 
         def call(token: int) -> Awaitable[model.Reported]:
-            report = model.Report(
-                workflow_id=key.workflow_id,
-                action_id=key.action_id,
-                worker_id=job.action.worker_id,
-                state=outcome.state,
-                attempt=key.attempt,
-                seconds=outcome.seconds,
-                message=outcome.message[:MAX_MESSAGE_CHARACTERS],
-                exit_code=outcome.exit_code,
-                lease_token=token,
-            )
-            return retry.until_answered(lambda: self._api.report(report), what=f"report {outcome.state}")
+            report = _told(job, outcome, token)
+
+            def once() -> Awaitable[model.Reported]:
+                nonlocal follower
+                following, follower = follower, None
+                then = None if following is None else _told(following, _STARTED, token)
+                return self._api.report(report, then=then)
+
+            return retry.until_answered(once, what=f"report {outcome.state}")
 
         try:
             return await self._lease.under(call)
@@ -298,6 +299,20 @@ class Agent:
             job.was_taken = isinstance(error, errors.LeaseLost)
             logger.info("a report was refused", extra=_fields(key) | {"cause": str(error)})
             return None
+
+
+def _told(job: Job, outcome: Outcome, token: int) -> model.Report:
+    return model.Report(
+        workflow_id=job.key.workflow_id,
+        action_id=job.key.action_id,
+        worker_id=job.action.worker_id,
+        state=outcome.state,
+        attempt=job.key.attempt,
+        seconds=outcome.seconds,
+        message=outcome.message[:MAX_MESSAGE_CHARACTERS],
+        exit_code=outcome.exit_code,
+        lease_token=token,
+    )
 
 
 async def _remove(run: port.Run) -> None:

@@ -15,10 +15,10 @@ then looked at.
 
 A workflow is looked at by one looker at a time, so its commands are given in order. While an action runs here, the
 progress of its workflow is its own, and no news; and when it has succeeded, the next one begins in its place at once,
-if it is to run here, too: the server, which is told before, refuses it where that is wrong. A look ends without waiting
-for what it began: jobs run beside it, at most `concurrency` of them; a workflow whose turn would be one more waits, by
-its id, until a job has ended. Adopted runs count but never wait, because they run already. A workflow that may not
-start because another one runs on its machine waits as well, until that one has ended; see `turn`.
+if it is to run here, too: the server is told of both by one call, and refuses the start where that is wrong. A look
+ends without waiting for what it began: jobs run beside it, at most `concurrency` of them; a workflow whose turn would
+be one more waits, by its id, until a job has ended. Adopted runs count but never wait, because they run already. A
+workflow that may not start because another one runs on its machine waits as well, until that one has ended; see `turn`.
 
 Any number of provisioners may serve the same workers. What one of them runs it holds under its lease, see `lease`, and
 the others leave it alone until that is over. Then one that has the run at hand takes it over; where nobody does so in
@@ -64,6 +64,8 @@ MAX_DIRTY = 1000
 MAX_WAITING = 10_000
 # So many workflows are remembered as having no worker that is served here; a forgotten one costs a look.
 MAX_FOREIGN = 10_000
+# So many times as many jobs as may run may be there with those that have ended.
+MOST_ENDED = 3
 
 
 class WorkflowApi(reporter.ReportsApi, expiry.ExpiryApi, look.LookApi, Protocol):
@@ -286,10 +288,10 @@ class Driver:
         """Begin what a command says. There is no await in here, so the jobs are still those that were decided upon."""
         match command:
             case decide.StartAction(action=action, key=key):
-                if len(self._roster.jobs) >= self._concurrency:
-                    self._wait_for_place(key.workflow_id)
-                else:
+                if self._has_place:
                     self._start(key, actions)
+                else:
+                    self._wait_for_place(key.workflow_id)
             case decide.AdoptAction(action=action, key=key):
                 job = self._job(key, actions)
                 self._begin(job, lambda: self._agent.adopt(job))
@@ -319,19 +321,23 @@ class Driver:
         job.on_success = lambda: self._follow(job, actions)
         return job
 
-    def _start(self, key: RunKey, actions: Mapping[str, model.Action], *, is_follower: bool = False) -> None:
+    def _start(self, key: RunKey, actions: Mapping[str, model.Action], *, is_follower: bool = False) -> Job | None:
         job = self._job(key, actions)
         job.is_follower = is_follower
-        self._begin(job, lambda: self._agent.start(job))
+        return job if self._begin(job, lambda: self._agent.start(job)) else None
 
     def _follow(self, job: Job, actions: Mapping[str, model.Action]) -> None:
-        """Begin the action after one that has succeeded, in its place. The server refuses it where that is wrong."""
+        """Begin the action after one that has succeeded, in its place, so that both are reported by one call.
+
+        The server refuses it where that is wrong, as it does where it refuses the success.
+        """
         following = next((a for a in actions.values() if a.index == job.action.index + 1), None)
-        job.has_finished = following is None
-        has_room = not self._waiting and len(self._roster.jobs) < 2 * self._concurrency
-        if following is not None and following.worker_id in self._serves and has_room:
-            self._start(RunKey(job.key.workflow_id, following.id, following.attempt + 1), actions, is_follower=True)
-            job.has_follower = True
+        job.is_last = following is None
+        self._roster.ended.add(job.key)
+        has_turn = not self._waiting and self._has_place
+        if following is not None and following.worker_id in self._serves and has_turn:
+            key = RunKey(job.key.workflow_id, following.id, following.attempt + 1)
+            job.follower = self._start(key, actions, is_follower=True)
 
     def _look_later(self, workflow_id: str, seconds: float) -> None:
         """Look at a workflow again after so long; beyond the limit a later list leads back to it."""
@@ -358,7 +364,7 @@ class Driver:
         finally:
             self._roster.clearing.discard(key)
         if is_gone:
-            await self._roster.let_go(key)
+            self._roster.let_go(key)
             await self._dirty.put(key.workflow_id)
 
     async def _release(self, workflow_id: str) -> None:
@@ -368,21 +374,23 @@ class Driver:
             self._admission.release(workflow_id)
             await self._dirty.put(workflow_id)
 
-    def _begin(self, job: Job, work: Callable[[], Awaitable[None]]) -> None:
+    def _begin(self, job: Job, work: Callable[[], Awaitable[None]]) -> bool:
+        """Begin a job, unless there is one of its key, or its run is being cleared up; say whether it was begun."""
         if (former := self._roster.jobs.get(job.key)) is not None:
             former.has_missed = True
-            return
+            return False
         if job.key in self._roster.clearing:
-            return  # what clears up looks again when it is done
+            return False  # what clears up looks again when it is done
         task = self._carry_out(job, work)
         try:
             self._group.create_task(task, name=f"job {job.key.action_id}")
         except RuntimeError:
             # Everything stops; only what is granted some last seconds still comes here, and goes on to its end.
             task.close()
-            return
+            return False
         self._roster.jobs[job.key] = job
         self._begun.add(job.key.workflow_id)
+        return True
 
     def _begin_hook(self, key: RunKey, action: model.Action, *, is_first: bool) -> None:
         """Begin a hook. It waits for no place: it follows on a job that had one."""
@@ -400,7 +408,7 @@ class Driver:
             if job.is_unfinished:
                 self._roster.note(key)
             elif not job.leaves_run:
-                await self._roster.let_go(key)
+                self._roster.let_go(key)
             has_news = job.was_blocked or job.is_follower or job.has_missed or job.stop_reason
             is_wrong = job.was_refused and not has_news
             looks_again = not (is_wrong or job.is_unfinished or job.has_follower)
@@ -411,6 +419,7 @@ class Driver:
             logger.exception("a job failed", extra={"workflow": key.workflow_id, "action": key.action_id})
         finally:
             del self._roster.jobs[key]
+            self._roster.ended.discard(key)
         if job.leaves_run:
             self._roster.note(key)
         if job.hook is not None:
@@ -422,8 +431,13 @@ class Driver:
 
     def _take_waiting(self) -> list[str]:
         """Take one that waits for a place, if there is one; whoever looks takes the next, should it need none."""
-        has_place = self._waiting and len(self._roster.jobs) < self._concurrency
-        return [self._waiting.popitem(last=False)[0]] if has_place else []
+        return [self._waiting.popitem(last=False)[0]] if self._waiting and self._has_place else []
+
+    @property
+    def _has_place(self) -> bool:
+        """Whether one more job may begin. What has ended is still reported and cleared up, and must not pile up."""
+        has_place = self._roster.busy < self._concurrency
+        return has_place and len(self._roster.jobs) < MOST_ENDED * self._concurrency
 
     def _wait_for_place(self, workflow_id: str) -> None:
         """Remember a workflow until a job ends; beyond the limit it is found by a later list."""

@@ -38,13 +38,15 @@ class Job:
         self.leaves_run = False
         # The report of this job ended the action, and this is to follow.
         self.hook: hook.Hook | None = None
-        # What is to happen at once when the action has succeeded and the server knows it.
+        # What is to happen when the action has succeeded here, while the server is told.
         self.on_success: Callable[[], None] | None = None
         # It was begun because the action before it had succeeded, without a look.
         self.is_follower = False
-        # The next action has begun.
-        self.has_follower = False
-        # It was the last action, so that its workflow has succeeded.
+        # The job of the next action, which was begun without a look.
+        self.follower: Job | None = None
+        # No action follows it.
+        self.is_last = False
+        # Nor is anything else to be done: by its success the workflow has succeeded.
         self.has_finished = False
         # Events of its workflow were left aside because of it.
         self.has_missed = False
@@ -53,6 +55,11 @@ class Job:
         self.stop_reason = ""
         self.is_reporting_end = False
         self._stop = asyncio.Event()
+
+    @property
+    def has_follower(self) -> bool:
+        """Whether the next action has begun, or is about to."""
+        return self.follower is not None and not self.follower.was_refused
 
     def stop(self, reason: str) -> None:
         """Ask for the run to be killed and removed, without another report."""
@@ -66,9 +73,11 @@ class Job:
             self.leaves_run = True
             self.stop(reason)
 
-    def report_end(self) -> None:
-        """Note that the end is being reported; the answer says what follows."""
+    def report_end(self, outcome: Outcome) -> None:
+        """Note that the end is being reported; the answer says what follows, but for the action after a success."""
         self.is_reporting_end = True
+        if outcome.state is State.SUCCEEDED and self.on_success is not None and not self._stop.is_set():
+            self.on_success()
 
     def settle(self, outcome: Outcome, reported: model.Reported | None) -> None:
         """Note what the answer to the report of the end was, None for a refusal, which does not say what follows."""
@@ -83,8 +92,7 @@ class Job:
         self.leaves_run = due is not None
         # Of a repetition nobody knows how long ago the end was, and whether its hook is done: a look will tell.
         self.hook = due if reported.revision else None
-        if ended is State.SUCCEEDED and reported.revision and self.on_success is not None:
-            self.on_success()
+        self.has_finished = self.is_last and ended is State.SUCCEEDED and bool(reported.revision)
 
     async def raise_when_stopped(self) -> None:
         """Wait for `stop`, and raise `StoppedError`."""

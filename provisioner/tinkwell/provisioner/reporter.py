@@ -64,7 +64,10 @@ class Reporter:
 
     def __init__(self, api: ReportsApi) -> None:
         self._api = api
-        self._waiting: list[_Waiting] = []
+        # What is to go by one call stands together.
+        self._waiting: list[tuple[_Waiting, ...]] = []
+        # Reports that went ahead and that are about to be made.
+        self._ahead: dict[model.Report, _Waiting] = {}
         self._has_come = asyncio.Event()
         self._senders = 0
 
@@ -75,10 +78,14 @@ class Reporter:
                 group.create_task(self._send_again_and_again(), name=f"report sender {number}")
         raise AssertionError("its tasks never end by themselves")
 
-    async def report(self, report: model.Report) -> model.Reported:
-        """Move an action on; a repetition changes nothing. Raises what the server answers."""
+    async def report(self, report: model.Report, *, then: model.Report | None = None) -> model.Reported:
+        """Move an action on; a repetition changes nothing. Raises what the server answers.
+
+        `then` is a report that is about to be made by a call of its own: it goes along already now, so that the server
+        hears of both at once, and that call has its answer.
+        """
         goes_along = self._senders > 0 and report.state in _TOGETHER
-        outcome = await self._hand_over(report) if goes_along else None
+        outcome = await self._hand_over(report, then) if goes_along else None
         if isinstance(outcome, errors.Error):
             raise outcome
         return outcome or await self._report(report)
@@ -87,10 +94,17 @@ class Reporter:
         """Store lines; those that are there already are left as they are."""
         return await self._api.append_logs(workflow_id, lines)
 
-    async def _hand_over(self, report: model.Report) -> model.Reported | errors.Error | None:
-        waiting = _Waiting(report, asyncio.get_running_loop().create_future())
-        self._waiting.append(waiting)
-        self._has_come.set()
+    async def _hand_over(self, report: model.Report, then: model.Report | None) -> model.Reported | errors.Error | None:
+        waiting = self._ahead.pop(report, None)
+        if waiting is None:
+            waiting = _Waiting(report, asyncio.get_running_loop().create_future())
+            together = [waiting]
+            if then is not None:
+                ahead = self._ahead[then] = _Waiting(then, asyncio.get_running_loop().create_future())
+                ahead.outcome.add_done_callback(lambda _: self._ahead.pop(then, None))
+                together.append(ahead)
+            self._waiting.append(tuple(together))
+            self._has_come.set()
         return await waiting.outcome
 
     async def _send_again_and_again(self) -> NoReturn:
@@ -103,10 +117,15 @@ class Reporter:
         finally:
             self._senders -= 1
             if not self._senders:
-                _settle(self._waiting, {})
+                _settle([waiting for together in self._waiting for waiting in together], {})
 
     def _take(self) -> list[_Waiting]:
-        taken, self._waiting = self._waiting[:MAX_REPORTS], self._waiting[MAX_REPORTS:]
+        taken: list[_Waiting] = []
+        place = 0
+        while place < len(self._waiting) and len(taken) + len(self._waiting[place]) <= MAX_REPORTS:
+            taken += self._waiting[place]
+            place += 1
+        del self._waiting[:place]
         if not self._waiting:
             self._has_come.clear()
         return taken

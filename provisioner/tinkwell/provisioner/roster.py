@@ -76,6 +76,8 @@ class Roster:
         self._runtime = runtime
         self._claims = claims
         self.jobs = Jobs()
+        # Jobs whose actions have succeeded, while that is reported and cleared up.
+        self.ended: set[RunKey] = set()
         self.clearing = Runs()
         # Nothing can be said to be gone before the runtime has once said what it has.
         self.is_known = False
@@ -104,13 +106,18 @@ class Roster:
         """Take note that a run is still here."""
         self._held.add(key)
 
-    async def let_go(self, key: RunKey) -> None:
+    def let_go(self, key: RunKey) -> None:
         """Take note that a run is not here any more, or somebody else's."""
         self.forget(key, key.main)
         try:
-            await asyncio.to_thread(self._claims.drop, key.main)
+            self._claims.drop(key.main)
         except OSError as error:
             logger.warning("a claim cannot be dropped", extra={"action": key.action_id, "cause": str(error)})
+
+    @property
+    def busy(self) -> int:
+        """How many jobs there are whose actions may still run."""
+        return len(self.jobs) - len(self.ended)
 
     def running(self, workflow_id: str) -> frozenset[RunKey]:
         """Return the runs of a workflow that are watched here."""

@@ -84,8 +84,8 @@ class Place:
         return text in " ".join((self.path / "stderr").read_text().split())
 
     def claims(self, state: str) -> dict[str, str]:
-        found = {path.name: path.read_text() for path in (self.path / state / "claims").glob("*.1")}
-        return {name: text.rpartition(": ")[2].rstrip("}") for name, text in found.items()}
+        found = {path.name: str(path.readlink()) for path in (self.path / state / "claims").glob("*.1")}
+        return {name: text.partition(":")[0] for name, text in found.items()}
 
 
 @contextlib.asynccontextmanager

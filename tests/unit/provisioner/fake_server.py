@@ -38,6 +38,8 @@ class FakeServer:
         self.lines: dict[str, list[model.LogLine]] = {}
         self.batches: list[int] = []
         self.reports: list[tuple[str, State]] = []
+        # Calls that carried several of them.
+        self.together: list[list[tuple[str, State]]] = []
         self.refused_starts: list[str] = []
         # A workflow that another provisioner starts just before the next report comes.
         self.steals_machine_for = ""
@@ -166,6 +168,7 @@ class FakeServer:
         return model.Reported(1 if changes.steps else 0, changes.attempt, self.remaining.get(action_id), after)
 
     async def report_together(self, reports: Sequence[model.Report]) -> Sequence[model.Reported | errors.Error]:
+        self.together.append([(report.action_id, State(report.state)) for report in reports])
         return [await self._outcome(report) for report in reports]
 
     async def expire(self, id: str, *, deadlines_only: bool = False) -> model.Expired:  # noqa: A002

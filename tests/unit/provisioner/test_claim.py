@@ -57,6 +57,9 @@ def test_own_claims_are_dropped_but_for_those_that_are_needed(siblings: list[sta
 
 def test_a_damaged_claim_is_told(siblings: list[state.StateDir]) -> None:
     folder = claim.ClaimFolder(siblings[0])
-    (siblings[0].path / "claims" / "a.1").write_text("{}")
-    with pytest.raises(OSError, match=r"a\.1 is damaged; remove it"):
-        folder.keep_only(frozenset())
+    path = siblings[0].path / "claims" / "a.1"
+    for damage in (lambda: path.write_text("{}"), lambda: path.symlink_to("somewhere")):
+        damage()
+        with pytest.raises(OSError, match=r"a\.1 is damaged; remove it"):
+            folder.keep_only(frozenset())
+        path.unlink()

@@ -23,6 +23,47 @@ async def test_a_workflow_of_many_actions_costs_no_look_for_each(stage: Stage) -
     assert stage.server.calls <= 2 * 20 + 12
 
 
+async def test_an_end_and_the_start_that_follows_go_by_one_call(stage: Stage) -> None:
+    async with stage.provisioner(concurrency=1):
+        stage.server.add_workflow("w", *(action() for _ in range(3)))
+        for index in range(3):
+            await stage.finish(f"w-{index}")
+        await stage.reaches("w", SUCCEEDED)
+    ends = [("w-0", SUCCEEDED), ("w-1", RUNNING)], [("w-1", SUCCEEDED), ("w-2", RUNNING)]
+    assert [call for call in stage.server.together if len(call) > 1] == list(ends)
+
+
+async def test_nothing_follows_what_the_server_does_not_take_for_a_success(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = stage.server.report
+
+    async def cancel_first(workflow_id: str, **fields: object) -> model.Reported:
+        if fields["state"] is SUCCEEDED:
+            stage.server.cancel(workflow_id)
+        return await report(workflow_id, **fields)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(stage.server, "report", cancel_first)
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action(), action())
+        await stage.finish("w-0")
+        await stage.is_clear()
+    assert stage.server.states("w") == [State.CANCELLED, State.CANCELLED]
+    assert len(stage.world.starts) == 1
+
+
+async def test_what_follows_begins_once_though_the_answer_to_both_reports_is_lost(stage: Stage) -> None:
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action(), action())
+        run = await stage.run_of("w-0")
+        stage.server.loses_answers = 2
+        await run.exit(0)
+        await stage.finish("w-1")
+        await stage.reaches("w", SUCCEEDED)
+    assert stage.server.states("w") == [SUCCEEDED, SUCCEEDED]
+    assert len(stage.world.starts) == 2
+
+
 async def test_an_action_that_cannot_follow_at_once_is_begun_when_it_can(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

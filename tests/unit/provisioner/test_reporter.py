@@ -164,3 +164,36 @@ async def test_one_that_is_given_up_does_not_disturb_the_others(api: Api) -> Non
         assert (await other).attempt == 2
     assert given_up.cancelled()
     assert api.calls == [2]
+
+
+async def test_what_is_about_to_be_reported_goes_along_and_is_not_sent_twice(api: Api) -> None:
+    async with sending(api) as worker:
+        end = model.Report(workflow_id="w", action_id="a", worker_id="m", state=State.SUCCEEDED, attempt=1)
+        start = model.Report(workflow_id="w", action_id="b", worker_id="m", state=State.RUNNING, attempt=2)
+        first = asyncio.ensure_future(worker.report(end, then=start))
+        await rest()
+        second = asyncio.ensure_future(worker.report(start))
+        await rest()
+        api.let_through(1)
+        assert [(await first).attempt, (await second).attempt] == [1, 2]
+        assert api.calls == [2]
+        # Once it was answered, it is a report like any other.
+        api.let_through(1)
+        assert (await worker.report(start)).attempt == 2
+        assert api.calls == [2, 1]
+
+
+async def test_two_reports_that_belong_together_are_never_in_two_calls(api: Api) -> None:
+    async with sending(api) as worker:
+        blocking = [report(worker, 1) for _ in range(reporter.SENDERS)]
+        for _ in range(reporter.SENDERS):
+            await rest()
+        single = [report(worker, 1) for _ in range(reporter.MAX_REPORTS - 1)]
+        await rest()
+        end = model.Report(workflow_id="w", action_id="a", worker_id="m", state=State.SUCCEEDED, attempt=1)
+        start = model.Report(workflow_id="w", action_id="b", worker_id="m", state=State.RUNNING, attempt=2)
+        pair = asyncio.ensure_future(worker.report(end, then=start))
+        await rest()
+        api.let_through(10)
+        await asyncio.gather(*blocking, *single, pair, worker.report(start))
+    assert api.calls[-2:] == [reporter.MAX_REPORTS - 1, 2]
