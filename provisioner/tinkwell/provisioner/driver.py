@@ -7,9 +7,9 @@ Theory of operation.
     jobs  ──┘      ▲                                                                     │
                    └─────────────────────────────────────────────────────────────────────┘
 
-An event says only that its workflow is worth a look; what is to be done follows from the look alone. (Success alone is
-taken at its word, for it is final and leaves nothing to ask.) So events may be lost, doubled or late, and nothing is
-kept here that a restart would miss. All unfinished workflows are listed whenever
+An event says only that its workflow is worth a look; what is to be done follows from the look alone. So events may be
+lost, doubled or late, and nothing is kept here that a restart would miss. Where events tell as much as a look would,
+they are one; see `told`. All unfinished workflows are listed whenever
 a watch begins, and from time to time in case some other way of noticing has failed; `survey` says which of them are
 then looked at.
 
@@ -52,6 +52,7 @@ from tinkwell.provisioner import (
     retry,
     roster,
     survey,
+    told,
     workflow_file,
 )
 from tinkwell.provisioner.job import Job
@@ -111,8 +112,7 @@ class Driver:
         self._survey = survey.Survey(self._roster)
         # Of these something was begun here, or by a predecessor; each only until it is looked at after that.
         self._begun: set[str] = set()
-        # Of these it is known, until they are looked at, that they have succeeded: there is no more to ask about them.
-        self._succeeded: set[str] = set()
+        self._told = told.Told(keeper)
         self._waiting: OrderedDict[str, None] = OrderedDict()
         self._admission = admission.Admission()
         # Workflows that are looked at again when some time has passed.
@@ -168,16 +168,19 @@ class Driver:
             except errors.HistoryGone as error:
                 logger.warning("events were missed; all workflows are listed", extra={"cause": str(error)})
                 self._expiry.forget()
+                self._told.forget()
 
     async def _hear(self, event: model.Event) -> None:
-        workflow_id, has_succeeded = news.workflow_of(event), event.event_type is EventType.WORKFLOW_SUCCEEDED
-        is_progress = has_succeeded or event.event_type in news.PROGRESS
-        if not (is_progress and self._is_expected(workflow_id, has_succeeded=has_succeeded)):
-            await self._note(workflow_id, has_succeeded=has_succeeded)
+        workflow_id = news.workflow_of(event)
+        if self._is_worth_a_look(workflow_id) and not self._is_expected(event) and self._told.hear(event):
+            await self._dirty.put(workflow_id)
 
-    def _is_expected(self, workflow_id: str, *, has_succeeded: bool) -> bool:
+    def _is_expected(self, event: model.Event) -> bool:
         """Say whether a job that is under way here accounts for a workflow's progress; its end leads to a look."""
-        jobs = self._roster.jobs.of(workflow_id).values()
+        has_succeeded = event.event_type is EventType.WORKFLOW_SUCCEEDED
+        if not has_succeeded and event.event_type not in news.PROGRESS:
+            return False
+        jobs = self._roster.jobs.of(news.workflow_of(event)).values()
         busy = [job for job in jobs if not job.is_settled and (job.is_reporting_end or not has_succeeded)]
         for job in busy:
             job.has_missed = True
@@ -218,12 +221,13 @@ class Driver:
                 if workflow_id not in self._waiting and not self._admission.is_waiting(workflow_id):
                     await self._note(workflow_id)
 
-    async def _note(self, workflow_id: str, *, has_succeeded: bool = False) -> None:
-        is_foreign = workflow_id in self._foreign and not self._roster.has(workflow_id)
-        if workflow_id and (not is_foreign or self._admission.is_holder(workflow_id)):
-            if has_succeeded:
-                self._succeeded.add(workflow_id)
+    async def _note(self, workflow_id: str) -> None:
+        if self._is_worth_a_look(workflow_id):
             await self._dirty.put(workflow_id)
+
+    def _is_worth_a_look(self, workflow_id: str) -> bool:
+        is_foreign = workflow_id in self._foreign and not self._roster.has(workflow_id)
+        return bool(workflow_id) and (not is_foreign or self._admission.is_holder(workflow_id))
 
     async def _look_at_dirty(self) -> None:
         await self._keeper.token()  # before that, everything would seem to be somebody else's
@@ -267,9 +271,10 @@ class Driver:
             await asyncio.to_thread(workflow_file.forget, self._files, self._claims, workflow_id)
 
     async def _see(self, workflow_id: str) -> look.Seen:
-        if workflow_id in self._succeeded:
-            self._succeeded.remove(workflow_id)
-            return look.Seen(view=decide.WorkflowView.succeeded(workflow_id))
+        known = self._told.take(workflow_id)
+        # How it began says nothing any more once something of it was begun here.
+        if known is not None and (known.view.state.is_final or workflow_id not in self._begun):
+            return known
         return await retry.until_answered(
             lambda: look.see(self._api, workflow_id, lease=self._keeper, was_begun=workflow_id in self._begun),
             what="get a workflow",
@@ -425,7 +430,7 @@ class Driver:
         if job.hook is not None:
             self._begin_hook(replace(key, hook=job.hook), job.action, is_first=True)
         if looks_again and job.has_finished:
-            self._succeeded.add(key.workflow_id)
+            self._told.hear_of_success(key.workflow_id)
         for workflow_id in [*self._take_waiting(), *([key.workflow_id] if looks_again else [])]:
             await self._dirty.put(workflow_id)
 

@@ -50,8 +50,13 @@ async def see(api: LookApi, workflow_id: str, *, lease: Lease, was_begun: bool) 
         context = await api.context(workflow_id, with_actions=True)
     except errors.NotFound:
         return Seen(view=decide.WorkflowView.deleted(workflow_id, is_owed=was_begun))
+    return of(context, lease)
+
+
+def of(context: model.WorkflowContext, lease: Lease) -> Seen:
+    """Say what a context with its actions shows."""
     view = decide.WorkflowView(
-        id=workflow_id,
+        id=context.workflow_id,
         state=context.workflow_state,
         actions=tuple(_view_of(action) for action in context.actions),
         is_blocked=bool(context.waits_for_workflow),
