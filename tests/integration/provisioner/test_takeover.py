@@ -123,8 +123,10 @@ async def test_two_that_share_a_state_directory_and_an_agent_do_all_work_once_th
     place: Place,
 ) -> None:
     machines = [await place.machine() for _ in range(8)]
-    first = await place.provision("shared")
-    await place.provision("shared")
+    # Neither of them has places for all, so that both get some.
+    sharing = ("provisioner", "--agent-for", "all", "--concurrency", "5")
+    first = await place.provision("shared", *sharing)
+    await place.provision("shared", *sharing)
     await place.provision("own", "agent", "--id", machines[0])
     workflows = [await place.create("two", machine) for machine in machines]
     await eventually(lambda: len(place.effects()) == len(machines), deadline_seconds=SECONDS)
