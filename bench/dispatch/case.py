@@ -31,8 +31,8 @@ _COMPARES = """\
 One workflow of one action after the other is created for an agent of the process runtime that has nothing else to do.
 The time runs from the call of `CreateWorkflow` to the event `action.started` at a client of the library, which the
 server sends once it has accepted the agent's report that the action runs; so it holds the creation, its event's way to
-the agent, the agent's questions and its report, and that report's event. Beside it, the call of `CreateWorkflow` alone,
-in the same run.
+the agent, what the agent does before its report, that report, and its event. Beside it, the call of `CreateWorkflow`
+alone, in the same run.
 """
 
 
