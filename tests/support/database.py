@@ -1,6 +1,7 @@
 """Databases for tests: one cluster a run, one migrated template, and a copy of it for each test that asks."""
 
 import os
+import shutil
 import urllib.parse
 import uuid
 from collections.abc import AsyncIterator
@@ -12,6 +13,10 @@ import asyncpg
 
 from tinkwell.server.dev import place, postgres
 from tinkwell.server.store import schema
+
+_MEMORY = Path("/dev/shm")
+# Most that a cluster ever takes: some databases, and the write-ahead log.
+_ROOM_BYTES = 3 * 1024**3
 
 
 @dataclass(frozen=True)
@@ -52,9 +57,16 @@ async def _cluster() -> AsyncIterator[str]:
         yield given
         return
     bin_dir = Path(os.environ["PG_BIN"]) if os.environ.get("PG_BIN") else None
-    with place.temporary() as state_dir:
+    with place.temporary(_memory()) as state_dir:
         async with postgres.embedded(state_dir, bin_dir=bin_dir, durable=False) as cluster:
             yield cluster.url
+
+
+def _memory() -> Path | None:
+    """Where files are kept in memory, if there is much room: to make a database is to make some hundred files."""
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    is_roomy = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > processes * _ROOM_BYTES
+    return _MEMORY if is_roomy and os.access(_MEMORY, os.W_OK) else None
 
 
 def _beside(url: str, name: str) -> str:

@@ -51,6 +51,15 @@ async def get(address: str, path: str) -> tuple[int, str]:
     return await asyncio.to_thread(request)
 
 
+async def test_it_stops_as_soon_as_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "_TICK_SECONDS", 3600)
+    async with asyncio.timeout(30):
+        async with make().listen() as address:
+            assert (await get(address, "/livez"))[0] == 200
+        with socket.create_server(("127.0.0.1", int(address.rpartition(":")[2]))):
+            pass
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 async def test_it_answers_on_a_port_that_it_chose_itself(host: str) -> None:
     async with make(host=host).listen() as address:

@@ -79,9 +79,9 @@ def claim(state_dir: Path) -> Iterator[Place]:
 
 
 @contextmanager
-def temporary() -> Iterator[Path]:
+def temporary(parent: Path | None = None) -> Iterator[Path]:
     """Make a state directory that is deleted in the end with everything in it, its cluster included."""
-    state_dir = Path(tempfile.mkdtemp(prefix="tinkwell-"))
+    state_dir = Path(tempfile.mkdtemp(prefix="tinkwell-", dir=parent))
     try:
         state_dir.chmod(_mode())
         yield state_dir

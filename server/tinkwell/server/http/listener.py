@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -11,18 +11,45 @@ from starlette.types import ASGIApp
 from tinkwell.core import errors
 
 _GRACE_SECONDS = 2
+# As often as the class below expects; it keeps the date of its answers by that.
+_TICK_SECONDS = 0.1
 
 
 class _Server(uvicorn.Server):
-    """A server that tells when it listens, and leaves the process's signals to the process."""
+    """A server that tells when it listens, stops at once, and leaves the process's signals to the process."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.listens = asyncio.Event()
+        self._is_told = asyncio.Event()
+
+    def stop(self) -> None:
+        """End `serve`, once goodbye is said to all connections."""
+        self.should_exit = True
+        self._is_told.set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.listens.set()
+
+    async def main_loop(self) -> None:
+        """Tick until told to stop; the class above would see that at the next tick only."""
+        ticks = 0
+        while not await self.on_tick(ticks):
+            ticks += 1
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TICK_SECONDS):
+                    await self._is_told.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Say goodbye to connections, which takes a while, if there are any."""
+        if self.server_state.connections or self.server_state.tasks:
+            await super().shutdown(sockets)
+            return
+        for server in self.servers:
+            server.close()
+        for listening in sockets or ():
+            listening.close()
 
     def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override] # it is typed as a generator
         return nullcontext()
@@ -59,7 +86,7 @@ class HttpListener:
                     yield self._address(listening)
                 finally:
                     # Awaited here, since the group would cancel it before it has said goodbye to its connections.
-                    self._server.should_exit = True
+                    self._server.stop()
                     await serving
 
     def _bind(self) -> socket.socket:
