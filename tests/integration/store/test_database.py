@@ -175,3 +175,23 @@ async def test_one_statement_that_is_cut_off_at_any_moment_leaves_the_next_one_a
         if not task.cancelled():
             break
     assert answers > 0
+
+
+async def test_plans_that_were_made_for_an_empty_table_are_made_anew_when_it_has_grown(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_FIRST_PLANS_SECONDS", "_PLANS_SECONDS"):
+        monkeypatch.setattr(engine, name, 0.0)
+
+    async def plan() -> str:
+        return str((await database.fetch("EXPLAIN EXECUTE found(1)"))[0][0])
+
+    # Nobody looks at this table by itself, which would have it planned anew as well.
+    await database.fetch("CREATE TABLE growing (id int PRIMARY KEY) WITH (autovacuum_enabled = false)")
+    await database.fetch("INSERT INTO growing VALUES (0)")
+    await database.fetch("ANALYZE growing")
+    await database.fetch("SET plan_cache_mode = force_generic_plan")
+    await database.fetch("PREPARE found AS SELECT id FROM growing WHERE id = $1")
+    assert "Seq Scan" in await plan()
+    await database.fetch("INSERT INTO growing SELECT generate_series(1, 10000)")
+    assert "Index Only Scan" in await plan()

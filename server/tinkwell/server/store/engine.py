@@ -33,6 +33,12 @@ _SESSION = {
 # A connection that was used more lately than this is there unless its socket says otherwise.
 _FRESH_SECONDS = 5.0
 _RESTS_SINCE = "tinkwell rests since"
+# PostgreSQL plans a statement for the tables as they are when a session first runs it, and keeps to that until somebody
+# has looked at the tables again, minutes later. Those of a new site grow from nothing to thousands of rows meanwhile,
+# which such plans read from end to end. So sessions plan anew: soon while they are young, and later once in a minute.
+_PLANS_SINCE, _PLANS_UNTIL = "tinkwell plans since", "tinkwell plans until"
+_FIRST_PLANS_SECONDS = 1.0
+_PLANS_SECONDS = 60.0
 _CONNECT_SECONDS = 10
 _COMMAND_SECONDS = 35
 
@@ -52,6 +58,7 @@ def create(database_url: str, *, pool_size: int) -> AsyncEngine:
     )
     event.listen(pool.sync_engine, "checkin", _lay_aside)
     event.listen(pool.sync_engine, "checkout", _take_up)
+    event.listen(pool.sync_engine, "checkout", _plan_anew)
     return pool
 
 
@@ -97,6 +104,19 @@ def _take_up(connection: Any, entry: ConnectionPoolEntry, _: PoolProxiedConnecti
         return
     try:
         connection.ping()
+    except (connection.dbapi.Error, *CONNECTION_ERRORS) as error:
+        raise exc.DisconnectionError("it does not answer") from error
+
+
+def _plan_anew(connection: Any, entry: ConnectionPoolEntry, _: PoolProxiedConnection) -> None:
+    """Have a session forget its plans when they are as old as it was when it made them, or a minute old."""
+    now = time.monotonic()
+    since = entry.info.setdefault(_PLANS_SINCE, now)
+    if now < entry.info.setdefault(_PLANS_UNTIL, now + _FIRST_PLANS_SECONDS):
+        return
+    entry.info[_PLANS_UNTIL] = now + min(now - since, _PLANS_SECONDS)
+    try:
+        connection.run_async(lambda driver: driver.execute("DISCARD PLANS"))
     except (connection.dbapi.Error, *CONNECTION_ERRORS) as error:
         raise exc.DisconnectionError("it does not answer") from error
 
