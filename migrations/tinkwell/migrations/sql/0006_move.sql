@@ -21,18 +21,20 @@ CREATE TYPE action_move AS (
     vacates          boolean    -- its machine, until another action starts
 );
 
--- Writes what can be written without waiting for anybody, and returns that. The order is that in which it is told: an
--- end before what it does to its workflow, and this before the start of the next action. Of one workflow there may be a
--- start, a success, or both in this order.
+-- Writes what can be written without waiting for anybody, and returns that, with the revision of the last event of each.
+-- The order is that in which it is told: an end before what it does to its workflow, and this before the start of the next
+-- action. Of one workflow there may be a start, a success, or both in this order. Plans are made once: what they are made
+-- for is always a few rows, found by their keys.
 CREATE FUNCTION move_actions(actor text, wanted jsonb)
-RETURNS TABLE (action_id uuid, remaining_seconds double precision)
-LANGUAGE plpgsql
+RETURNS TABLE (action_id uuid, remaining_seconds double precision, revision bigint)
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
     moves action_move[] := ARRAY (SELECT m FROM jsonb_populate_recordset(NULL::action_move, wanted) m);
     free  uuid[];
     begun uuid;
+    drawn bigint;
 BEGIN
     PERFORM set_config('tinkwell.actor', actor, true);
     free := ARRAY (
@@ -85,7 +87,6 @@ BEGIN
       FROM unnest(moves) m JOIN action a ON a.id = m.action_id
      WHERE m.state = 'RUNNING' AND h.worker_id = a.worker_id AND h.workflow_id = a.workflow_id
        AND (h.lease_id IS NOT NULL OR m.lease_id IS NOT NULL);
-    RETURN QUERY
     UPDATE action a
        SET state = m.state, attempt = m.attempt, message = m.message, exit_code = NULL,
            started_at = moment.at, finished_at = NULL, retry_at = NULL,
@@ -94,13 +95,22 @@ BEGIN
                                     THEN moment.at + make_interval(secs => a.timeout_seconds) END,
                                w.deadline_at)
       FROM (SELECT clock_timestamp() AS at) moment, unnest(moves) m JOIN workflow w ON w.id = m.workflow_id
-     WHERE a.id = m.action_id AND m.state = 'RUNNING'
-    RETURNING a.id, CAST(extract(epoch FROM a.deadline_at - moment.at) AS double precision);
+     WHERE a.id = m.action_id AND m.state = 'RUNNING';
 
     INSERT INTO action_status (workflow_id, action_id, task_name, action_name, worker_id, state, attempt, seconds,
                                message, exit_code)
     SELECT m.workflow_id, a.id, a.task_name, a.name, a.worker_id, m.state, m.attempt, m.seconds, m.message, m.exit_code
       FROM unnest(moves) WITH ORDINALITY m JOIN action a ON a.id = m.action_id
      ORDER BY m.ordinality;
-    RETURN QUERY SELECT m.action_id, NULL::double precision FROM unnest(moves) m WHERE m.state <> 'RUNNING';
+
+    -- The events are written now, and not when the transaction commits, which it does next.
+    drawn := (SELECT last_value FROM events_revision);
+    SET CONSTRAINTS ALL IMMEDIATE;
+    RETURN QUERY
+    SELECT a.id, CASE m.state WHEN 'RUNNING' THEN CAST(extract(epoch FROM a.deadline_at - a.started_at) AS double precision) END,
+           e.revision
+      FROM unnest(moves) m JOIN action a ON a.id = m.action_id
+      JOIN (SELECT resource_id, version, revision FROM events WHERE revision > drawn AND revision <= currval('events_revision')) e
+        ON (e.resource_id, e.version) = (CASE m.state WHEN 'RUNNING' THEN m.action_id ELSE m.workflow_id END,
+                                         CASE m.state WHEN 'RUNNING' THEN m.action_version ELSE m.workflow_version END + 1);
 END $$;

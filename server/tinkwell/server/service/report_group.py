@@ -107,11 +107,11 @@ class ReportGroups:
 async def _apply(database: Database, reports: Sequence[ActionReport], actor: str) -> dict[str, Reported]:
     """Write what can be written together; returns the answers by the actions."""
     ids = list({report.action_id: None for report in reports})
-    found, drawn = await workflow_move.read(database, ids, lease_token=reports[0].lease_token)
+    found = await workflow_move.read(database, ids, lease_token=reports[0].lease_token)
     moves = _decide(found, reports)
     if not moves:
         return {}
-    written = await workflow_move.write(database, moves, drawn=drawn, actor=actor)
+    written = await workflow_move.write(database, moves, actor=actor)
     return {
         move.found.action.id: Reported(moved.revision, move.attempt, moved.remaining_seconds, move.state)
         for move in moves

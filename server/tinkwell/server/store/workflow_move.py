@@ -21,9 +21,8 @@ READ = """
            CAST(a.worker_id AS text) AS worker_id, a.state, a.attempt,
            CAST(h.worker_id AS text) AS held_worker_id, CAST(h.action_id AS text) AS held_action_id,
            CAST(h.lease_id AS text) AS lease_id, l.engine, l.expires_at > moment.at AS is_live,
-           CAST(mine.id AS text) AS own_id, mine.engine AS own_engine, mine.expires_at > moment.at AS is_own_live,
-           drawn.last_value AS drawn
-      FROM (SELECT clock_timestamp() AS at) moment CROSS JOIN events_revision drawn
+           CAST(mine.id AS text) AS own_id, mine.engine AS own_engine, mine.expires_at > moment.at AS is_own_live
+      FROM (SELECT clock_timestamp() AS at) moment
      CROSS JOIN unnest($1::uuid[]) AS wanted (id)
       JOIN action a ON a.id = wanted.id
       JOIN workflow w ON w.id = a.workflow_id AND w.deleted_at IS NULL
@@ -31,13 +30,8 @@ READ = """
       LEFT JOIN lease l ON l.id = h.lease_id
       LEFT JOIN lease mine ON mine.token = $2
 """
-_WRITE = "SELECT CAST(action_id AS text) AS action_id, remaining_seconds FROM move_actions($1, $2::text::jsonb)"
-# What was drawn before is smaller, and each version of a resource has one event.
-REVISIONS = """
-    SELECT CAST(e.resource_id AS text) AS resource_id, e.revision
-      FROM unnest($2::uuid[], $3::bigint[]) AS wanted (id, version)
-      JOIN events e ON e.resource_id = wanted.id AND e.version = wanted.version
-     WHERE e.revision > $1
+_WRITE = """
+    SELECT CAST(action_id AS text) AS action_id, remaining_seconds, revision FROM move_actions($1, $2::text::jsonb)
 """
 
 
@@ -68,13 +62,6 @@ class Move:
     steps: Sequence[transition.Step]
     vacates: bool = False
 
-    @property
-    def last_change(self) -> tuple[str, int]:
-        """The id and the version of what it changes last."""
-        if self.state is State.RUNNING:
-            return self.found.action.id, self.found.version + 1
-        return self.found.workflow_id, self.found.workflow_version + 1
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Moved:
@@ -84,25 +71,15 @@ class Moved:
     remaining_seconds: float | None
 
 
-async def read(database: Database, action_ids: Sequence[str], *, lease_token: int) -> tuple[dict[str, Found], int]:
-    """Return what there is of the actions, by their ids, and a revision that is smaller than any drawn later."""
-    rows = await database.fetch(READ, action_ids, lease_token)
-    return {row["id"]: _found(row) for row in rows}, rows[0]["drawn"] if rows else 0
+async def read(database: Database, action_ids: Sequence[str], *, lease_token: int) -> dict[str, Found]:
+    """Return what there is of the actions, by their ids."""
+    return {row["id"]: _found(row) for row in await database.fetch(READ, action_ids, lease_token)}
 
 
-async def write(database: Database, moves: Sequence[Move], *, drawn: int, actor: str) -> dict[str, Moved]:
-    """Write moves, of each workflow a start, a success or both; returns by actions what was written.
-
-    `drawn` is what `read` has returned beside what they were decided on.
-    """
+async def write(database: Database, moves: Sequence[Move], *, actor: str) -> dict[str, Moved]:
+    """Write moves, of each workflow a start, a success or both; returns by actions what was written."""
     rows = await database.fetch(_WRITE, actor, json.dumps([_row(move) for move in moves]))
-    if not rows:
-        return {}
-    remaining = {row["action_id"]: row["remaining_seconds"] for row in rows}
-    changes = {move.found.action.id: move.last_change for move in moves if move.found.action.id in remaining}
-    ids, versions = zip(*changes.values(), strict=True)
-    revisions = {row["resource_id"]: row["revision"] for row in await database.fetch(REVISIONS, drawn, ids, versions)}
-    return {action_id: Moved(revisions[key], remaining[action_id]) for action_id, (key, _) in changes.items()}
+    return {row["action_id"]: Moved(row["revision"], row["remaining_seconds"]) for row in rows}
 
 
 def _row(move: Move) -> Mapping[str, object]:
