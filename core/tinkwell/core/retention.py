@@ -17,9 +17,9 @@ from collections.abc import Sequence
 # Wide, because each attached partition costs every poll of every reader 3 µs; not wider, because dropping one frees its
 # files, a quarter of a second for each gigabyte, and closing one early draws what is left of it, at 0.2 µs and 3 bytes
 # of write-ahead log for each number.
-WIDTH = 3_000_000
+WIDTH = 2_000_000
 # None left would fail users' writes, also those made with psql while no server runs.
-READY = 30_000_000
+READY = 20_000_000
 # A partition is closed early after this part of the age and of the count, so that at most one part more than what is
 # wanted is kept, in about as many partitions.
 _PARTS = 8

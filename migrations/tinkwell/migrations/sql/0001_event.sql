@@ -38,12 +38,12 @@ CREATE TABLE events (
 ) PARTITION BY RANGE (revision);
 ALTER SEQUENCE events_revision OWNED BY events.revision;
 
--- One partition holds three million revisions; thirty million are ready ahead, because none left would fail writes.
+-- One partition holds two million revisions; twenty million are ready ahead, because none left would fail writes.
 DO $$
 BEGIN
     FOR i IN 0..9 LOOP
         EXECUTE format('CREATE TABLE events_%s PARTITION OF events FOR VALUES FROM (%s) TO (%s)',
-                       lpad(i::text, 6, '0'), i::bigint * 3000000, (i::bigint + 1) * 3000000);
+                       lpad(i::text, 6, '0'), i::bigint * 2000000, (i::bigint + 1) * 2000000);
     END LOOP;
 END $$;
 

@@ -5,12 +5,12 @@ CREATE TABLE event_discard (
     discarded_at   timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- The one more that makes thirty million revisions ready ahead of the current partition. It is attached, not created
+-- The one more that makes twenty million revisions ready ahead of the current partition. It is attached, not created
 -- in place, since that would lock writers out. A downgrade leaves it where it is.
 DO $$
 BEGIN
     IF to_regclass('events_000010') IS NULL THEN
         CREATE TABLE events_000010 (LIKE events INCLUDING ALL);
-        ALTER TABLE events ATTACH PARTITION events_000010 FOR VALUES FROM (30000000) TO (33000000);
+        ALTER TABLE events ATTACH PARTITION events_000010 FOR VALUES FROM (20000000) TO (22000000);
     END IF;
 END $$;
