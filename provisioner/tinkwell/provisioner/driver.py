@@ -28,7 +28,6 @@ released when nothing is left there, be it by a successor.
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -44,9 +43,11 @@ from tinkwell.provisioner import (
     claim,
     dirty,
     expiry,
+    later,
     lease,
     look,
     news,
+    place,
     recent,
     reporter,
     retry,
@@ -62,11 +63,8 @@ logger = logging.getLogger(__name__)
 
 LOOKERS = 8
 MAX_DIRTY = 1000
-MAX_WAITING = 10_000
 # So many workflows are remembered as having no worker that is served here; a forgotten one costs a look.
 MAX_FOREIGN = 10_000
-# So many times as many jobs as may run may be there with those that have ended.
-MOST_ENDED = 3
 
 
 class WorkflowApi(reporter.ReportsApi, expiry.ExpiryApi, look.LookApi, Protocol):
@@ -103,7 +101,6 @@ class Driver:
         self._reporter = reporter.Reporter(api)
         self._agent = agent.Agent(self._reporter, runtime, files, lease=keeper, claims=claims)
         self._serves = serves
-        self._concurrency = concurrency
         self._resync_seconds = resync_seconds
         self._expiry = expiry.Expiry(api)
         self._dirty = dirty.DirtySet(MAX_DIRTY)
@@ -113,12 +110,11 @@ class Driver:
         # Of these something was begun here, or by a predecessor; each only until it is looked at after that.
         self._begun: set[str] = set()
         self._told = told.Told(keeper)
-        self._waiting: OrderedDict[str, None] = OrderedDict()
+        self._places = place.Places(self._roster, concurrency)
         self._admission = admission.Admission()
-        # Workflows that are looked at again when some time has passed.
-        self._later: set[str] = set()
         self._foreign = recent.RecentSet(MAX_FOREIGN)
         self._group = asyncio.TaskGroup()
+        self._later = later.Later(self._dirty, self._group)
 
     async def run(self) -> NoReturn:
         """Work until cancelled, which leaves running what runs; raises an `errors.Error` that cannot be mended."""
@@ -218,7 +214,7 @@ class Driver:
                     await self._note(workflow_id)
             for workflow_id in some.pending_ids:
                 # Whose turn is still to come depends on another one alone.
-                if workflow_id not in self._waiting and not self._admission.is_waiting(workflow_id):
+                if not self._places.is_waiting(workflow_id) and not self._admission.is_waiting(workflow_id):
                     await self._note(workflow_id)
 
     async def _note(self, workflow_id: str) -> None:
@@ -241,7 +237,7 @@ class Driver:
                 # One that the server fails on must not keep a looker; the next list leads back to it.
                 logger.warning("a workflow cannot be had", extra={"workflow": workflow_id, "cause": str(error)})
             await self._dirty.done(workflow_id)
-            self._wake(dict.fromkeys(self._take_waiting(), 0.0))
+            self._wake(dict.fromkeys(self._places.take(), 0.0))
 
     async def _look_at(self, workflow_id: str) -> None:
         """Find out what a workflow needs and see to it."""
@@ -285,7 +281,7 @@ class Driver:
         """Look at workflows in so many seconds. There may be no room yet: who looks must not wait for who looks."""
         for workflow_id, delay in workflow_ids.items():
             if delay:
-                self._look_later(workflow_id, delay)
+                self._later.look(workflow_id, delay)
             else:
                 self._group.create_task(self._dirty.put(workflow_id), name=f"wake {workflow_id}")
 
@@ -293,10 +289,10 @@ class Driver:
         """Begin what a command says. There is no await in here, so the jobs are still those that were decided upon."""
         match command:
             case decide.StartAction(action=action, key=key):
-                if self._has_place:
+                if self._places.has_room:
                     self._start(key, actions)
                 else:
-                    self._wait_for_place(key.workflow_id)
+                    self._places.wait(key.workflow_id)
             case decide.AdoptAction(action=action, key=key):
                 job = self._job(key, actions)
                 self._begin(job, lambda: self._agent.adopt(job))
@@ -317,7 +313,7 @@ class Driver:
     def _wait(self, command: decide.Wait, workflow_id: str) -> None:
         logger.debug("a workflow waits", extra={"action": command.action.id, "reason": command.reason.value})
         if command.seconds is not None:
-            self._look_later(workflow_id, command.seconds)
+            self._later.look(workflow_id, command.seconds)
         if command.reason is decide.WaitReason.ABANDONED:
             self._expiry.lose(workflow_id, after_seconds=self._keeper.grace_seconds)
 
@@ -339,21 +335,10 @@ class Driver:
         following = next((a for a in actions.values() if a.index == job.action.index + 1), None)
         job.is_last = following is None
         self._roster.ended.add(job.key)
-        has_turn = not self._waiting and self._has_place
+        has_turn = self._places.has_room and not self._places.has_waiting
         if following is not None and following.worker_id in self._serves and has_turn:
             key = RunKey(job.key.workflow_id, following.id, following.attempt + 1)
             job.follower = self._start(key, actions, is_follower=True)
-
-    def _look_later(self, workflow_id: str, seconds: float) -> None:
-        """Look at a workflow again after so long; beyond the limit a later list leads back to it."""
-        if workflow_id not in self._later and len(self._later) < MAX_WAITING:
-            self._later.add(workflow_id)
-            self._group.create_task(self._sleep_and_look(workflow_id, seconds), name=f"look later {workflow_id}")
-
-    async def _sleep_and_look(self, workflow_id: str, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        self._later.remove(workflow_id)
-        await self._dirty.put(workflow_id)
 
     def _stop(self, key: RunKey, reason: str) -> None:
         if (job := self._roster.jobs.get(key)) is not None:
@@ -431,20 +416,5 @@ class Driver:
             self._begin_hook(replace(key, hook=job.hook), job.action, is_first=True)
         if looks_again and job.has_finished:
             self._told.hear_of_success(key.workflow_id)
-        for workflow_id in [*self._take_waiting(), *([key.workflow_id] if looks_again else [])]:
+        for workflow_id in [*self._places.take(), *([key.workflow_id] if looks_again else [])]:
             await self._dirty.put(workflow_id)
-
-    def _take_waiting(self) -> list[str]:
-        """Take one that waits for a place, if there is one; whoever looks takes the next, should it need none."""
-        return [self._waiting.popitem(last=False)[0]] if self._waiting and self._has_place else []
-
-    @property
-    def _has_place(self) -> bool:
-        """Whether one more job may begin. What has ended is still reported and cleared up, and must not pile up."""
-        has_place = self._roster.busy < self._concurrency
-        return has_place and len(self._roster.jobs) < MOST_ENDED * self._concurrency
-
-    def _wait_for_place(self, workflow_id: str) -> None:
-        """Remember a workflow until a job ends; beyond the limit it is found by a later list."""
-        if len(self._waiting) < MAX_WAITING:
-            self._waiting[workflow_id] = None
