@@ -67,7 +67,11 @@ class FakeServer:
             replace(action, id=f"{workflow_id}-{index}", workflow_id=workflow_id, index=index)
             for index, action in enumerate(actions)
         ]
-        self.notify(workflow_id, EventType.CREATED)
+        data = {"id": workflow_id, "state": "PENDING", "total_actions": len(actions)}
+        data["created_at"] = self.born[workflow_id].isoformat()
+        self.notify(workflow_id, EventType.CREATED, data=data, version=1)
+        for action in self.rows[workflow_id]:
+            self._tell(EventType.CREATED, ResourceType.ACTION, action.id, workflow_id, 1, action.to_json())
 
     def cancel(self, workflow_id: str) -> None:
         self._apply(workflow_id, transition.cancel(self._workflow(workflow_id), self._rules(workflow_id), "enough"))
@@ -77,16 +81,17 @@ class FakeServer:
         self.leases.end(workflow_id)
         self.notify(workflow_id, EventType.DELETED)
 
-    def notify(self, workflow_id: str, event_type: EventType) -> None:
-        """Send an event to every watcher."""
-        event = model.Event(
-            id="e",
-            revision=next(self._revision),
-            resource_type=ResourceType.WORKFLOW,
-            event_type=event_type,
-            name=event_type.value.lower(),
-            resource_id=workflow_id,
-        )
+    def notify(
+        self, workflow_id: str, event_type: EventType, *, data: dict[str, Any] | None = None, version: int = 2
+    ) -> None:
+        """Send an event of a workflow to every watcher."""
+        self._tell(event_type, ResourceType.WORKFLOW, workflow_id, "", version, data or {})
+
+    def _tell(
+        self, event_type: EventType, kind: ResourceType, id_: str, parent_id: str, version: int, data: dict[str, Any]
+    ) -> None:
+        name = event_type.value.lower()
+        event = model.Event("e", next(self._revision), kind, event_type, name, id_, parent_id, version, data=data)
         for watcher in self._watchers:
             watcher.put_nowait(event)
 

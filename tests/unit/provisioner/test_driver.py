@@ -433,6 +433,14 @@ async def test_files_go_with_success_and_stay_after_failure(stage: Stage) -> Non
         await eventually(lambda: stage.files.kept == {"bad"})
 
 
+async def test_a_workflow_begins_by_the_events_of_its_creation_without_a_question(stage: Stage) -> None:
+    async with stage.provisioner():
+        await eventually(lambda: stage.server.lists > 0)
+        stage.server.add_workflow("w", action(), action())
+        await stage.run_of("w-0")
+        assert stage.server.looks["w"] == 0
+
+
 async def test_a_workflow_that_has_succeeded_here_is_not_asked_about_any_more(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
