@@ -96,7 +96,7 @@ class Agent:
 
     async def _discard(self, key: RunKey, reason: str) -> bool:
         try:
-            if key.main in await asyncio.to_thread(self._claims.others):
+            if key.main in await asyncio.to_thread(self._claims.others, key.workflow_id):
                 logger.info("a run is left to somebody else", extra=_fields(key))
             elif (run := await self._runtime.find(key)) is not None:
                 logger.info("a run is stopped", extra=_fields(key) | {"reason": reason})
@@ -120,7 +120,7 @@ class Agent:
 
     async def _run_hook(self, job: Job, *, is_first: bool) -> None:
         try:
-            if job.key.main in await asyncio.to_thread(self._claims.others):
+            if job.key.main in await asyncio.to_thread(self._claims.others, job.key.workflow_id):
                 return
             self._claim(job.key.main)
         except (port.RunError, OSError) as error:

@@ -1,6 +1,6 @@
 """Which of the provisioners that share a state directory watches a run.
 
-    STATE_DIR/claims/ACTION.ATTEMPT -> SLOT:WORKFLOW
+    STATE_DIR/claims/WORKFLOW@ACTION.ATTEMPT -> SLOT
 
 The server decides who may run an action. A claim says to the others on this machine that somebody does: a run that is
 claimed by another one that lives is not cleared up behind its back, and its workflow's files stay. A claim is written
@@ -8,9 +8,11 @@ once the server has let its owner have the action, so a newer one means that the
 owner means nothing. A hook's run belongs to whoever claims its attempt.
 
 A claim is a symbolic link that leads nowhere: it is there with its content, or not at all, and to make, read or remove
-one is a single step that takes the file system some microseconds. So claims are taken and dropped without a thread.
+one is a single step that takes the file system some microseconds. So claims are taken and dropped without a thread. Its
+name begins with the workflow, so that those of one are told from thousands of others by a glance at the folder.
 """
 
+import os
 from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -31,8 +33,8 @@ class Claims(Protocol):
     def keep_only(self, keys: Container[RunKey]) -> None:
         """Drop all own claims but those of these attempts."""
 
-    def others(self) -> frozenset[RunKey]:
-        """Return the attempts that others who live have claimed."""
+    def others(self, workflow_id: str = "") -> frozenset[RunKey]:
+        """Return the attempts that others who live have claimed, of one workflow or of all."""
 
 
 class ClaimFolder:
@@ -44,7 +46,7 @@ class ClaimFolder:
 
     def take(self, key: RunKey) -> None:
         """Claim a run, whoever had it before."""
-        path, content = self._file(key), f"{self._directory.slot}:{key.workflow_id}"
+        path, content = self._file(key), str(self._directory.slot)
         try:
             path.symlink_to(content)
         except FileExistsError:
@@ -57,7 +59,7 @@ class ClaimFolder:
         """Claim a run no more; somebody else's claim stays."""
         path = self._file(key)
         # Who takes it over in this very moment loses its claim. That is harmless: the action is over.
-        if (found := _read(path)) is not None and found[1] == self._directory.slot:
+        if _read(path) == self._directory.slot:
             path.unlink(missing_ok=True)
 
     def keep_only(self, keys: Container[RunKey]) -> None:
@@ -66,27 +68,30 @@ class ClaimFolder:
             if slot == self._directory.slot and key not in keys:
                 self.drop(key)
 
-    def others(self) -> frozenset[RunKey]:
-        """Return the attempts that others who live have claimed."""
-        claims = [(key, slot) for key, slot in self._claims() if slot != self._directory.slot]
+    def others(self, workflow_id: str = "") -> frozenset[RunKey]:
+        """Return the attempts that others who live have claimed, of one workflow or of all."""
+        claims = [(key, slot) for key, slot in self._claims(workflow_id) if slot != self._directory.slot]
         living = self._directory.live_slots() if claims else frozenset[int]()
         return frozenset(key for key, slot in claims if slot in living)
 
-    def _claims(self) -> Iterator[tuple[RunKey, int]]:
-        for path in self._path.iterdir():
-            action_id, _, attempt = path.name.rpartition(".")
-            if attempt.isdecimal() and (found := _read(path)) is not None:
-                yield RunKey(found[0], action_id, int(attempt)), found[1]
+    def _claims(self, workflow_id: str = "") -> Iterator[tuple[RunKey, int]]:
+        wanted = f"{workflow_id}@" if workflow_id else ""
+        with os.scandir(self._path) as entries:
+            names = [entry.name for entry in entries if entry.name.startswith(wanted)]
+        for name in names:
+            found, _, run = name.partition("@")
+            action_id, _, attempt = run.rpartition(".")
+            if attempt.isdecimal() and (slot := _read(self._path / name)) is not None:
+                yield RunKey(found, action_id, int(attempt)), slot
 
     def _file(self, key: RunKey) -> Path:
-        return self._path / f"{state.checked(key.action_id)}.{key.attempt}"
+        return self._path / f"{state.checked(key.workflow_id)}@{state.checked(key.action_id)}.{key.attempt}"
 
 
-def _read(path: Path) -> tuple[str, int] | None:
-    """Return workflow and slot of a claim; None where there is none."""
+def _read(path: Path) -> int | None:
+    """Return the slot of a claim; None where there is none."""
     try:
-        slot, _, workflow_id = str(path.readlink()).partition(":")
-        return workflow_id, int(slot)
+        return int(path.readlink().name)
     except FileNotFoundError:
         return None
     except (ValueError, OSError) as error:

@@ -4,7 +4,7 @@
       lock, lock.1, …                     the slots; each is held by the one provisioner that lives in it
       opening                             held for the moment in which somebody takes a slot, or asks who lives
       instance                            an id that marks the containers started from here
-      claims/ACTION.ATTEMPT               which slot watches a run; see `claim`
+      claims/WORKFLOW@ACTION.ATTEMPT      which slot watches a run; see `claim`
       workflows/WORKFLOW/WORKER/          the files of a workflow on a worker; actions see them as $WORKFLOW_DIR
       workflows/WORKFLOW/boot/ACTION.ATTEMPT    the boot in which an attempt began that reboots its machine
       runs/ACTION.ATTEMPT[.HOOK]/         runs of the process runtime

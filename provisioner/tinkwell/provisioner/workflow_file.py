@@ -21,9 +21,9 @@ class Files(boot.Notes, Protocol):
 def forget(files: Files, claims: claim.Claims, workflow_id: str) -> None:
     """Remove a workflow's files, unless somebody else still runs something of it; who does will see to them."""
     try:
-        claimed = claims.others()
+        is_claimed = bool(claims.others(workflow_id))
     except OSError as error:
         logger.warning("the files of a workflow are kept", extra={"workflow": workflow_id, "cause": str(error)})
         return
-    if all(key.workflow_id != workflow_id for key in claimed):
+    if not is_claimed:
         files.forget_workflow(workflow_id)

@@ -84,8 +84,7 @@ class Place:
         return text in " ".join((self.path / "stderr").read_text().split())
 
     def claims(self, state: str) -> dict[str, str]:
-        found = {path.name: str(path.readlink()) for path in (self.path / state / "claims").glob("*.1")}
-        return {name: text.partition(":")[0] for name, text in found.items()}
+        return {path.name: path.readlink().name for path in (self.path / state / "claims").glob("*.1")}
 
 
 @contextlib.asynccontextmanager

@@ -67,9 +67,11 @@ class SlotClaims:
         for key in [key for key in self._claims.slots if key not in keys]:
             self.drop(key)
 
-    def others(self) -> frozenset[RunKey]:
+    def others(self, workflow_id: str = "") -> frozenset[RunKey]:
         living = self._claims.living - {self._slot}
-        return frozenset(key for key, slot in self._claims.slots.items() if slot in living)
+        return frozenset(
+            key for key, slot in self._claims.slots.items() if slot in living and workflow_id in ("", key.workflow_id)
+        )
 
 
 class Stage:

@@ -35,6 +35,14 @@ def test_a_claim_is_seen_by_others_while_its_owner_lives(tmp_path: Path) -> None
         directory.close()
 
 
+def test_claims_of_one_workflow_are_told_from_those_of_others(siblings: list[state.StateDir]) -> None:
+    mine, theirs = map(claim.ClaimFolder, siblings)
+    for key in (KEY, OTHER, RunKey("w2", "a", 1)):
+        mine.take(key)
+    assert theirs.others("w") == {KEY, OTHER}
+    assert theirs.others("a") == frozenset()
+
+
 def test_the_newest_claim_counts_and_nobody_drops_another_one_s(siblings: list[state.StateDir]) -> None:
     mine, theirs = map(claim.ClaimFolder, siblings)
     mine.take(KEY)
@@ -57,9 +65,9 @@ def test_own_claims_are_dropped_but_for_those_that_are_needed(siblings: list[sta
 
 def test_a_damaged_claim_is_told(siblings: list[state.StateDir]) -> None:
     folder = claim.ClaimFolder(siblings[0])
-    path = siblings[0].path / "claims" / "a.1"
+    path = siblings[0].path / "claims" / "w@a.1"
     for damage in (lambda: path.write_text("{}"), lambda: path.symlink_to("somewhere")):
         damage()
-        with pytest.raises(OSError, match=r"a\.1 is damaged; remove it"):
+        with pytest.raises(OSError, match=r"w@a\.1 is damaged; remove it"):
             folder.keep_only(frozenset())
         path.unlink()
