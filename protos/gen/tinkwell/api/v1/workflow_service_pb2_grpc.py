@@ -240,7 +240,8 @@ class WorkflowServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ReportActionStatuses(self, request, context):
-        """ReportActionStatuses takes several reports at once. Each is judged and answered by itself, as ReportActionStatus does;
+        """ReportActionStatuses takes several reports at once. Each is judged and answered by itself, as ReportActionStatus does,
+        those about one workflow in their order, so that the start of an action may come along with the success before it;
         one that takes longer than the rest, or has to wait for others, ends with UNAVAILABLE, and is to be repeated by itself.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

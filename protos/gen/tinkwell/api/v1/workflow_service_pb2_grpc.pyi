@@ -48,7 +48,8 @@ class WorkflowServiceStub:
     was started under a lease is ended under it: see WorkService.
     """
     ReportActionStatuses: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.ReportActionStatusesRequest, _workflow_service_pb2.ReportActionStatusesResponse]
-    """ReportActionStatuses takes several reports at once. Each is judged and answered by itself, as ReportActionStatus does;
+    """ReportActionStatuses takes several reports at once. Each is judged and answered by itself, as ReportActionStatus does,
+    those about one workflow in their order, so that the start of an action may come along with the success before it;
     one that takes longer than the rest, or has to wait for others, ends with UNAVAILABLE, and is to be repeated by itself.
     """
     GetWorkflowData: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowDataRequest, _workflow_service_pb2.GetWorkflowDataResponse]
@@ -180,7 +181,8 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.ReportActionStatusesRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.ReportActionStatusesRequest, _abc.Awaitable[_workflow_service_pb2.ReportActionStatusesResponse]],
     ) -> _abc.Awaitable[_workflow_service_pb2.ReportActionStatusesResponse]:
-        """ReportActionStatuses takes several reports at once. Each is judged and answered by itself, as ReportActionStatus does;
+        """ReportActionStatuses takes several reports at once. Each is judged and answered by itself, as ReportActionStatus does,
+        those about one workflow in their order, so that the start of an action may come along with the success before it;
         one that takes longer than the rest, or has to wait for others, ends with UNAVAILABLE, and is to be repeated by itself.
         """
 
