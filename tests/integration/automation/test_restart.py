@@ -37,19 +37,18 @@ def make_images(folder: Path) -> Path:
 
 @contextlib.asynccontextmanager
 async def locked(database_url: str, table: str, mode: str) -> AsyncIterator[None]:
-    """Keep others waiting at a table until the block ends, and then until none of them waits any more."""
+    """Keep others waiting at a table until the block ends, and then let none of them come to it."""
     connection = await asyncpg.connect(database_url)
 
     async def is_left() -> bool:
-        return not await connection.fetchval(
-            "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = $1::regclass", table
-        )
+        waiting = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted AND relation = $1::regclass"
+        return not await connection.fetch(waiting, table)
 
     try:
         async with connection.transaction():
             await connection.execute(f"LOCK TABLE {table} IN {mode} MODE")
             yield
-            # Whoever asked was killed, and the server gives up what it did for him.
+            # Whoever asked was killed. What the server does for him ends when it has waited for a lock for ten seconds.
             await eventually(is_left, deadline_seconds=automation.SECONDS)
     finally:
         await connection.close(timeout=5)
