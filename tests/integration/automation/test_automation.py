@@ -191,7 +191,7 @@ rules:
     expect:
       after: {on: {event_type: WORKFLOW_STARTED}}
       event: {on: {event_type: WORKFLOW_SUCCEEDED}}
-      within: 6s
+      within: 10s
     do:
       webhook:
         url_env: TINKWELL_WEBHOOK_URL
