@@ -3,7 +3,6 @@
 `python -m bench.throughput.provisioner SERVER STATE_DIR CONCURRENCY`
 """
 
-import asyncio
 import logging
 import sys
 from pathlib import Path
@@ -28,7 +27,7 @@ def run(server: str, state_dir: str, concurrency: str) -> None:
         server=server, serves=decide.ALL_WORKERS, state_dir=Path(state_dir), concurrency=int(concurrency)
     )
     with mock.patch.object(main, "open_runtime", _open_runtime):
-        asyncio.run(main.run(settings))
+        main.start(settings)
 
 
 if __name__ == "__main__":

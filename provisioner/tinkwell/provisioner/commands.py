@@ -144,7 +144,6 @@ def agent(ctx: click.RichContext, /, worker_ids: tuple[str, ...], **options: Any
 
 
 def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) -> None:
-    import asyncio
 
     from tinkwell import client
     from tinkwell.core import decide
@@ -168,7 +167,7 @@ def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) 
         **connection,
     )
     try:
-        asyncio.run(main.run(settings))
+        main.start(settings)
     except (state.StateError, port.RunError, client.errors.Error) as error:
         raise click.ClickException(str(error)) from error
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import socket
@@ -19,6 +20,8 @@ logger = logging.getLogger(__name__)
 # An engine on this machine answers within milliseconds; without one, nobody should wait for it.
 AUTO_SECONDS = 2
 REMOVE_SECONDS = 20
+# Objects made before the youngest are looked at for garbage, and how often they are before the older ones.
+COLLECT_AFTER = (50_000, 20, 20)
 
 
 class RuntimeName(StrEnum):
@@ -48,6 +51,18 @@ class Settings:
     default_template: str | None = None
     # What else runs here until the driver stops, such as rules; it may end before.
     beside: Callable[[client.Client], Coroutine[object, object, None]] | None = None
+
+
+def start(settings: Settings) -> None:
+    """Have this process do what `run` does, and little else.
+
+    A thousand jobs are hundreds of thousands of objects, none of which is garbage. The collector looks at all of them
+    whenever some more have been made, which is a good part of what actions cost; so it is to look seldom, and never at
+    what was imported.
+    """
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
+    asyncio.run(run(settings))
 
 
 async def run(settings: Settings) -> None:

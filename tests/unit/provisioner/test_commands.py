@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeAlias
+from unittest import mock
 
 import click
 import pytest
@@ -28,6 +29,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch) -> Invoke:
         seen.append(settings)
 
     monkeypatch.setattr(main, "run", run)
+    monkeypatch.setattr(main, "gc", mock.Mock())  # the tests' own process is to be looked at as ever
     monkeypatch.setattr(log, "set_up", lambda level: None)
 
     def call(

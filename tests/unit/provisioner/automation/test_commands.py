@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
 from click.testing import CliRunner
@@ -44,6 +45,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     monkeypatch.setattr(main, "run_until_signal", run)
     monkeypatch.setattr(provisioner_main, "run", run)
+    monkeypatch.setattr(provisioner_main, "gc", mock.Mock())
     monkeypatch.setattr(log, "set_up", lambda level: None)
     return settings
 
