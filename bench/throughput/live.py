@@ -14,6 +14,8 @@ _ON_A_MACHINE = 10
 _LONGEST_SECONDS = 600
 # Until thousands of workflows are known and those that may run do takes longer than what is measured then.
 _PAIRS = 3
+# These take about as long as the half minute after which everything unfinished is listed again.
+_ROUNDS = 40
 _QUIET_CORES = 0.05
 _LOOK_SECONDS = 1.0
 _MAKE = (
@@ -39,7 +41,7 @@ _RUNNING = "SELECT count(*) FROM workflow WHERE state = 'RUNNING'"
 async def measure(context: Context) -> tuple[tuple[Table, ...], tuple[Verdict, ...]]:
     """Measure both, pair by pair. What takes too long to be made ready is not measured, and the verdicts say so."""
     many = context.scale.choose(quick=100, full=10_000)
-    rounds = context.scale.choose(quick=1, full=10)
+    rounds = context.scale.choose(quick=1, full=_ROUNDS)
     of_action = f"an action beside {many:,} unfinished workflows, to one beside {_FEW}"
     what = (f"processor time of {of_action}", f"time of {of_action}")
     samples: dict[str, list[side.Sample]] = {str(_FEW): [], str(many): []}
