@@ -21,8 +21,9 @@ from tinkwell.core.kind import State
 
 # The server takes no more in one call.
 MAX_REPORTS = 100
-# A call whose reports the server keeps waiting holds up no more than what it carries.
-SENDERS = 2
+# A call whose reports the server keeps waiting holds up no more than what it carries. What comes by several calls while
+# the server writes, it writes together.
+SENDERS = 4
 _TOGETHER = (State.RUNNING, State.SUCCEEDED)
 
 
