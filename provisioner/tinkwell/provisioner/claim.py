@@ -1,15 +1,16 @@
 """Which of the provisioners that share a state directory watches a run.
 
-    STATE_DIR/claims/WORKFLOW@ACTION.ATTEMPT -> SLOT
+    STATE_DIR/claims/WORKFLOW@ACTION.ATTEMPT     a hard link to the lock file of a slot
 
 The server decides who may run an action. A claim says to the others on this machine that somebody does: a run that is
 claimed by another one that lives is not cleared up behind its back, and its workflow's files stay. A claim is written
 once the server has let its owner have the action, so a newer one means that the action has changed hands. One of a dead
 owner means nothing. A hook's run belongs to whoever claims its attempt.
 
-A claim is a symbolic link that leads nowhere: it is there with its content, or not at all, and to make, read or remove
-one is a single step that takes the file system some microseconds. So claims are taken and dropped without a thread. Its
-name begins with the workflow, so that those of one are told from thousands of others by a glance at the folder.
+A claim is there as a whole, or not at all, and to make, read or remove one is a single step that takes the file system
+some microseconds, so it is done without a thread. It is a link because no file is made for it: file systems take long
+to find room for files where others have just been deleted. Its name begins with the workflow, so that those of one are
+told from thousands of others by a glance at the folder.
 """
 
 import os
@@ -43,23 +44,26 @@ class ClaimFolder:
     def __init__(self, directory: state.StateDir) -> None:
         self._directory = directory
         self._path = directory.path / "claims"
+        # The slots that were found, by the inodes of their lock files.
+        self._slots: dict[int, int] = {}
 
     def take(self, key: RunKey) -> None:
         """Claim a run, whoever had it before."""
-        path, content = self._file(key), str(self._directory.slot)
+        path, own = self._file(key), self._directory.lock_file(self._directory.slot)
         try:
-            path.symlink_to(content)
+            path.hardlink_to(own)
         except FileExistsError:
-            unfinished = path.with_name(f"{path.name}.{self._directory.slot}.scrap")
-            unfinished.unlink(missing_ok=True)
-            unfinished.symlink_to(content)
-            unfinished.replace(path)
+            if self._read(path) != self._directory.slot:
+                unfinished = path.with_name(f"{path.name}.{self._directory.slot}.scrap")
+                unfinished.unlink(missing_ok=True)
+                unfinished.hardlink_to(own)
+                unfinished.replace(path)
 
     def drop(self, key: RunKey) -> None:
         """Claim a run no more; somebody else's claim stays."""
         path = self._file(key)
         # Who takes it over in this very moment loses its claim. That is harmless: the action is over.
-        if _read(path) == self._directory.slot:
+        if self._read(path) == self._directory.slot:
             path.unlink(missing_ok=True)
 
     def keep_only(self, keys: Container[RunKey]) -> None:
@@ -77,22 +81,25 @@ class ClaimFolder:
     def _claims(self, workflow_id: str = "") -> Iterator[tuple[RunKey, int]]:
         wanted = f"{workflow_id}@" if workflow_id else ""
         with os.scandir(self._path) as entries:
-            names = [entry.name for entry in entries if entry.name.startswith(wanted)]
-        for name in names:
-            found, _, run = name.partition("@")
+            found = [(entry.name, entry.inode()) for entry in entries if entry.name.startswith(wanted)]
+        for name, inode in found:
+            known, _, run = name.partition("@")
             action_id, _, attempt = run.rpartition(".")
-            if attempt.isdecimal() and (slot := _read(self._path / name)) is not None:
-                yield RunKey(found, action_id, int(attempt)), slot
+            if attempt.isdecimal() and (slot := self._slot(inode)) is not None:
+                yield RunKey(known, action_id, int(attempt)), slot
 
     def _file(self, key: RunKey) -> Path:
         return self._path / f"{state.checked(key.workflow_id)}@{state.checked(key.action_id)}.{key.attempt}"
 
+    def _read(self, path: Path) -> int | None:
+        """Return the slot of a claim; None where there is none."""
+        try:
+            return self._slot(path.stat().st_ino)
+        except FileNotFoundError:
+            return None
 
-def _read(path: Path) -> int | None:
-    """Return the slot of a claim; None where there is none."""
-    try:
-        return int(path.readlink().name)
-    except FileNotFoundError:
-        return None
-    except (ValueError, OSError) as error:
-        raise OSError(f"{path} is damaged; remove it") from error
+    def _slot(self, inode: int) -> int | None:
+        """Return the slot whose lock file this is; None where it is no one's, whose owner then is dead."""
+        if inode not in self._slots:
+            self._slots = self._directory.lock_inodes()
+        return self._slots.get(inode)

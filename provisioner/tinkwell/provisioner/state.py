@@ -73,6 +73,18 @@ class StateDir:
         """Who this is to the server: the same for whoever lives in this slot, one after the other."""
         return f"{self.instance}/{self.slot}"
 
+    def lock_file(self, slot: int) -> Path:
+        """Return the file that who lives in a slot has locked."""
+        return _lock_file(self.path, slot)
+
+    def lock_inodes(self) -> dict[int, int]:
+        """Return the slots that there are, by the inodes of their lock files."""
+        found: dict[int, int] = {}
+        for slot in range(SLOTS):
+            with contextlib.suppress(FileNotFoundError):
+                found[self.lock_file(slot).stat().st_ino] = slot
+        return found
+
     def live_slots(self) -> frozenset[int]:
         """Return the slots in which others live."""
         with _opening(self.path):

@@ -83,8 +83,9 @@ class Place:
     def says(self, text: str) -> bool:
         return text in " ".join((self.path / "stderr").read_text().split())
 
-    def claims(self, state: str) -> dict[str, str]:
-        return {path.name: path.readlink().name for path in (self.path / state / "claims").glob("*.1")}
+    def claims(self, state: str) -> dict[str, int]:
+        """The attempts that are claimed, and the inodes of the lock files that their claims are links to."""
+        return {path.name: path.stat().st_ino for path in (self.path / state / "claims").glob("*.1")}
 
 
 @contextlib.asynccontextmanager
@@ -130,7 +131,8 @@ async def test_two_that_share_a_state_directory_and_an_agent_do_all_work_once_th
     workflows = [await place.create("two", machine) for machine in machines]
     await eventually(lambda: len(place.effects()) == len(machines), deadline_seconds=SECONDS)
     # The next ones find places with both.
-    first_of = {name for name, slot in place.claims("shared").items() if slot == "0"}
+    lock = (place.path / "shared" / "lock").stat().st_ino
+    first_of = {name for name, owner in place.claims("shared").items() if owner == lock}
     assert place.runs("shared")
     assert len(first_of) < len(machines)
     first.kill()

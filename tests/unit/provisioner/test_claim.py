@@ -63,11 +63,11 @@ def test_own_claims_are_dropped_but_for_those_that_are_needed(siblings: list[sta
     assert theirs.others() == {OTHER}
 
 
-def test_a_damaged_claim_is_told(siblings: list[state.StateDir]) -> None:
-    folder = claim.ClaimFolder(siblings[0])
-    path = siblings[0].path / "claims" / "w@a.1"
-    for damage in (lambda: path.write_text("{}"), lambda: path.symlink_to("somewhere")):
-        damage()
-        with pytest.raises(OSError, match=r"w@a\.1 is damaged; remove it"):
-            folder.keep_only(frozenset())
-        path.unlink()
+def test_a_claim_of_nobody_is_none_and_may_be_taken(siblings: list[state.StateDir]) -> None:
+    mine, theirs = map(claim.ClaimFolder, siblings)
+    (siblings[0].path / "claims" / "w@a.1").write_text("whatever this is")
+    assert theirs.others() == frozenset()
+    mine.keep_only(frozenset())
+    mine.take(KEY)
+    mine.take(KEY)
+    assert theirs.others() == {KEY}
