@@ -50,6 +50,8 @@ def create(database_url: str, *, pool_size: int) -> AsyncEngine:
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=10,
+        # Few sessions have all to do where that is little, and have their plans at hand.
+        pool_use_lifo=True,
         connect_args={
             "timeout": _CONNECT_SECONDS,
             "command_timeout": _COMMAND_SECONDS,
