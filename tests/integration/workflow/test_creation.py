@@ -132,6 +132,25 @@ async def test_a_template_is_named_by_id_or_by_name(site: Site) -> None:
         assert (await get(site, created.id)).template_id == template
 
 
+async def test_a_template_that_was_seen_before_is_the_one_of_its_name_at_each_moment(site: Site) -> None:
+    async def made_of() -> tuple[str, str]:
+        flow = await get(site, (await create(site, "seen", devices())).id)
+        return flow.template_id, flow.data
+
+    first = await site.add_template(template_text(task("one", action("a"))), name="seen")
+    assert [(await made_of())[0] for _ in range(2)] == [first] * 2
+    changed = template_text(task("two", action("b")))
+    await site.sql.execute("UPDATE template SET data = $2 WHERE id = $1", first, changed)
+    template_id, data = await made_of()
+    assert template_id == first
+    assert "name: two" in data
+    await site.sql.execute("UPDATE template SET name = 'other' WHERE id = $1", first)
+    second = await site.add_template(template_text(task("three", action("c"))), name="seen")
+    assert [(await made_of())[0] for _ in range(2)] == [second] * 2
+    await site.sql.execute("UPDATE template SET deleted_at = now() WHERE id = $1", second)
+    assert (await refusal(site, "seen", devices())).code is grpc.StatusCode.NOT_FOUND
+
+
 async def test_a_name_that_looks_like_an_id_is_a_name_too(site: Site) -> None:
     template = await site.add_template(template_text(steps(1)), name=UNKNOWN)
     created = await create(site, UNKNOWN, devices())

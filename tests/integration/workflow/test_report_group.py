@@ -14,9 +14,10 @@ from support.site import FAILED, RUNNING, SUCCEEDED, Flow, Site, steps
 from support.waiting import eventually
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.client import errors as client_errors
+from tinkwell.server.api import workflow_message as message
 from tinkwell.server.service import report, report_group
 from tinkwell.server.service.workflow_report import ActionReport, Reported
-from tinkwell.server.store import workflow_move
+from tinkwell.server.store import engine, workflow_move
 from tinkwell.server.store.database import Database
 
 
@@ -191,6 +192,16 @@ async def test_workflows_begin_together_but_for_those_whose_machine_is_taken(sit
     assert client_errors.from_status(_status(answer.outcomes[1])).reason == "MACHINE_BUSY"
     began = "SELECT DISTINCT xmin FROM events WHERE name = 'workflow.started' AND resource_id = ANY ($1)"
     assert len(await site.sql.fetch(began, [flow.id for flow in free])) == 1
+
+
+async def test_a_session_may_begin_with_a_report_that_is_left_out(site: Site) -> None:
+    [busy] = await running(site, 1)
+    blocked = await site.create(steps(1), hardware=json.dumps({"device_1": busy.actions[0].worker_id}))
+    pool = engine.create(site.database_url, pool_size=1)
+    heard = message.report(blocked.reported(0, RUNNING))
+    assert await report_group._apply(Database(pool), [heard], "somebody") == {}
+    await pool.dispose()
+    assert await blocked.states() == ["PENDING", "PENDING"]
 
 
 @pytest.mark.parametrize(

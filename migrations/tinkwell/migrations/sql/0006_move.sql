@@ -77,6 +77,9 @@ BEGIN
                 moves := ARRAY (SELECT m FROM unnest(moves) m WHERE m.workflow_id <> begun);
             END;
         END LOOP;
+        IF cardinality(moves) = 0 THEN
+            RETURN;
+        END IF;
     END IF;
     IF successes THEN
         UPDATE action a

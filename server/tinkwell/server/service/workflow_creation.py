@@ -6,6 +6,7 @@ rendered; otherwise everything is done again.
 
 import dataclasses
 import uuid
+from collections import OrderedDict
 from collections.abc import Mapping
 
 from tinkwell.core import devices, document, errors, record, template, value
@@ -16,6 +17,8 @@ from tinkwell.server.store.database import Database, Fetch, Transaction
 _TRIES = 5
 # A device map of this size is read in much less than a millisecond.
 MAX_QUICK_CHARACTERS = 4 * 1024
+# So many templates, none larger than that, are remembered as they were seen last.
+MAX_KNOWN = 64
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,6 +54,8 @@ class WorkflowCreation:
     def __init__(self, database: Database, renderers: aside.Aside) -> None:
         self._database = database
         self._aside = renderers
+        # Templates as they were seen last, by what requests call them.
+        self._known: OrderedDict[str, record.Template] = OrderedDict()
 
     async def create(self, *, workflow_id: str, template_name: str, devices_text: str, actor: str) -> Created:
         """Create a workflow; the template is named by its id or its name, and an empty `workflow_id` is made up.
@@ -62,6 +67,8 @@ class WorkflowCreation:
         template_name = value.parse_name("template", template_name)
         parsed = await self._parse(devices_text)
         request = _Request(workflow_id, template_name, parsed, document.dump_json(parsed))
+        if (quick := await self._try_known(request, actor)) is not None:
+            return quick
         for _ in range(_TRIES):
             created = await self._try(request, actor)
             if created is not None:
@@ -73,6 +80,18 @@ class WorkflowCreation:
             return devices.parse_devices("hardware", devices_text)
         return await self._aside.run(devices.parse_devices, "hardware", devices_text)
 
+    async def _try_known(self, request: _Request, actor: str) -> Created | None:
+        """Create a workflow without a look at its template, which the statement that writes compares anyway.
+
+        None where that does not go well, for whatever reason: then the template, or the id, may be another's by now.
+        """
+        if (source := self._known.get(request.template)) is None:
+            return None
+        try:
+            return await self._create(request, source, actor)
+        except (errors.InvalidField, errors.NotFound):
+            return None
+
     async def _try(self, request: _Request, actor: str) -> Created | None:
         source, origin = await workflow_source.find_origin(
             self._database.fetch, request.template, request.workflow_id, request.devices_text
@@ -81,6 +100,19 @@ class WorkflowCreation:
             return _repeated(request, origin)
         if source is None:
             raise errors.NotFound("TEMPLATE", request.template)
+        self._remember(request.template, source)
+        return await self._create(request, source, actor)
+
+    def _remember(self, called: str, source: record.Template) -> None:
+        # Another template may come that has as its id what this one has as its name.
+        is_clear = called.lower() == source.id or not workflow_source.may_be_id(called)
+        if is_clear and len(source.data) <= MAX_QUICK_CHARACTERS:
+            self._known[called] = source
+            self._known.move_to_end(called)
+            if len(self._known) > MAX_KNOWN:
+                self._known.popitem(last=False)
+
+    async def _create(self, request: _Request, source: record.Template, actor: str) -> Created | None:
         rendered = await self._render(source.data, request)
         draft = Draft(id=request.workflow_id, devices_text=request.devices_text, source=source, rendered=rendered)
         written = await self._database.change(lambda fetch: _insert(fetch, draft, actor=actor))

@@ -29,6 +29,8 @@ _SESSION = {
     "statement_timeout": "30s",
     "lock_timeout": "10s",
     "timezone": "UTC",
+    # Whatever the values, rows are found by their keys. To plan that anew takes longer than to do it.
+    "plan_cache_mode": "force_generic_plan",
 }
 # A connection that was used more lately than this is there unless its socket says otherwise.
 _FRESH_SECONDS = 5.0

@@ -78,6 +78,11 @@ async def find_lineage(connection: AsyncConnection, workflow_id: str) -> Lineage
     return Lineage(row.devices, frozenset(row.template_ids))
 
 
+def may_be_id(text: str) -> bool:
+    """Say whether a template's name looks like an id."""
+    return _id_or_none(text) is not None
+
+
 def _id_or_none(text: str) -> str | None:
     try:
         return value.parse_uuid("template", text)
