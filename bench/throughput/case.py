@@ -17,14 +17,15 @@ the lanes, and a connection for each lane. The first round of workflows is not c
 _NOTES = (
     (
         "A step of a peer is a call of a function in its worker; an action is a run on a machine, told by events to"
-        " anyone who watches. DBOS commits once for a step, Procrastinate three times (fetched, deferred, finished),"
-        " and Tinkwell twice (started, ended), with three events."
+        " anyone who watches. DBOS commits once for a step, Procrastinate three times (fetched, deferred, finished)."
+        " Tinkwell writes the end of an action and the start of the next one in one transaction, with three events,"
+        " and several lanes' in the same one where they come at once."
     ),
     (
-        "The tables show processor time: with all parts on the same cores it is what limits the rate. Most of what an"
-        " action takes is the server's: what a call, a transaction and each statement cost in Python, which reports"
-        " that come at once share, and reading all of a workflow's actions for each of them, which they do not."
-        " The provisioner notes who runs what in files, and PostgreSQL writes three events with their data."
+        "The tables show processor time: with all parts on the same cores it is what limits the rate, and what is left"
+        " over is waiting for the disk and for each other. No part of it stands out any more: PostgreSQL writes four"
+        " rows and three events for an action, the server decides, writes and tells them to all watchers, and the"
+        " provisioner begins, follows and clears up a run."
     ),
 )
 
