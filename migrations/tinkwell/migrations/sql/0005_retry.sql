@@ -31,17 +31,15 @@ CREATE OR REPLACE FUNCTION workflow_shape(w workflow, with_data boolean) RETURNS
 LANGUAGE sql STABLE
 AS $$
     SELECT concat(
-        '{"id": ', to_json(w.id), json_member('template_id', w.template_id),
-        json_member('template_name', w.template_name), json_member('hardware', w.devices),
-        json_member('state', w.state), json_member('version', w.version),
-        json_member('total_actions', w.total_actions), json_member('completed_actions', w.completed_actions),
-        json_member('global_timeout_seconds', w.global_timeout_seconds), json_member('cause', w.cause),
-        json_member('created_at', rfc3339(w.created_at)), json_member('updated_at', rfc3339(w.updated_at)),
-        json_member('started_at', rfc3339(w.started_at)), json_member('finished_at', rfc3339(w.finished_at)),
-        json_member('deleted_at', rfc3339(w.deleted_at)), json_member('on_timeout', nullif(w.on_timeout, '')),
-        json_member('on_failure', nullif(w.on_failure, '')), json_member('recovers', w.recovers),
-        json_member('data', CASE WHEN with_data THEN w.data END),
-        '}'
+        '{"id": "', w.id, '", "template_id": "', w.template_id, '", "template_name": ', to_json(w.template_name),
+        ', "hardware": ', w.devices, ', "state": "', w.state, '", "version": ', w.version,
+        ', "total_actions": ', w.total_actions, ', "completed_actions": ', w.completed_actions,
+        ', "global_timeout_seconds": ', w.global_timeout_seconds, ', "cause": ' || w.cause::text,
+        time_member('created_at', w.created_at), time_member('updated_at', w.updated_at),
+        time_member('started_at', w.started_at), time_member('finished_at', w.finished_at),
+        time_member('deleted_at', w.deleted_at), ', "on_timeout": ' || to_json(nullif(w.on_timeout, '')),
+        ', "on_failure": ' || to_json(nullif(w.on_failure, '')), ', "recovers": "' || w.recovers || '"',
+        ', "data": ' || to_json(CASE WHEN with_data THEN w.data END), '}'
     )::json
 $$;
 
@@ -50,17 +48,17 @@ CREATE OR REPLACE FUNCTION action_shape(a action) RETURNS json
 LANGUAGE sql STABLE
 AS $$
     SELECT concat(
-        '{"id": ', to_json(a.id), json_member('workflow_id', a.workflow_id), json_member('index', a.action_index),
-        json_member('task_name', a.task_name), json_member('name', a.name), json_member('image', a.image),
-        json_member('timeout_seconds', a.timeout_seconds), json_member('command', a.command),
-        json_member('on_timeout', a.on_timeout), json_member('on_failure', a.on_failure),
-        json_member('worker_id', a.worker_id), json_member('volumes', a.volumes),
-        json_member('environment', a.environment), json_member('pid', a.pid), json_member('state', a.state),
-        json_member('attempt', a.attempt), json_member('version', a.version), json_member('message', a.message),
-        json_member('exit_code', a.exit_code), json_member('created_at', rfc3339(a.created_at)),
-        json_member('updated_at', rfc3339(a.updated_at)), json_member('started_at', rfc3339(a.started_at)),
-        json_member('finished_at', rfc3339(a.finished_at)), json_member('retries', a.retries),
-        json_member('retry_delay_seconds', a.retry_delay_seconds), json_member('reboots', a.reboots),
-        json_member('retry_at', rfc3339(CASE WHEN a.state = 'PENDING' THEN a.retry_at END)), '}'
+        '{"id": "', a.id, '", "workflow_id": "', a.workflow_id, '", "index": ', a.action_index,
+        ', "task_name": ', to_json(a.task_name), ', "name": ', to_json(a.name), ', "image": ', to_json(a.image),
+        ', "timeout_seconds": ', a.timeout_seconds, ', "command": ', to_json(a.command),
+        ', "on_timeout": ', to_json(a.on_timeout), ', "on_failure": ', to_json(a.on_failure),
+        ', "worker_id": "', a.worker_id, '", "volumes": ', to_json(a.volumes),
+        ', "environment": ', to_json(a.environment), ', "pid": ', to_json(a.pid), ', "state": "', a.state,
+        '", "attempt": ', a.attempt, ', "version": ', a.version, ', "message": ', to_json(a.message),
+        ', "exit_code": ' || a.exit_code, time_member('created_at', a.created_at),
+        time_member('updated_at', a.updated_at), time_member('started_at', a.started_at),
+        time_member('finished_at', a.finished_at), ', "retries": ', a.retries,
+        ', "retry_delay_seconds": ', a.retry_delay_seconds, ', "reboots": ', to_json(a.reboots),
+        time_member('retry_at', CASE WHEN a.state = 'PENDING' THEN a.retry_at END), '}'
     )::json
 $$;
