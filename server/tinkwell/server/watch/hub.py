@@ -51,8 +51,8 @@ class Spread:
 
     call_later: Callable[[float, Callable[[], None]], asyncio.TimerHandle]
     clock: Callable[[], float]
-    watcher_seconds: float = 0.00015
-    longest_seconds: float = 0.03
+    watcher_seconds: float = 0.0001
+    longest_seconds: float = 0.02
 
 
 class Hub:
