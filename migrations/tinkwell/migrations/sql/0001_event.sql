@@ -111,7 +111,7 @@ BEGIN
     END IF;
     -- The block holds nothing but the lock: leaving it keeps the lock to the end of the transaction.
     BEGIN
-        LOCK TABLE public.bell IN ROW EXCLUSIVE MODE NOWAIT;
+        LOCK TABLE ONLY public.bell IN ROW EXCLUSIVE MODE NOWAIT;
         RETURN NULL;
     EXCEPTION WHEN lock_not_available THEN
         NULL;
@@ -127,7 +127,7 @@ CREATE FUNCTION may_sleep() RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    LOCK TABLE bell IN SHARE MODE NOWAIT;
+    LOCK TABLE ONLY bell IN SHARE MODE NOWAIT;
     RETURN true;
 EXCEPTION WHEN lock_not_available THEN
     RETURN false;
