@@ -27,22 +27,21 @@ def encode_rows(rows: Iterable[Row]) -> bytes:
     """Encode events as the table gives them, as `events` fields; a million of them go to one watcher.
 
     They are put into one message, which protobuf then encodes at once: message by message takes half as long again.
+    Setting fields one by one takes less than naming them all to `add`.
     """
     response = pb.WatchResponse()
     add = response.events.add
     for revision, event_id, resource_id, parent_id, kind, version, created_at, data, _ in rows:
-        seconds, microseconds = divmod(created_at, 1_000_000)
-        add(
-            id=event_id,
-            revision=revision,
-            resource_id=resource_id,
-            parent_id=parent_id,
-            version=version,
-            # A dictionary costs half of a message.
-            created_at={"seconds": seconds, "nanos": microseconds * 1_000},
-            data=data,
-            **_kind_fields(kind),
-        )
+        event = add(**_kind_fields(kind))
+        event.id = event_id
+        event.revision = revision
+        event.resource_id = resource_id
+        event.parent_id = parent_id
+        event.version = version
+        event.data = data
+        moment = event.created_at
+        moment.seconds, microseconds = divmod(created_at, 1_000_000)
+        moment.nanos = microseconds * 1_000
     return response.SerializeToString()
 
 

@@ -6,6 +6,7 @@ The reader's statements run one by one outside transaction blocks, so that each 
 
 import contextlib
 import logging
+import operator
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -55,6 +56,8 @@ _HOLDER = {**_KEEPALIVE, "application_name": "tinkwell bell", "idle_in_transacti
 # Far cheaper than calling the enumerations, for every event that is read.
 _RESOURCE_TYPES = {str(kind): kind for kind in ResourceType}
 _EVENT_TYPES = {str(kind): kind for kind in EventType}
+# The last column of whatever is read.
+_size = operator.itemgetter(-1)
 
 
 class PostgresLog:
@@ -252,8 +255,7 @@ def _page(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -> 
 
 
 def _is_cut(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -> bool:
-    # The last column is the size.
-    return len(rows) >= max_count or sum(row[-1] for row in rows) >= max_bytes
+    return len(rows) >= max_count or sum(map(_size, rows)) >= max_bytes
 
 
 async def _leave(_: asyncpg.Connection) -> None:
