@@ -144,7 +144,6 @@ def agent(ctx: click.RichContext, /, worker_ids: tuple[str, ...], **options: Any
 
 
 def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) -> None:
-
     from tinkwell import client
     from tinkwell.core import decide
     from tinkwell.provisioner import log, main, state

@@ -1,16 +1,16 @@
 -- The JSON shape of each resource, built in one place: events carry it, and the command line prints the same. Every event
 -- pays for it, so it is put together as text, by functions that become part of the plan of whatever calls them. What needs
 -- no escaping goes to concat as it is: a session makes each function that is named anew ready for every change, and that
--- costs more than what the function does.
+-- costs more than what the function does. A downgrade to here brings these functions back.
 
 -- `, "key": "2026-05-17T08:00:00.000000Z"`, or NULL for a moment that is NULL, which concat leaves out.
-CREATE FUNCTION time_member(key text, moment timestamptz) RETURNS text
+CREATE OR REPLACE FUNCTION time_member(key text, moment timestamptz) RETURNS text
 LANGUAGE sql STABLE
 AS $$
     SELECT to_char(moment AT TIME ZONE 'UTC', '", \"' || key || '\": \""YYYY-MM-DD"T"HH24:MI:SS.US"Z\""')
 $$;
 
-CREATE FUNCTION hardware_shape(h hardware) RETURNS json
+CREATE OR REPLACE FUNCTION hardware_shape(h hardware) RETURNS json
 LANGUAGE sql STABLE
 AS $$
     SELECT concat(
@@ -20,7 +20,7 @@ AS $$
     )::json
 $$;
 
-CREATE FUNCTION template_shape(t template) RETURNS json
+CREATE OR REPLACE FUNCTION template_shape(t template) RETURNS json
 LANGUAGE sql STABLE
 AS $$
     SELECT concat(
@@ -31,7 +31,7 @@ AS $$
 $$;
 
 -- The rendered template belongs to the creation of a workflow; its later events leave it out.
-CREATE FUNCTION workflow_shape(w workflow, with_data boolean) RETURNS json
+CREATE OR REPLACE FUNCTION workflow_shape(w workflow, with_data boolean) RETURNS json
 LANGUAGE sql STABLE
 AS $$
     SELECT concat(
@@ -45,7 +45,7 @@ AS $$
     )::json
 $$;
 
-CREATE FUNCTION action_shape(a action) RETURNS json
+CREATE OR REPLACE FUNCTION action_shape(a action) RETURNS json
 LANGUAGE sql STABLE
 AS $$
     SELECT concat(

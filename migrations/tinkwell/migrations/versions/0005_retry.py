@@ -12,3 +12,4 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     script.run("0005_down")
+    script.run("0001_shape")
