@@ -373,11 +373,16 @@ async def test_live_watchers_receive_everything_while_partitions_come_and_go(
     await kept.run_once()
     written: list[int] = []
     received: list[int] = []
+    allowed = 0
     is_done = False
 
     async def write() -> None:
         connection = await asyncpg.connect(database_url)
         while not is_done:
+            # A reader that is further behind than what is kept would rightly say so; a run makes room for so many.
+            if len(written) - len(received) >= 40 or len(written) >= allowed:
+                await asyncio.sleep(0.001)
+                continue
             await connection.execute("INSERT INTO hardware (id) VALUES ($1)", uuid.uuid4())
             written.append(await connection.fetchval("SELECT currval('events_revision')"))
         await connection.close(timeout=5)
@@ -395,8 +400,8 @@ async def test_live_watchers_receive_everything_while_partitions_come_and_go(
         async with asyncio.TaskGroup() as tasks:
             for _ in range(4):
                 tasks.create_task(write())
-            await eventually(lambda: bool(received))
             while kept.status.partitions_dropped < 8:
+                allowed = len(written) + 5 * WIDTH
                 await kept.run_once()
             is_done = True
         await eventually(lambda: len(received) >= len(written))
