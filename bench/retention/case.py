@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from bench import process
+from bench import cluster, process
 from bench.context import Context
 from bench.load import watch
 from bench.replay import log
@@ -54,6 +54,8 @@ async def run(context: Context) -> Outcome:
         process.generator("bench.load.watcher", directory=context.directory) as watcher,
     ):
         await log.fill(url, events)
+        # What is old enough to be forgotten has been on the disk for long, and is not being written back meanwhile.
+        await cluster.execute(url, "CHECKPOINT")
         context.say(f"retention: {events:,} events are in the log")
         # The server leaves the partitions to us.
         settings = context.directory / "retention.toml"

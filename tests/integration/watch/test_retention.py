@@ -21,7 +21,7 @@ from tinkwell.core import errors
 from tinkwell.core.log import Selection
 from tinkwell.core.retention import Partition, Policy, StillUsed
 from tinkwell.server.service.retention import Retention
-from tinkwell.server.store import partition
+from tinkwell.server.store import partition, schema
 from tinkwell.server.store.log import PostgresLog
 from tinkwell.server.store.partition import PartitionSession
 
@@ -30,6 +30,8 @@ POLICY = Policy(age=datetime.timedelta(days=1), count=0, width=WIDTH, ready=3 * 
 # Closes and forgets whatever it finds.
 AT_ONCE = dataclasses.replace(POLICY, age=datetime.timedelta(microseconds=1))
 FAR = 1_000_000
+# How wide partitions are where no test says otherwise.
+MILLION = 1_000_000
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ async def database(database_url: str) -> AsyncIterator[asyncpg.Connection]:
         await connection.execute(f"DROP TABLE {name}")
     for number in range(4):
         await connection.execute(
-            f"CREATE TABLE events_{number:06} PARTITION OF events"
+            f"CREATE TABLE events_{number * WIDTH:012} PARTITION OF events"
             f" FOR VALUES FROM ({number * WIDTH}) TO ({(number + 1) * WIDTH})"
         )
     yield connection
@@ -80,8 +82,8 @@ async def attached(connection: asyncpg.Connection) -> int:
     return int(await connection.fetchval("SELECT count(*) FROM pg_inherits WHERE inhparent = 'events'::regclass"))
 
 
-def numbered(first: int, end: int) -> list[str]:
-    return [f"events_{number:06}" for number in range(first, end)]
+def numbered(first: int, end: int, *, width: int = WIDTH) -> list[str]:
+    return [f"events_{number * width:012}" for number in range(first, end)]
 
 
 async def test_partitions_that_are_past_are_dropped_and_as_many_are_added(
@@ -99,7 +101,7 @@ async def test_partitions_that_are_past_are_dropped_and_as_many_are_added(
     assert (seen.partitions, seen.partitions_ahead, seen.revisions_ahead, seen.oldest_revision) == (4, 3, 349, 200)
     assert (seen.runs, seen.failures, seen.last_result) == (1, 0, "done")
     assert 0 < seen.oldest_event_seconds < 3_600 < seen.last_run_at
-    added = await database.fetch("SELECT indexrelid FROM pg_index WHERE indrelid = 'events_000005'::regclass")
+    added = await database.fetch("SELECT indexrelid FROM pg_index WHERE indrelid = 'events_000000000500'::regclass")
     assert len(added) == 1
     assert await kept.run_once() == "done"
     assert (kept.status.partitions_added, kept.status.partitions_dropped) == (2, 2)
@@ -187,14 +189,14 @@ async def detaching(session: PartitionSession, database_url: str) -> None:
         async with user.transaction():
             await user.fetch("SELECT 1 FROM events")
             with pytest.raises(StillUsed):
-                await session.discard("events_000000")
+                await session.discard("events_000000000000")
     finally:
         await user.close(timeout=5)
 
 
 async def detached(session: PartitionSession, database_url: str) -> None:
     other = await asyncpg.connect(database_url)
-    await other.execute("ALTER TABLE events DETACH PARTITION events_000000 CONCURRENTLY")
+    await other.execute("ALTER TABLE events DETACH PARTITION events_000000000000 CONCURRENTLY")
     await other.close(timeout=5)
 
 
@@ -209,7 +211,7 @@ async def test_what_was_interrupted_is_taken_up_by_the_next_run(
         assert await session.settle() == 120
         await session.forget(first)
         await stage(session, database_url)
-    assert "events_000000" in await partitions(database)
+    assert "events_000000000000" in await partitions(database)
     kept = retention(database_url)
     assert await kept.run_once() == "done"
     assert await partitions(database) == numbered(1, 5)
@@ -286,7 +288,7 @@ async def others_go_on(database_url: str, watching: asyncpg.Connection) -> None:
     finally:
         await other.close(timeout=5)
     async with partition.session(database_url) as session:
-        await session.add(Partition("events_000004", 4 * WIDTH, 5 * WIDTH))
+        await session.add(Partition("events_000000000400", 4 * WIDTH, 5 * WIDTH))
     query = "SELECT relation::regclass::text, mode FROM pg_locks WHERE NOT granted AND relation IS NOT NULL"
     assert await watching.fetch(query) == []
 
@@ -434,25 +436,59 @@ async def test_a_role_that_does_not_own_the_log_says_so_once(
     assert await partitions(database) == numbered(0, 4)
 
 
+async def test_a_log_that_was_never_written_to_gets_partitions_of_a_million(database_url: str) -> None:
+    connection = await asyncpg.connect(database_url)
+    narrow = numbered(0, 21, width=MILLION)
+    assert await partitions(connection) == narrow
+    for revision in ("0001", "base"):
+        await schema.downgrade(database_url, revision)
+        await schema.upgrade(database_url)
+        assert (await partitions(connection), await attached(connection)) == (narrow, 21)
+    await connection.close(timeout=5)
+
+
+async def test_wide_partitions_of_an_earlier_release_stay_and_narrow_ones_follow(database_url: str) -> None:
+    connection = await asyncpg.connect(database_url)
+    await schema.downgrade(database_url, "base")
+    await schema.upgrade(database_url, "0006")
+    wide = [f"events_{number:06}" for number in range(11)]
+    assert await partitions(connection) == wide
+    await connection.execute("SELECT setval('events_revision', 1999990)")
+    await publish(connection, 20)
+    await schema.upgrade(database_url)
+    assert await partitions(connection) == wide
+    policy = Policy(age=datetime.timedelta(days=1), count=0)
+    assert await retention(database_url, policy).run_once() == "done"
+    both = sorted([*wide, "events_000022000000"])
+    assert await partitions(connection) == both
+    await schema.downgrade(database_url, "0001")
+    await schema.upgrade(database_url)
+    assert await partitions(connection) == both
+    await connection.execute("SELECT setval('events_revision', 21999999)")
+    await publish(connection, 2)
+    assert (await revisions(connection))[-3:] == [2_000_010, 22_000_000, 22_000_001]
+    await connection.close(timeout=5)
+
+
 @pytest.fixture
 async def past(database_url: str) -> AsyncIterator[asyncpg.Connection]:
     """A log of the real width, whose first partition is complete and past its time."""
     connection = await asyncpg.connect(database_url)
-    await connection.execute("SELECT setval('events_revision', 1999990)")
+    await connection.execute("SELECT setval('events_revision', 999990)")
     await publish(connection, 20)
-    await age(connection, hours=25, below=2_000_000)
+    await age(connection, hours=25, below=1_000_000)
     yield connection
     await connection.close(timeout=5)
 
 
 async def is_looked_after(connection: asyncpg.Connection) -> bool:
-    return await partitions(connection) == numbered(1, 12)
+    return await partitions(connection) == numbered(1, 22, width=MILLION)
 
 
 async def test_a_server_looks_after_the_log_by_itself(database_url: str, past: asyncpg.Connection) -> None:
     async with servers.running(database_url, retention_count=10):
         await eventually(lambda: is_looked_after(past))
-    assert await revisions(past) == list(range(2_000_000, 2_000_011))
+    assert await revisions(past) == list(range(1_000_000, 1_000_011))
 
 
 async def test_an_owner_looks_after_the_log_by_a_command(

@@ -26,8 +26,7 @@ async def narrow_partitions(database_url: str) -> None:
             await connection.execute(f"DROP TABLE {name}")
         for first in range(0, _AHEAD, _WIDTH):
             await connection.execute(
-                f"CREATE TABLE events_{first // _WIDTH:06} PARTITION OF events"
-                f" FOR VALUES FROM ({first}) TO ({first + _WIDTH})"
+                f"CREATE TABLE events_{first:012} PARTITION OF events FOR VALUES FROM ({first}) TO ({first + _WIDTH})"
             )
     finally:
         await connection.close(timeout=10)

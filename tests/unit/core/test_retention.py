@@ -13,6 +13,9 @@ NOW = datetime.datetime(2026, 1, 10, tzinfo=datetime.UTC)
 POLICY = Policy(age=datetime.timedelta(hours=24), count=80, width=100, ready=300)
 
 
+FIRST = "events_000000000000"
+
+
 def ago(hours: float) -> datetime.datetime:
     return NOW - datetime.timedelta(hours=hours)
 
@@ -20,7 +23,7 @@ def ago(hours: float) -> datetime.datetime:
 def partition(number: int, oldest: float | None = None, newest: float | None = None) -> Partition:
     """The partition of that number; its events were drawn that many hours ago."""
     return Partition(
-        f"events_{number:06}",
+        f"events_{number * 100:012}",
         number * 100,
         number * 100 + 100,
         ago(oldest) if oldest is not None else None,
@@ -42,15 +45,15 @@ def test_partitions_are_added_until_enough_revisions_are_ready() -> None:
     assert [(found.first, found.end) for found in plan.add] == [(200, 300), (300, 400)]
     full = shelf(*(partition(number) for number in range(4)), last_drawn=99)
     assert retention.decide(full, POLICY).add == []
-    assert names(retention.decide(dataclasses.replace(full, last_drawn=100), POLICY).add) == ["events_000004"]
+    assert names(retention.decide(dataclasses.replace(full, last_drawn=100), POLICY).add) == ["events_000000000400"]
 
 
-def test_a_schema_of_ten_and_one_partitions_needs_none_more() -> None:
+def test_a_schema_of_twenty_and_one_partitions_needs_none_more() -> None:
     policy = Policy(age=datetime.timedelta(hours=24), count=100_000)
     width = retention.WIDTH
-    found = [Partition(f"events_{n:06}", n * width, (n + 1) * width) for n in range(11)]
+    found = [Partition(f"events_{n * width:012}", n * width, (n + 1) * width) for n in range(21)]
     assert retention.decide(shelf(*found, last_drawn=0), policy).add == []
-    assert names(retention.decide(shelf(*found, last_drawn=width), policy).add) == ["events_000011"]
+    assert names(retention.decide(shelf(*found, last_drawn=width), policy).add) == ["events_000021000000"]
 
 
 def test_a_sequence_beyond_all_partitions_gets_the_partition_it_needs() -> None:
@@ -70,7 +73,7 @@ def test_a_partition_is_forgotten_when_all_of_it_is_past_the_age_and_enough_othe
     ):
         found = shelf(old, partition(1), last_drawn=150, kept_from=100)
         plan = retention.decide(dataclasses.replace(found, **changed), POLICY)
-        assert names(plan.forget) == (["events_000000"] if is_forgotten else [])
+        assert names(plan.forget) == ([FIRST] if is_forgotten else [])
 
 
 def test_nothing_is_forgotten_behind_a_partition_that_is_kept() -> None:
@@ -79,14 +82,14 @@ def test_nothing_is_forgotten_behind_a_partition_that_is_kept() -> None:
 
 
 def test_a_partition_without_events_is_forgotten_once_its_numbers_are_drawn() -> None:
-    assert names(retention.decide(shelf(partition(0), partition(1), last_drawn=99), POLICY).forget) == ["events_000000"]
+    assert names(retention.decide(shelf(partition(0), partition(1), last_drawn=99), POLICY).forget) == [FIRST]
     assert retention.decide(shelf(partition(0), partition(1), last_drawn=98), POLICY).forget == []
 
 
 def test_with_no_count_even_the_last_event_is_forgotten() -> None:
     policy = dataclasses.replace(POLICY, count=0)
     found = shelf(partition(0, 90, 50), partition(1), last_drawn=99)
-    assert names(retention.decide(found, policy).forget) == ["events_000000"]
+    assert names(retention.decide(found, policy).forget) == [FIRST]
     assert retention.decide(found, POLICY).forget == []
 
 
@@ -94,7 +97,7 @@ def test_the_current_partition_is_closed_after_a_part_of_the_age_if_it_holds_a_p
     found = shelf(partition(0, 3.1, 0), *(partition(number) for number in range(1, 4)), last_drawn=20, closing_from=11)
     plan = retention.decide(found, POLICY)
     assert plan.close is not None
-    assert plan.close.name == "events_000000"
+    assert plan.close.name == FIRST
     # What it takes is made up for before it is closed.
     less = dataclasses.replace(found, partitions=found.partitions[:3])
     assert [len(retention.decide(each, POLICY).add) for each in (found, less)] == [0, 1]

@@ -6,10 +6,10 @@ CREATE TABLE event_discard (
 );
 
 -- The one more that makes twenty million revisions ready ahead of the current partition. It is attached, not created
--- in place, since that would lock writers out. A downgrade leaves it where it is.
+-- in place, since that would lock writers out. A downgrade leaves it where it is, and those that were added since.
 DO $$
 BEGIN
-    IF to_regclass('events_000010') IS NULL THEN
+    IF (SELECT count(*) FROM pg_inherits WHERE inhparent = 'events'::regclass) <= 10 THEN
         CREATE TABLE events_000010 (LIKE events INCLUDING ALL);
         ALTER TABLE events ATTACH PARTITION events_000010 FOR VALUES FROM (20000000) TO (22000000);
     END IF;
