@@ -15,13 +15,14 @@ import pytest
 import tinkwell.client
 from support import process
 from support import server as servers
+from support.partitions import attached, caretaker, partitions, publish, revisions
 from support.waiting import eventually
 from tinkwell.client import errors as client_errors
 from tinkwell.core import errors
 from tinkwell.core.log import Selection
 from tinkwell.core.retention import Partition, Policy, StillUsed
 from tinkwell.server.service.retention import Retention
-from tinkwell.server.store import partition, schema
+from tinkwell.server.store import partition
 from tinkwell.server.store.log import PostgresLog
 from tinkwell.server.store.partition import PartitionSession
 
@@ -52,34 +53,13 @@ async def database(database_url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 def retention(database_url: str, policy: Policy = POLICY, *, patience_seconds: float = 20) -> Retention:
-    return Retention(
-        lambda: partition.session(database_url, patience_seconds=patience_seconds), policy, interval_seconds=60
-    )
-
-
-async def publish(connection: asyncpg.Connection, count: int) -> None:
-    for _ in range(count):
-        await connection.execute("SELECT publish_event('a.b', NULL, '{}', 'me')")
+    return caretaker(database_url, policy, patience_seconds=patience_seconds)
 
 
 async def age(connection: asyncpg.Connection, *, hours: int, below: int) -> None:
     await connection.execute(
         "UPDATE events SET created_at = created_at - make_interval(mins => $1) WHERE revision < $2", hours * 60, below
     )
-
-
-async def revisions(connection: asyncpg.Connection) -> list[int]:
-    return [row[0] for row in await connection.fetch("SELECT revision FROM events ORDER BY revision")]
-
-
-async def partitions(connection: asyncpg.Connection) -> list[str]:
-    """The tables that are named like partitions, attached or not."""
-    query = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^events_[0-9]+$' ORDER BY relname"
-    return [row[0] for row in await connection.fetch(query)]
-
-
-async def attached(connection: asyncpg.Connection) -> int:
-    return int(await connection.fetchval("SELECT count(*) FROM pg_inherits WHERE inhparent = 'events'::regclass"))
 
 
 def numbered(first: int, end: int, *, width: int = WIDTH) -> list[str]:
@@ -382,9 +362,9 @@ async def test_live_watchers_receive_everything_while_partitions_come_and_go(
         connection = await asyncpg.connect(database_url)
         while not is_done:
             # A reader that is further behind than what is kept would rightly say so; a run makes room for so many.
-            if len(written) - len(received) >= 40 or len(written) >= allowed:
-                await asyncio.sleep(0.001)
-                continue
+            await eventually(
+                lambda: is_done or (len(written) - len(received) < 40 and len(written) < allowed), deadline_seconds=30
+            )
             await connection.execute("INSERT INTO hardware (id) VALUES ($1)", uuid.uuid4())
             written.append(await connection.fetchval("SELECT currval('events_revision')"))
         await connection.close(timeout=5)
@@ -436,40 +416,6 @@ async def test_a_role_that_does_not_own_the_log_says_so_once(
     assert await partitions(database) == numbered(0, 4)
 
 
-async def test_a_log_that_was_never_written_to_gets_partitions_of_a_million(database_url: str) -> None:
-    connection = await asyncpg.connect(database_url)
-    narrow = numbered(0, 21, width=MILLION)
-    assert await partitions(connection) == narrow
-    for revision in ("0001", "base"):
-        await schema.downgrade(database_url, revision)
-        await schema.upgrade(database_url)
-        assert (await partitions(connection), await attached(connection)) == (narrow, 21)
-    await connection.close(timeout=5)
-
-
-async def test_wide_partitions_of_an_earlier_release_stay_and_narrow_ones_follow(database_url: str) -> None:
-    connection = await asyncpg.connect(database_url)
-    await schema.downgrade(database_url, "base")
-    await schema.upgrade(database_url, "0006")
-    wide = [f"events_{number:06}" for number in range(11)]
-    assert await partitions(connection) == wide
-    await connection.execute("SELECT setval('events_revision', 1999990)")
-    await publish(connection, 20)
-    await schema.upgrade(database_url)
-    assert await partitions(connection) == wide
-    policy = Policy(age=datetime.timedelta(days=1), count=0)
-    assert await retention(database_url, policy).run_once() == "done"
-    both = sorted([*wide, "events_000022000000"])
-    assert await partitions(connection) == both
-    await schema.downgrade(database_url, "0001")
-    await schema.upgrade(database_url)
-    assert await partitions(connection) == both
-    await connection.execute("SELECT setval('events_revision', 21999999)")
-    await publish(connection, 2)
-    assert (await revisions(connection))[-3:] == [2_000_010, 22_000_000, 22_000_001]
-    await connection.close(timeout=5)
-
-
 @pytest.fixture
 async def past(database_url: str) -> AsyncIterator[asyncpg.Connection]:
     """A log of the real width, whose first partition is complete and past its time."""
@@ -485,13 +431,13 @@ async def is_looked_after(connection: asyncpg.Connection) -> bool:
     return await partitions(connection) == numbered(1, 22, width=MILLION)
 
 
-async def test_a_server_looks_after_the_log_by_itself(database_url: str, past: asyncpg.Connection) -> None:
+async def test_a_server_caretaker_the_log_by_itself(database_url: str, past: asyncpg.Connection) -> None:
     async with servers.running(database_url, retention_count=10):
         await eventually(lambda: is_looked_after(past))
     assert await revisions(past) == list(range(1_000_000, 1_000_011))
 
 
-async def test_an_owner_looks_after_the_log_by_a_command(
+async def test_an_owner_caretaker_the_log_by_a_command(
     database_url: str, past: asyncpg.Connection, tmp_path: Path
 ) -> None:
     environment = {
