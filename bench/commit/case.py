@@ -11,7 +11,7 @@ _BELL, _SILENT, _NOTIFY = "bell", "no notification", "NOTIFY each"
 _COMPARES = """\
 One machine is inserted per transaction into `hardware`, through all of Tinkwell's triggers, by pgbench with prepared
 statements. One reader, a server's, is attached in every variant and must read every event: *bell* is Tinkwell as it
-is; *no notification* lacks the bell's trigger, and its reader only polls; *NOTIFY each* has a trigger that notifies,
+is; *no notification* never looks for the bell, and its reader only polls; *NOTIFY each* has a trigger that notifies,
 without payload, in every transaction. Then the same with a disk that needs longer to flush, and writers whose
 events must not wait for another writer's open transaction. A first second, in which sessions fill their caches and the
 reader is woken, is left out of the commits/s.

@@ -9,7 +9,7 @@ from pathlib import Path
 from bench import process
 from bench.cluster import Cluster
 
-_NO_BELL = "DROP TRIGGER events_ring ON events"
+_NO_BELL = "CREATE OR REPLACE FUNCTION must_ring() RETURNS boolean LANGUAGE sql AS $$ SELECT false $$"
 _NOTIFY_EACH = """
     CREATE FUNCTION notify_each() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
     AS $$ BEGIN NOTIFY tinkwell_bell; RETURN NULL; END $$

@@ -1,4 +1,4 @@
-"""The schemas of the two classic designs: Tinkwell's, with another trigger in place of the bell's."""
+"""The schemas of the two classic designs: Tinkwell's, with a trigger in place of the bell."""
 
 CHANNEL = "classic"
 _COLUMNS = """
@@ -16,7 +16,7 @@ PAYLOADS = {
 def statements(design: str) -> tuple[str, ...]:
     """Return what makes the design's schema out of Tinkwell's."""
     return (
-        "DROP TRIGGER events_ring ON events",
+        "CREATE OR REPLACE FUNCTION must_ring() RETURNS boolean LANGUAGE sql AS $$ SELECT false $$",
         f"""
         CREATE FUNCTION notify_classic() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
         AS $$ BEGIN PERFORM pg_notify('{CHANNEL}', {PAYLOADS[design]}); RETURN NULL; END $$

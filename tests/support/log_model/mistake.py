@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from support.log_model.state import HAS_BELL, LOST, RUNG, Bounds, Log, Reader, ReaderMove, World
+from support.log_model.state import ASKING, HAS_BELL, LOST, RUNG, Bounds, Log, Reader, ReaderMove, World
 from support.log_model.world import LogModel
 from support.log_model.writer import ABORTED, Number, Rule, Writer
 from tinkwell.core import errors
@@ -123,8 +123,8 @@ class PollsBeforeTheGrant(Cycle):
 class ClearsLate(Cycle):
     """Rings are forgotten after the last poll."""
 
-    def rested(self, *, is_quiet: bool) -> None:
-        super().rested(is_quiet=is_quiet)
+    def rested(self, *, is_quiet: bool, is_rung: bool) -> None:
+        super().rested(is_quiet=is_quiet, is_rung=is_rung)
         if self.step is Step.CLEAR:
             self.step = Step.HUSH
 
@@ -156,8 +156,9 @@ class GivesTheBellBackFirst(Cycle):
             self.step = Step.RELEASE
 
     def released(self) -> None:
+        leaves = self._leaves
         super().released()
-        if not self._leaves:
+        if not leaves:
             self.step = Step.DOZE
 
 
@@ -217,7 +218,7 @@ class ForgetsLoss(LogModel):
 class ListensLate(LogModel):
     """Listening begins after the last poll."""
 
-    _LISTENS = 256
+    _LISTENS = 512
 
     def listens(self, reader: Reader) -> bool:
         return bool(reader.bits & self._LISTENS)
@@ -225,11 +226,11 @@ class ListensLate(LogModel):
     def stirs(self, reader: Reader) -> bool:
         return not self.listens(reader) or super().stirs(reader)
 
-    def move_reader(self, reader: Reader, log: Log) -> Iterator[ReaderMove]:
+    def move_reader(self, reader: Reader, log: Log, *, is_alone: bool) -> Iterator[ReaderMove]:
         if self.machines.cycles[reader.number].step is Step.DOZE and not self.listens(reader):
             yield ReaderMove("begins to listen", reader._replace(bits=reader.bits | self._LISTENS))
         else:
-            yield from super().move_reader(reader, log)
+            yield from super().move_reader(reader, log, is_alone=is_alone)
 
 
 class CachedNumbers(LogModel):
@@ -271,10 +272,38 @@ class RemembersRinging(LogModel):
     rule = Rule(remembers_ringing=True)
 
 
-class LetsTheBellGo(LogModel):
-    """A silent writer frees the bell before it commits."""
+class LooksBeforeTheLock(LogModel):
+    """A writer looks whether it must ring before the insert locks the table, as a statement before it would."""
 
-    rule = Rule(keeps_bell=False)
+    rule = Rule(looks_before_lock=True)
+
+
+class TrustsSilentWriters(LogModel):
+    """The bell is granted whoever is writing."""
+
+    def ask(self, number: int, bits: int, log: Log, *, is_alone: bool) -> Iterator[ReaderMove]:
+        told = self.machines.tell(number, "asked", is_granted=True)
+        yield ReaderMove("gets the bell", Reader(told.number, bits | HAS_BELL), is_wanted=True)
+
+
+class LooksForWritersFirst(LogModel):
+    """Writers are looked for, and only then they are made to ring."""
+
+    def ask(self, number: int, bits: int, log: Log, *, is_alone: bool) -> Iterator[ReaderMove]:
+        told = self.machines.tell(number, "asked", is_granted=bool(bits & ASKING or not log.holders)).number
+        if bits & ASKING:
+            yield ReaderMove("gets the bell", Reader(told, bits & ~ASKING | HAS_BELL), is_wanted=True)
+        elif log.holders:
+            yield ReaderMove("is refused the bell", Reader(told, bits))
+        else:
+            yield ReaderMove("finds nobody writing", Reader(number, bits | ASKING))
+
+
+class SilencesSleepers(LogModel):
+    """Who wakes lets writers be silent, though another reader may be asleep."""
+
+    def silenced(self, *, is_alone: bool) -> bool | None:
+        return False
 
 
 # Mistake, model, cycle, and bounds that are wide enough to meet it.
@@ -320,5 +349,8 @@ ALL: dict[str, tuple[type[LogModel], type[Cycle], Bounds]] = {
     "a loss that nobody notices": (DeafToLoss, Cycle, Bounds(1, losses=1)),
     "a loss forgotten like a ring": (ForgetsLoss, Cycle, Bounds(1, losses=1)),
     "ringing remembered across a savepoint": (RemembersRinging, Cycle, Bounds(1, inserts=2, savepoints=True)),
-    "the bell let go before the commit": (LetsTheBellGo, Cycle, Bounds(1)),
+    "looking whether to ring before the lock": (LooksBeforeTheLock, Cycle, Bounds(1)),
+    "sleep while somebody is writing silently": (TrustsSilentWriters, Cycle, Bounds(1)),
+    "writers looked for before they must ring": (LooksForWritersFirst, Cycle, Bounds(1)),
+    "silence while another reader sleeps": (SilencesSleepers, Cycle, Bounds(1, readers=2)),
 }

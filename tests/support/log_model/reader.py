@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from support.log_event import make_event
 from support.log_model.machine import ENDED, Machines, Told
 from support.log_model.state import (
+    ASKING,
     HAS_BELL,
     HEARD,
     LOST,
@@ -22,6 +23,9 @@ from support.log_model.state import (
 from tinkwell.core.event import Event
 from tinkwell.core.log import History, Page
 from tinkwell.server.watch.cycle import Cycle, Step
+
+# How a pause may end: whether it has been quiet for long, and whether something is to be done about rings.
+_PAUSES = (("rests", False, False), ("finds it quiet", True, False), ("has been rung while awake", False, True))
 
 
 class ReaderModel:
@@ -48,7 +52,8 @@ class ReaderModel:
     def _will_hear(self, bits: int) -> bool:
         return bool(bits & (NO_LISTENER | NO_HOLDER)) and not bits & HEARD and self.notices(bits)
 
-    def move_reader(self, reader: Reader, log: Log) -> Iterator[ReaderMove]:
+    def move_reader(self, reader: Reader, log: Log, *, is_alone: bool) -> Iterator[ReaderMove]:
+        """Yield the reader's steps; it is alone when no other reader holds the lock of who sleeps."""
         if reader.number == ENDED:
             return
         number, bits = reader
@@ -60,7 +65,7 @@ class ReaderModel:
         if step in (Step.PAUSE, Step.CLEAR, Step.OPEN, Step.DOZE):
             yield from self._wait(step, number, bits)
         elif step in (Step.HUSH, Step.RELEASE):
-            yield self._use_bell(step, number, bits, log)
+            yield from self._use_bell(step, number, bits, log, is_alone=is_alone)
         elif bits & NO_READER:
             yield self._reconnected(number)
         else:
@@ -70,8 +75,10 @@ class ReaderModel:
         tell = self.machines.tell
         match step:
             case Step.PAUSE:
-                yield ReaderMove("reader: rests", Reader(tell(number, "rested", is_quiet=False).number, bits))
-                yield ReaderMove("reader: finds it quiet", Reader(tell(number, "rested", is_quiet=True).number, bits))
+                for label, is_quiet, is_rung in _PAUSES:
+                    if bits & RUNG or not is_rung:
+                        told = tell(number, "rested", is_quiet=is_quiet, is_rung=is_rung)
+                        yield ReaderMove(f"reader: {label}", Reader(told.number, bits))
             case Step.CLEAR:
                 yield ReaderMove("reader: forgets rings", Reader(tell(number, "cleared").number, self.clear(bits)))
             case Step.OPEN:
@@ -84,17 +91,14 @@ class ReaderModel:
                         f"reader: {label}, {'to leave' if leaves else 'to stay'}", Reader(told.number, bits)
                     )
 
-    def _use_bell(self, step: Step, number: int, bits: int, log: Log) -> ReaderMove:
-        if bits & NO_HOLDER or (step is Step.HUSH and bits & LOST):
-            return self._reconnected(number)
-        if step is Step.RELEASE:
-            return ReaderMove(
-                "gives the bell back", Reader(self.machines.tell(number, "released").number, bits & ~HAS_BELL)
-            )
-        told = self.machines.tell(number, "asked", is_granted=not log.is_silenced)
-        if log.is_silenced:
-            return ReaderMove("reader: is refused the bell", Reader(told.number, bits))
-        return ReaderMove("reader: gets the bell", Reader(told.number, bits | HAS_BELL))
+    def _use_bell(self, step: Step, number: int, bits: int, log: Log, *, is_alone: bool) -> Iterator[ReaderMove]:
+        if bits & (NO_HOLDER | LOST):
+            yield self._reconnected(number)
+        elif step is Step.RELEASE:
+            released = Reader(self.machines.tell(number, "released").number, self.clear(bits & ~HAS_BELL))
+            yield ReaderMove("reader: gives the bell back", released, is_wanted=self.silenced(is_alone=is_alone))
+        else:
+            yield from self.ask(number, bits, log, is_alone=is_alone)
 
     def _reconnected(self, number: int) -> ReaderMove:
         return ReaderMove(
@@ -149,6 +153,24 @@ class ReaderModel:
             return ""
         due = tuple(revision for revision in log.committed if before < revision <= after)
         return "" if told.released == due else f"{list(told.released)} was released where {list(due)} was due"
+
+    def ask(self, number: int, bits: int, log: Log, *, is_alone: bool) -> Iterator[ReaderMove]:
+        """Make writers ring, and then look for those that may have found that they need not."""
+        is_granted = not log.holders
+        told = self.machines.tell(number, "asked", is_granted=is_granted).number
+        if not bits & ASKING:
+            if not is_granted:
+                yield ReaderMove("reader: is refused the bell", Reader(told, bits))
+            yield ReaderMove("reader: asks for the bell", Reader(number, bits | HAS_BELL | ASKING), is_wanted=True)
+        elif is_granted:
+            yield ReaderMove("reader: gets the bell", Reader(told, bits & ~ASKING))
+        else:
+            left = Reader(told, bits & ~(HAS_BELL | ASKING))
+            yield ReaderMove("reader: does not get the bell", left, is_wanted=self.silenced(is_alone=is_alone))
+
+    def silenced(self, *, is_alone: bool) -> bool | None:
+        """Return whether writers must ring after a reader has asked for the lock that nobody has who sleeps."""
+        return False if is_alone else None
 
     def last(self, log: Log) -> int:
         """Return the highest revision that is visible as a row."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from support.log_model.writer import Writer
 
 # What surrounds a reader's cycle, as bits.
-HAS_BELL = 1
+HAS_BELL = 1  # the lock of who sleeps
 ON_ITS_WAY = 2  # a notification
 RUNG = 4
 LOST = 8  # the bell knows that a connection of its own is gone
@@ -14,6 +14,7 @@ HEARD = 16  # and was told so
 NO_READER = 32
 NO_LISTENER = 64
 NO_HOLDER = 128
+ASKING = 256  # has the lock and makes writers ring, but does not know yet who may have found that it need not
 
 
 class Reader(NamedTuple):
@@ -40,7 +41,6 @@ class Log:
     committed: tuple[int, ...]
     visible: tuple[int, ...]  # what of it has not been forgotten
     holders: frozenset[str]
-    is_silenced: bool  # a writer holds the bell
     uncommitted: tuple[int, ...]
     ended: tuple[int, ...]  # visible revisions of transactions that have nothing left to do
     drawn: int
@@ -63,6 +63,7 @@ class World(NamedTuple):
 
     side: Side
     readers: tuple[Reader, ...]
+    is_wanted: bool = False  # writers must ring
 
 
 class SideMove(NamedTuple):
@@ -74,11 +75,12 @@ class SideMove(NamedTuple):
 
 
 class ReaderMove(NamedTuple):
-    """One step of a reader, or of what surrounds it."""
+    """One step of a reader, or of what surrounds it; `is_wanted` when it says whether writers must ring."""
 
     label: str
     reader: Reader
     broken: str = ""
+    is_wanted: bool | None = None
 
 
 @dataclasses.dataclass(frozen=True)

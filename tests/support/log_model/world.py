@@ -1,9 +1,10 @@
 """Writers, PostgreSQL and readers together: the states of the model, the steps between them, and what must hold.
 
 PostgreSQL is modelled as far as the log relies on it. A sequence hands out numbers at once and for good. Rows are
-visible from the commit on, to statements that begin later; each statement of a reader is one step. Locks and
-notifications come a step after the rows: the locks are free, then those who listen are told, and their clients hear of
-it some time later. A lost connection frees its lock at once, and the client hears of that later, too.
+visible from the commit on, to statements that begin later; each statement of a reader is one step, but for the request
+for the bell, which is two. That writers must ring is said at once, whoever rolls back, and forgotten in a crash. Locks
+and notifications come a step after the rows: the locks are free, then those who listen are told, and their clients hear
+of it some time later. A lost connection frees its lock at once, and the client hears of that later, too.
 
 What must hold: a reader releases in order exactly what is committed; it passes nothing that may still be committed; and
 it does not sleep while an event is committed that it has not released, unless something that will wake it is under way
@@ -21,6 +22,7 @@ from support.log_model.explore import Broken, State
 from support.log_model.machine import ENDED
 from support.log_model.reader import ReaderModel
 from support.log_model.state import (
+    ASKING,
     HAS_BELL,
     NO_HOLDER,
     NO_LISTENER,
@@ -40,7 +42,11 @@ from tinkwell.server.watch.cycle import Cycle, Step
 # The first revision that is kept once its elders have been forgotten.
 _KEPT = 2
 # Each connection, the bit that says that it is lost, and what is lost with it.
-_CONNECTIONS = (("reader", NO_READER, 0), ("listener", NO_LISTENER, ON_ITS_WAY), ("holder", NO_HOLDER, HAS_BELL))
+_CONNECTIONS = (
+    ("reader", NO_READER, 0),
+    ("listener", NO_LISTENER, ON_ITS_WAY),
+    ("holder", NO_HOLDER, HAS_BELL | ASKING),
+)
 
 
 class LogModel(ReaderModel):
@@ -54,8 +60,10 @@ class LogModel(ReaderModel):
         self._logs: dict[object, Log] = {}
         # What is asked again and again is kept; each is a function of its arguments alone.
         self._side = functools.cache(self._make_side)
-        self._side_moves = functools.cache(lambda side, is_hushed: list(self._move_side(side, is_hushed=is_hushed)))
-        self._reader_moves = functools.cache(lambda reader, log: list(self.move_reader(reader, log)))
+        self._side_moves = functools.cache(lambda side, is_wanted: list(self._move_side(side, is_wanted=is_wanted)))
+        self._reader_moves = functools.cache(
+            lambda reader, log, is_alone: list(self.move_reader(reader, log, is_alone=is_alone))
+        )
         self._broken = functools.cache(self._check)
 
     def start(self) -> World:
@@ -92,28 +100,29 @@ class LogModel(ReaderModel):
             yield label, target
 
     def _steps(self, state: World) -> Iterator[tuple[str, World]]:
-        side, readers = state
-        is_hushed = any(reader.bits & HAS_BELL for reader in readers)
-        for label, moved, rings in self._side_moves(side, is_hushed):
-            yield label, World(moved, tuple(map(self._told, readers)) if rings else readers)
+        side, readers, is_wanted = state
+        for label, moved, rings in self._side_moves(side, is_wanted):
+            yield label, World(moved, tuple(map(self._told, readers)) if rings else readers, is_wanted)
         for index, reader in enumerate(readers):
-            for move in self._reader_moves(reader, side.log):
+            is_alone = not any(other.bits & HAS_BELL for place, other in enumerate(readers) if place != index)
+            for move in self._reader_moves(reader, side.log, is_alone):
                 label = move.label if len(readers) == 1 else f"{move.label} ({index})"
                 if move.broken:
                     raise Broken(move.broken, label)
-                yield label, World(side, _put_reader(readers, index, move.reader))
+                will_want = is_wanted if move.is_wanted is None else move.is_wanted
+                yield label, World(side, _put_reader(readers, index, move.reader), will_want)
             if side.fate.losses and reader.number != ENDED:
                 yield from self._losses(state, index, reader)
         if side.fate.crashes:
             yield "PostgreSQL crashes", self.crash(state)
 
-    def _move_side(self, side: Side, *, is_hushed: bool) -> Iterator[SideMove]:
+    def _move_side(self, side: Side, *, is_wanted: bool) -> Iterator[SideMove]:
         for index, writer in enumerate(side.writers):
             # Writers are alike until they begin: that they begin in this order stands for every other.
             if index and side.writers[index - 1].at is At.IDLE:
                 break
             number = self.number(side.writers, index, side.drawn)
-            for move in writers.moves(writer, self._rule, drawn=side.drawn, number=number, is_hushed=is_hushed):
+            for move in writers.moves(writer, self._rule, drawn=side.drawn, number=number, is_wanted=is_wanted):
                 moved = self._side(_put(side.writers, index, move.writer), move.drawn, side.fate)
                 yield SideMove(f"writer {index}: {move.label}", moved, move.rings)
         if side.fate.may_forget:
@@ -144,10 +153,13 @@ class LogModel(ReaderModel):
                 lost = Reader(reader.number, (reader.bits | bit) & ~also)
                 label = f"reader: the connection of the {name} breaks ({index})"
                 readers = _put_reader(state.readers, index, lost)
-                yield label, World(self._side(side.writers, side.drawn, fate), readers)
+                yield label, World(self._side(side.writers, side.drawn, fate), readers, state.is_wanted)
 
     def crash(self, state: World) -> World:
-        """Every transaction is gone but those that committed; a number that no durable row has is drawn again."""
+        """Every transaction is gone but those that committed; a number that no durable row has is drawn again.
+
+        Nobody sleeps, and nobody wants writers to ring.
+        """
         left = tuple(
             writers.ABORTED if w.is_open else Writer(At.COMMITTED, 0, w.revisions) if w.at is At.VISIBLE else w
             for w in state.side.writers
@@ -171,7 +183,6 @@ class LogModel(ReaderModel):
             committed,
             tuple(revision for revision in committed if revision >= first),
             self.holders(everybody),
-            any(w.has_bell for w in everybody),
             tuple(r for w in everybody if w.is_open for r in w.revisions),
             tuple(sorted(r for w in everybody if w.at is At.COMMITTED for r in w.revisions if r >= first)),
             drawn,

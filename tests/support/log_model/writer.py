@@ -1,11 +1,12 @@
 """A transaction that writes events, step by step, as PostgreSQL runs it.
 
     IDLE ──▶ LOCKED ──▶ DRAWN ──▶ READY ──▶ VISIBLE ──▶ COMMITTED
-      │  lock      draw      ring   │  commit     unlock, and only then notify
+      │  lock      draw      look   │  commit     unlock, and only then notify
       └─────────▶ savepoint ────────┤
                                     └──▶ the next insert, savepoint, roll back to it
 
-An insert locks the table before the default draws the number. A transaction that is rolled back, which it may be at
+An insert locks the table before the default draws the number, and after that the transaction looks whether it must
+ring. One that is rolled back, which it may be at
 every step, was never there; what it had locked is free, and its notifications are not sent.
 """
 
@@ -32,7 +33,6 @@ class Saved(NamedTuple):
 
     length: int
     has_table: bool
-    has_bell: bool
     notifies: bool
 
 
@@ -43,9 +43,8 @@ class Writer(NamedTuple):
     inserts_left: int = 1
     revisions: tuple[int, ...] = ()
     has_table: bool = False
-    has_bell: bool = False
     notifies: bool = False
-    has_rung: bool = False
+    has_looked: bool = False
     saved: Saved | None = None
     may_save: bool = False
 
@@ -84,7 +83,7 @@ class Rule:
     may_abort: bool = True
     draws_before_lock: bool = False
     remembers_ringing: bool = False
-    keeps_bell: bool = True
+    looks_before_lock: bool = False
 
 
 class Number(NamedTuple):
@@ -94,17 +93,19 @@ class Number(NamedTuple):
     drawn: int
 
 
-def moves(writer: Writer, rule: Rule, *, drawn: int, number: Number, is_hushed: bool) -> Iterator[Move]:
-    """Yield each step that the transaction can take; `is_hushed` when some reader holds the bell."""
+def moves(writer: Writer, rule: Rule, *, drawn: int, number: Number, is_wanted: bool) -> Iterator[Move]:
+    """Yield each step that the transaction can take; `is_wanted` while writers must ring."""
     match writer.at:
         case At.IDLE | At.READY:
-            yield from _between(writer, rule, drawn=drawn, number=number)
+            yield from _between(writer, rule, drawn=drawn, number=number, is_wanted=is_wanted)
         case At.LOCKED if rule.draws_before_lock:
             yield Move("lock", writer._replace(at=At.DRAWN, has_table=True), drawn)
+        case At.LOCKED if rule.looks_before_lock:
+            yield _draw(writer._replace(has_table=True), At.READY, number)
         case At.LOCKED:
             yield _draw(writer, At.DRAWN, number)
         case At.DRAWN:
-            yield _ring(writer, rule, drawn=drawn, is_hushed=is_hushed)
+            yield _look(writer, At.READY, rule, drawn=drawn, is_wanted=is_wanted)
         case At.VISIBLE:
             ended = Writer(At.COMMITTED, 0, writer.revisions)
             yield Move("unlock and notify" if writer.notifies else "unlock", ended, drawn, writer.notifies)
@@ -114,15 +115,17 @@ def moves(writer: Writer, rule: Rule, *, drawn: int, number: Number, is_hushed: 
         yield Move("roll back", ABORTED, drawn)
 
 
-def _between(writer: Writer, rule: Rule, *, drawn: int, number: Number) -> Iterator[Move]:
+def _between(writer: Writer, rule: Rule, *, drawn: int, number: Number, is_wanted: bool) -> Iterator[Move]:
     if writer.inserts_left:
         inserting = writer._replace(inserts_left=writer.inserts_left - 1)
         if rule.draws_before_lock:
             yield _draw(inserting, At.LOCKED, number)
+        elif rule.looks_before_lock:
+            yield _look(inserting, At.LOCKED, rule, drawn=drawn, is_wanted=is_wanted)
         else:
             yield Move("lock", inserting._replace(at=At.LOCKED, has_table=True), drawn)
         if writer.may_save:
-            saved = Saved(len(writer.revisions), writer.has_table, writer.has_bell, writer.notifies)
+            saved = Saved(len(writer.revisions), writer.has_table, writer.notifies)
             yield Move("savepoint", writer._replace(at=At.READY, saved=saved, may_save=False), drawn)
     if writer.saved is not None and len(writer.revisions) > writer.saved.length:
         yield Move("roll back to savepoint", _restored(writer, writer.saved), drawn)
@@ -134,7 +137,6 @@ def _restored(writer: Writer, saved: Saved) -> Writer:
     return writer._replace(
         revisions=writer.revisions[: saved.length],
         has_table=saved.has_table,
-        has_bell=saved.has_bell,
         notifies=saved.notifies,
         saved=None,
     )
@@ -144,10 +146,10 @@ def _draw(writer: Writer, at: At, number: Number) -> Move:
     return Move("draw", writer._replace(at=at, revisions=(*writer.revisions, number.revision)), number.drawn)
 
 
-def _ring(writer: Writer, rule: Rule, *, drawn: int, is_hushed: bool) -> Move:
-    ready = writer._replace(at=At.READY, has_rung=rule.remembers_ringing)
-    if writer.has_rung:
-        return Move("ring no more", ready, drawn)
-    if is_hushed and not writer.has_bell:
+def _look(writer: Writer, at: At, rule: Rule, *, drawn: int, is_wanted: bool) -> Move:
+    ready = writer._replace(at=at, has_looked=rule.remembers_ringing)
+    if writer.has_looked:
+        return Move("look no more", ready, drawn)
+    if is_wanted:
         return Move("ring", ready._replace(notifies=True), drawn)
-    return Move("be silent", ready._replace(has_bell=rule.keeps_bell), drawn)
+    return Move("be silent", ready, drawn)

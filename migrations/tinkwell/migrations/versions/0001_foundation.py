@@ -7,7 +7,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    for name in ("0001_resource", "0001_event", "0001_shape", "0001_trigger"):
+    for name in ("0001_resource", "0001_event", "0001_ring", "0001_shape", "0001_record", "0001_trigger"):
         script.run(name)
 
 

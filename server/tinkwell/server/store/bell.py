@@ -1,10 +1,12 @@
-"""The doorbell's two connections: one listens, the other holds the lock that makes writers ring.
+"""The doorbell's two connections: one listens, the other holds the lock that keeps writers ringing.
 
 They cannot be one: notifications reach a connection only between its transactions, and the lock lives inside one.
 """
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import asyncpg
 
@@ -13,6 +15,7 @@ from tinkwell.server.store import engine
 
 _CHANNEL = "tinkwell_bell"
 _TIMEOUT_SECONDS = 10
+_CLOSE_SECONDS = 1
 
 
 class PostgresBell:
@@ -25,6 +28,7 @@ class PostgresBell:
         self._holder = holder
         self._rung = asyncio.Event()
         self._is_lost = False
+        self._is_held = False
 
     async def start(self) -> None:
         """Listen; must have returned before the bell is used."""
@@ -42,17 +46,12 @@ class PostgresBell:
             self._rung.clear()
 
     async def hush(self) -> bool:
-        if self._is_lost:
-            raise SourceLost("the doorbell's connection was lost")
-        try:
-            async with asyncio.timeout(_TIMEOUT_SECONDS):
-                await self._holder.execute("BEGIN")
-                is_granted = bool(await self._holder.fetchval("SELECT may_sleep()"))
-                if not is_granted:
-                    await self._holder.execute("ROLLBACK")
-                return is_granted
-        except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
-            raise SourceLost("the doorbell's connection was lost") from error
+        async with self._using_holder(_TIMEOUT_SECONDS):
+            await self._holder.execute("BEGIN")
+            self._is_held = bool(await self._holder.fetchval("SELECT may_sleep()"))
+            if not self._is_held:
+                await self._holder.execute("ROLLBACK")
+            return self._is_held
 
     async def wait(self, timeout_seconds: float) -> bool:
         try:
@@ -61,10 +60,26 @@ class PostgresBell:
         except TimeoutError:
             return False
 
-    async def release(self) -> None:
+    async def release(self, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> None:
+        self.clear()
+        async with self._using_holder(timeout_seconds):
+            # One round trip; what follows the rollback is a transaction of its own.
+            await self._holder.execute("ROLLBACK; SELECT silence_bell()" if self._is_held else "SELECT silence_bell()")
+            self._is_held = False
+
+    async def close(self) -> None:
+        """Give the bell back if it is held: when a process stops in its sleep, nobody else may be there to do it."""
+        if self._is_held:
+            with contextlib.suppress(SourceLost):
+                await self.release(timeout_seconds=_CLOSE_SECONDS)
+
+    @asynccontextmanager
+    async def _using_holder(self, timeout_seconds: float) -> AsyncIterator[None]:
+        if self._is_lost:
+            raise SourceLost("the doorbell's connection was lost")
         try:
-            async with asyncio.timeout(_TIMEOUT_SECONDS):
-                await self._holder.execute("ROLLBACK")
+            async with asyncio.timeout(timeout_seconds):
+                yield
         except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
             raise SourceLost("the doorbell's connection was lost") from error
 

@@ -103,7 +103,10 @@ class PostgresLog:
                     raise SourceLost("this server is a standby; the log is read on the primary")
                 bell = PostgresBell(listener, holder, heard=self._count_notification)
                 await bell.start()
-            yield PostgresSession(reader, bell)
+            try:
+                yield PostgresSession(reader, bell)
+            finally:
+                await bell.close()
 
     async def replay(
         self, *, history_id: str, first: int, last: int, selection: Selection, max_count: int, max_bytes: int

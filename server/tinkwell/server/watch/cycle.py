@@ -15,10 +15,13 @@ what came of it, which decides the next one. A lost connection is told by `conne
       CLEAR ──▶ HUSH ──▶ READ, holding the bell or refused
 
 Why nothing is slept over: a reader dozes only with the bell, no gap, and after a poll that began after it got the bell
-and after it forgot former rings. Whoever commits after that poll began has asked for the bell in vain, so it rings; who
-got the bell, silent, had ended before the reader was granted it, so the poll saw its rows. A writer that is rolled back
+and after it forgot former rings. Whoever commits after that poll began has found that it must ring; who found that it
+need not had ended before the reader was granted the bell, so the poll saw its rows. A writer that is rolled back
 rings nobody, hence no doze above a gap: that rollback is what closes it. What a ring announces is read first and the
 bell given back afterwards, if at all, so that this delays nothing.
+
+Who is rung while awake wakes nobody by it: some reader ended in its sleep, or has just woken. So it takes RELEASE as
+well, which lets writers be silent unless somebody sleeps.
 """
 
 import enum
@@ -72,6 +75,7 @@ class Cycle:
         self._is_cut = False
         self._has_found = False
         self._has_bell = False
+        # Whether the bell is to be given back, or others' silenced, after the next poll.
         self._leaves = False
         # The highest drawn revision that this sleep has polled for though nothing rang: what that did not find rings or
         # is dead. 0 while awake.
@@ -100,7 +104,7 @@ class Cycle:
     def connect(self) -> None:
         """Start over on a new session, whatever the former one was doing; its end has given the bell back."""
         self._page = None
-        self._has_bell = False
+        self._has_bell = self._leaves = False
         self._checked = 0
         self.step = Step.HISTORY
 
@@ -158,11 +162,15 @@ class Cycle:
         self.tail.observe_holders(holders)
         self._turn_page()
 
-    def rested(self, *, is_quiet: bool) -> None:
-        """Go on after a pause; `is_quiet` when nothing has happened for long enough to ask for the bell."""
+    def rested(self, *, is_quiet: bool, is_rung: bool) -> None:
+        """Go on after a pause; `is_quiet` when nothing has happened for long enough to ask for the bell.
+
+        `is_rung` when writers ring, though this reader is awake, and it is time to do something about it.
+        """
         if is_quiet and not self.is_busy:
             self.step = Step.CLEAR
         else:
+            self._leaves = is_rung
             self._poll()
 
     def cleared(self) -> None:
@@ -173,7 +181,7 @@ class Cycle:
             self.step = Step.HUSH
 
     def asked(self, *, is_granted: bool) -> None:
-        """Take the answer to the request for the bell: refused means that somebody is writing silently."""
+        """Take the answer to the request for the bell: refused means that somebody may be writing silently."""
         self._has_bell, self._leaves = is_granted, False
         self._poll()
 
@@ -198,7 +206,7 @@ class Cycle:
 
     def released(self) -> None:
         """Go on without the bell."""
-        self._has_bell = False
+        self._has_bell = self._leaves = False
         self._checked = 0
         self.step = Step.PAUSE
 
@@ -224,9 +232,9 @@ class Cycle:
     def _turn_page(self) -> None:
         if self._is_cut:
             self.step = Step.READ
-        elif not self._has_bell:
-            self.step = Step.PAUSE
-        elif self.tail.gaps or self._leaves:
+        elif self._leaves or (self._has_bell and self.tail.gaps):
             self.step = Step.RELEASE
-        else:
+        elif self._has_bell:
             self.step = Step.DOZE
+        else:
+            self.step = Step.PAUSE

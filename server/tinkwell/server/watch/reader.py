@@ -290,7 +290,11 @@ class _Drive:
         self._released_count = 0
         self._used_before, now = time.thread_time(), self._clock()
         self._others_used = self._used_before - used
-        self._cycle.rested(is_quiet=now >= self._ask_at and now - self._quiet_since >= self._pace.awake_seconds)
+        may_ask = now >= self._ask_at
+        self._cycle.rested(
+            is_quiet=may_ask and now - self._quiet_since >= self._pace.awake_seconds,
+            is_rung=may_ask and self._bell.is_rung,
+        )
 
     def _is_eager(self, now: float) -> bool:
         return (
@@ -329,4 +333,5 @@ class _Drive:
 
     async def _release(self) -> None:
         await self._bell.release()
+        self._ask_at = self._clock() + self._pace.ask_again_seconds
         self._cycle.released()

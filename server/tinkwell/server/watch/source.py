@@ -30,7 +30,10 @@ class Bell(Protocol):
         """Return True once rung, False after the time."""
 
     async def release(self) -> None:
-        """Let writers be silent again."""
+        """Let writers be silent again unless another reader wants them to ring, and forget past rings.
+
+        Also for who is not holding the bell but hears it. Raises `SourceLost` as `hush` does.
+        """
 
 
 class Session(Protocol):

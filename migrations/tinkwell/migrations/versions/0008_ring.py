@@ -1,0 +1,17 @@
+"""A bell that costs a silent writer no lock."""
+
+from tinkwell.migrations import script
+
+revision = "0008"
+down_revision = "0007"
+
+
+def upgrade() -> None:
+    script.run("0008_ring")
+    script.run("0008_record")
+
+
+def downgrade() -> None:
+    script.run("0008_down")
+    script.run("0001_ring")
+    script.run("0001_record")
