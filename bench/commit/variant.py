@@ -6,10 +6,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import process
+from bench import bell, process
 from bench.cluster import Cluster
 
-_NO_BELL = "CREATE OR REPLACE FUNCTION must_ring() RETURNS boolean LANGUAGE sql AS $$ SELECT false $$"
 _NOTIFY_EACH = """
     CREATE FUNCTION notify_each() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
     AS $$ BEGIN NOTIFY tinkwell_bell; RETURN NULL; END $$
@@ -37,6 +36,6 @@ class Variant:
 
 VARIANTS = {
     "bell": Variant(),
-    "no notification": Variant((_NO_BELL,), only_polls=True),
-    "NOTIFY each": Variant((_NO_BELL, _NOTIFY_EACH, _TRIGGER)),
+    "no notification": Variant((bell.WITHOUT,), only_polls=True),
+    "NOTIFY each": Variant((bell.WITHOUT, _NOTIFY_EACH, _TRIGGER)),
 }

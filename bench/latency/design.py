@@ -1,5 +1,7 @@
 """The schemas of the two classic designs: Tinkwell's, with a trigger in place of the bell."""
 
+from bench import bell
+
 CHANNEL = "classic"
 _COLUMNS = """
     {0}.revision, {0}.id::text, {0}.resource_type, coalesce({0}.resource_id::text, '') AS resource_id,
@@ -16,7 +18,7 @@ PAYLOADS = {
 def statements(design: str) -> tuple[str, ...]:
     """Return what makes the design's schema out of Tinkwell's."""
     return (
-        "CREATE OR REPLACE FUNCTION must_ring() RETURNS boolean LANGUAGE sql AS $$ SELECT false $$",
+        bell.WITHOUT,
         f"""
         CREATE FUNCTION notify_classic() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
         AS $$ BEGIN PERFORM pg_notify('{CHANNEL}', {PAYLOADS[design]}); RETURN NULL; END $$
