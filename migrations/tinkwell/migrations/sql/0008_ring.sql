@@ -99,3 +99,13 @@ BEGIN
 END $$;
 
 REVOKE ALL ON FUNCTION must_ring, ring_bell, is_writing, silence_bell FROM PUBLIC;
+
+-- Whoever may put a server to sleep may let writers be silent.
+DO $$
+DECLARE
+    grantee regrole;
+BEGIN
+    FOR grantee IN SELECT a.grantee FROM pg_proc p, aclexplode(p.proacl) a WHERE p.oid = 'may_sleep'::regproc LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION silence_bell TO %s', grantee);
+    END LOOP;
+END $$;
