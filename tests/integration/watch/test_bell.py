@@ -166,7 +166,7 @@ async def test_a_server_that_is_awake_silences_a_bell_that_was_left_ringing(
 
     async def is_silenced() -> bool:
         await writer.execute(INSERT, uuid.uuid4())
-        return await writer.fetchval(WANTED) == 0
+        return bool(await writer.fetchval(WANTED) == 0)
 
     async with servers.running(database_url), slow.transaction():
         # Keeps the server awake: below what follows something may still be committed.
