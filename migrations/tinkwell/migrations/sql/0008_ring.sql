@@ -2,7 +2,7 @@
 
 -- 1 while writers must ring. A sequence, for its value is read and set outside transactions; unlogged, for after a crash
 -- nobody sleeps. It is set while SHARE on `bell` is held, and unset only by who gets ROW EXCLUSIVE on it: so it is set as
--- long as anybody sleeps. Readers of an earlier release may be asleep at this moment, hence set to begin with.
+-- long as anybody sleeps.
 CREATE UNLOGGED SEQUENCE bell_wanted MINVALUE 0 MAXVALUE 1 START 0;
 SELECT setval('bell_wanted', 1);
 
@@ -109,3 +109,6 @@ BEGIN
         EXECUTE format('GRANT EXECUTE ON FUNCTION silence_bell TO %s', grantee);
     END LOOP;
 END $$;
+
+-- Readers of an earlier release may be asleep at this moment: they keep it set.
+SELECT silence_bell();
