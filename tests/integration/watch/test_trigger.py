@@ -256,8 +256,15 @@ async def test_the_log_takes_the_kinds_that_readers_know_and_no_others(database:
 
 async def test_what_no_watcher_could_receive_is_refused(database: asyncpg.Connection) -> None:
     await add_workflow(database)
-    with pytest.raises(asyncpg.CheckViolationError, match="events_size"):
-        await database.execute("UPDATE action SET message = repeat('x', 9000000)")
+    for change in (
+        "UPDATE action SET message = repeat('x', 9000000)",
+        "INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions)"
+        " SELECT gen_random_uuid(), template_id, 't', '{}', repeat(chr(1), 2000000), 0 FROM workflow",
+        "SELECT record_event('CUSTOM', NULL, 'CUSTOM', 'a.b', 0, to_json(repeat('x', 9000000)))",
+    ):
+        with pytest.raises(asyncpg.CheckViolationError) as refused:
+            await database.execute(change)
+        assert refused.value.constraint_name == "events_size"
 
 
 async def test_the_largest_workflow_makes_an_event_though_its_text_doubles(database: asyncpg.Connection) -> None:

@@ -81,6 +81,7 @@ EXCEPTION WHEN lock_not_available THEN
 END $$;
 
 -- Writes one event and returns its revision. Only functions that act for the owner call it, where speed does not count.
+-- It takes the kinds that every reader knows, and what a watcher can receive.
 CREATE OR REPLACE FUNCTION record_event(
     resource_type text, resource_id uuid, event_type text, name text, version bigint, data json
 ) RETURNS bigint
@@ -90,7 +91,8 @@ DECLARE
     drawn bigint;
 BEGIN
     INSERT INTO public.events (resource_type, resource_id, event_type, name, version, data, size)
-    VALUES (resource_type, resource_id, event_type, name, version, data, octet_length(data::text))
+    VALUES (resource_type::public.resource_type, resource_id, event_type::public.event_type, name, version, data,
+            octet_length(data::text)::public.event_size)
     RETURNING revision INTO drawn;
     IF public.must_ring() THEN
         PERFORM public.ring_bell();

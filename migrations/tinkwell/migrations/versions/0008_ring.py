@@ -1,4 +1,4 @@
-"""A bell that costs a silent writer no lock."""
+"""Cheaper events: a bell that costs a silent writer no lock, and kinds that are not checked twice."""
 
 from tinkwell.migrations import script
 
