@@ -258,8 +258,10 @@ async def test_what_no_watcher_could_receive_is_refused(database: asyncpg.Connec
     await add_workflow(database)
     for change in (
         "UPDATE action SET message = repeat('x', 9000000)",
-        "INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions)"
-        " SELECT gen_random_uuid(), template_id, 't', '{}', repeat(chr(1), 2000000), 0 FROM workflow",
+        (
+            "INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions)"
+            " SELECT gen_random_uuid(), template_id, 't', '{}', repeat(chr(1), 2000000), 0 FROM workflow"
+        ),
         "SELECT record_event('CUSTOM', NULL, 'CUSTOM', 'a.b', 0, to_json(repeat('x', 9000000)))",
     ):
         with pytest.raises(asyncpg.CheckViolationError) as refused:
