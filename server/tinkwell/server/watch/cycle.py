@@ -20,8 +20,8 @@ need not had ended before the reader was granted the bell, so the poll saw its r
 rings nobody, hence no doze above a gap: that rollback is what closes it. What a ring announces is read first and the
 bell given back afterwards, if at all, so that this delays nothing.
 
-Who is rung while awake wakes nobody by it: some reader ended in its sleep, or has just woken. So it takes RELEASE as
-well, which lets writers be silent unless somebody sleeps.
+A reader that is rung while it is awake is rung in vain: another one has just woken, or has died in its sleep. After its
+poll it takes RELEASE as well, which lets writers be silent unless somebody sleeps.
 """
 
 import enum
