@@ -72,24 +72,38 @@ def parse_variable(field: str, text: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Spot:
-    """A part of the template: its path, where it begins, and its node; without a node it is missing, or null."""
+    """A part of the template: where it begins, and its node; without a node it is missing, or null.
 
-    path: str
+    A template has many parts, and is read anew for each workflow. So a part only knows which part of which other one it
+    is; its path is put together where something is wrong with it.
+    """
+
+    name: str | int
     start: int
     node: template_tree.Node | None
+    parent: "_Spot | None" = None
 
-    def child(self, part: str | int, node: template_tree.Node) -> "_Spot":
+    @property
+    def path(self) -> str:
+        """The path of the field."""
+        return str(self.name) if self.parent is None else value.child(self.parent.path, self.name)
+
+    def child(self, name: str | int, node: template_tree.Node) -> "_Spot":
         is_null = isinstance(node, template_tree.Scalar) and node.is_null
-        return _Spot(value.child(self.path, part), node.start, None if is_null else node)
+        return _Spot(name, node.start, None if is_null else node, self)
 
-    def field(self, key: str, entry: template_tree.Entry | None) -> "_Spot":
+    def key(self, name: str, entry: template_tree.Entry) -> "_Spot":
+        """Take the key of a mapping's entry."""
+        return _Spot(name, entry.key.start, entry.key, self)
+
+    def field(self, name: str, entry: template_tree.Entry | None) -> "_Spot":
         """Take a mapping's entry; one without a value begins at its key, and a missing one where the mapping does."""
         if not entry:
-            return _Spot(value.child(self.path, key), self.start, None)
-        spot = self.child(key, entry.node)
-        return spot if spot.node else _Spot(spot.path, entry.key.start, None)
+            return _Spot(name, self.start, None, self)
+        spot = self.child(name, entry.node)
+        return spot if spot.node else _Spot(name, entry.key.start, None, self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +214,7 @@ class _Reader:
             self._complain(spot, f"must have keys ({', '.join(known)}) and {_describe(spot.node)}")
             return {}
         for name, entry in spot.node.entries.items():
-            key = _Spot(value.child(spot.path, name), entry.key.start, entry.key)
+            key = spot.key(name, entry)
             if entry.key.has_value:
                 self._complain(key, "this key must be written out; it cannot come from a value")
             elif name not in known:
@@ -220,7 +234,7 @@ class _Reader:
         return []
 
     def _text(self, spot: _Spot, parse: Callable[[str, str], str]) -> str:
-        """Read a text and check it, unless a part of it is not known yet."""
+        """Read a text and check it, unless a part of it is not known yet. Its path is that of the spot."""
         match spot.node:
             case None:
                 text = ""
@@ -231,7 +245,7 @@ class _Reader:
                 self._complain(spot, f"must be text and {_describe(spot.node)}; put quotes around it if it is text")
                 return ""
         try:
-            return parse(spot.path, text)
+            return parse("", text)
         except errors.InvalidField as exc:
             for violation in exc.violations:
                 self._complain(spot, violation.description)
@@ -256,7 +270,7 @@ class _Reader:
             return ()
         variables: list[tuple[str, str]] = []
         for name, entry in spot.node.entries.items():
-            key = self._text(_Spot(value.child(spot.path, name), entry.key.start, entry.key), parse_variable)
+            key = self._text(spot.key(name, entry), parse_variable)
             variables.append((key, self._text(spot.field(name, entry), _parse_any)))
         return tuple(f"{key}={text}" for key, text in sorted(variables))
 
