@@ -139,13 +139,7 @@ def _flatten(field: str, template: Template) -> tuple[Action, ...]:
     size = 0
     for task in template.tasks:
         for action in task.actions:
-            actions.append(
-                replace(
-                    action,
-                    volumes=_merge_volumes(task.volumes, action.volumes),
-                    environment=_merge_environment(task.environment, action.environment),
-                )
-            )
+            actions.append(_with_what_its_task_gives(action, task))
             size += _size(actions[-1])
             if size > MAX_ACTIONS_BYTES:
                 raise errors.InvalidField.of(
@@ -154,6 +148,16 @@ def _flatten(field: str, template: Template) -> tuple[Action, ...]:
                     "and the volumes of its task; make these smaller",
                 )
     return tuple(actions)
+
+
+def _with_what_its_task_gives(action: Action, task: Task) -> Action:
+    if not (task.volumes or task.environment):
+        return action
+    return replace(
+        action,
+        volumes=_merge_volumes(task.volumes, action.volumes),
+        environment=_merge_environment(task.environment, action.environment),
+    )
 
 
 def _merge_volumes(of_task: Iterable[str], of_action: Iterable[str]) -> tuple[str, ...]:
