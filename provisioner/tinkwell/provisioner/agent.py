@@ -31,7 +31,7 @@ from tinkwell.core.decide import RunKey
 from tinkwell.core.kind import State
 from tinkwell.provisioner import boot, claim, retry, shipper, spec, state
 from tinkwell.provisioner import hook as hook_run
-from tinkwell.provisioner.job import Job, Outcome, StoppedError
+from tinkwell.provisioner.job import Job, Outcome
 from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
@@ -108,12 +108,7 @@ class Agent:
 
     async def _until_stopped(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
         """Do the work; where the job is stopped meanwhile, abandon it and discard the run."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                guard = group.create_task(job.raise_when_stopped(), name="guard")
-                await work(job)
-                guard.cancel()
-        except* StoppedError:
+        if not await job.until_stopped(work(job)):
             job.is_settled = True
             if not job.leaves_run:
                 job.is_unfinished = not await self.discard(job.key, job.stop_reason)
@@ -225,8 +220,9 @@ class Agent:
         reported = await self._settle(job, outcome)
         if job.was_taken:  # and so is its output
             output.cancel()
-        await asyncio.wait([output], timeout=OUTPUT_SECONDS)
-        output.cancel()
+        if not output.done():
+            await asyncio.wait([output], timeout=OUTPUT_SECONDS)
+            output.cancel()
         if job.leaves_run:
             return
         if reported is None or not reported.revision:

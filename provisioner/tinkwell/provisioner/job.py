@@ -1,13 +1,16 @@
 """An action that is being carried out here, as those see it who began it and those who carry it out."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from tinkwell.client import model
 from tinkwell.core import hook
 from tinkwell.core.decide import RunKey
 from tinkwell.core.kind import State
+
+# A moment that is past by any clock of the loop.
+_AT_ONCE = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +57,9 @@ class Job:
         self.is_unfinished = False
         self.stop_reason = ""
         self.is_reporting_end = False
-        self._stop = asyncio.Event()
+        self._is_stopped = False
+        # Interrupts whoever carries it out.
+        self._limit: asyncio.Timeout | None = None
 
     @property
     def has_follower(self) -> bool:
@@ -63,20 +68,22 @@ class Job:
 
     def stop(self, reason: str) -> None:
         """Ask for the run to be killed and removed, without another report."""
-        if not self._stop.is_set():
+        if not self._is_stopped:
             self.stop_reason = reason
-            self._stop.set()
+            self._is_stopped = True
+            if self._limit is not None:
+                self._limit.reschedule(_AT_ONCE)
 
     def leave(self, reason: str) -> None:
         """Ask for the run to be left to its hook, as the action has ended; nothing follows where that is known here."""
-        if not self.is_reporting_end and not self._stop.is_set():
+        if not self.is_reporting_end and not self._is_stopped:
             self.leaves_run = True
             self.stop(reason)
 
     def report_end(self, outcome: Outcome) -> None:
         """Note that the end is being reported; the answer says what follows, but for the action after a success."""
         self.is_reporting_end = True
-        if outcome.state is State.SUCCEEDED and self.on_success is not None and not self._stop.is_set():
+        if outcome.state is State.SUCCEEDED and self.on_success is not None and not self._is_stopped:
             self.on_success()
 
     def settle(self, outcome: Outcome, reported: model.Reported | None) -> None:
@@ -94,11 +101,16 @@ class Job:
         self.hook = due if reported.revision else None
         self.has_finished = self.is_last and ended is State.SUCCEEDED and bool(reported.revision)
 
-    async def raise_when_stopped(self) -> None:
-        """Wait for `stop`, and raise `StoppedError`."""
-        await self._stop.wait()
-        raise StoppedError
-
-
-class StoppedError(Exception):
-    """The action is to be stopped."""
+    async def until_stopped(self, work: Awaitable[None]) -> bool:
+        """Do the work, which `stop` interrupts at its next await; False where it did."""
+        limit = asyncio.timeout_at(_AT_ONCE if self._is_stopped else None)
+        try:
+            async with limit:
+                self._limit = limit
+                await work
+        except TimeoutError:
+            if not limit.expired():
+                raise  # the work's own
+        finally:
+            self._limit = None
+        return not limit.expired()
