@@ -27,6 +27,7 @@ _MAC = re.compile(
     r"|[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){2}"
 )
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
+_PART = re.compile(r"[\w-]{1,100}")
 _EVENT_NAME = re.compile(r"[a-z0-9_]+(?:\.[a-z0-9_]+)+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # U+2028 and U+2029 break lines in many programs, so that they can fake a second line as a control character can.
@@ -51,7 +52,7 @@ def child(field: str, part: str | int) -> str:
     """Extend a field's path by a key or an index: `data.a`, `data[0]`, `data["a b"]`."""
     if isinstance(part, int):
         return f"{field}[{part}]"
-    if not re.fullmatch(r"[\w-]{1,100}", part):
+    if not _PART.fullmatch(part):
         return f"{field}[{show(part)}]"
     return f"{field}.{part}" if field else part
 

@@ -63,6 +63,9 @@ class _Check:
 
     def message(self, message: protobuf.Message, path: str) -> None:
         for field, content in message.ListFields():
+            # Most fields hold a text or a number, at which there is nothing to look.
+            if field.message_type is None and field.enum_type is None and not field.is_repeated:
+                continue
             name = value.child(path, field.name)
             if field.is_repeated:
                 self._repeated(field, content, name)
