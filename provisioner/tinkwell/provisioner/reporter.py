@@ -70,6 +70,8 @@ class Reporter:
         # Reports that went ahead and that are about to be made.
         self._ahead: dict[model.Report, _Waiting] = {}
         self._has_come = asyncio.Event()
+        # Held by the one sender that waits: what comes wakes no others.
+        self._turn = asyncio.Lock()
         self._senders = 0
 
     async def run(self) -> NoReturn:
@@ -112,9 +114,11 @@ class Reporter:
         self._senders += 1
         try:
             while True:
-                await self._has_come.wait()
-                await asyncio.sleep(0)  # what comes in the same moment goes along
-                await self._send(self._take())
+                async with self._turn:
+                    await self._has_come.wait()
+                    await asyncio.sleep(0)  # what comes in the same moment goes along
+                    batch = self._take()
+                await self._send(batch)
         finally:
             self._senders -= 1
             if not self._senders:
