@@ -23,7 +23,7 @@ from tinkwell.core.kind import State
 from tinkwell.server.service import workflow_report
 from tinkwell.server.service.workflow_report import ActionReport, Reported
 from tinkwell.server.store import workflow_move
-from tinkwell.server.store.database import Database
+from tinkwell.server.store.database import Database, Fetch
 
 # Each locks a workflow until all are written.
 MAX_GROUP = 64
@@ -106,12 +106,16 @@ class ReportGroups:
 
 async def _apply(database: Database, reports: Sequence[ActionReport], actor: str) -> dict[str, Reported]:
     """Write what can be written together; returns the answers by the actions."""
+    return await database.use(lambda fetch: _read_and_write(fetch, reports, actor))
+
+
+async def _read_and_write(fetch: Fetch, reports: Sequence[ActionReport], actor: str) -> dict[str, Reported]:
     ids = list({report.action_id: None for report in reports})
-    found = await workflow_move.read(database, ids, lease_token=reports[0].lease_token)
+    found = await workflow_move.read(fetch, ids, lease_token=reports[0].lease_token)
     moves = _decide(found, reports)
     if not moves:
         return {}
-    written = await workflow_move.write(database, moves, actor=actor)
+    written = await workflow_move.write(fetch, moves, actor=actor)
     return {
         move.found.action.id: Reported(moved.revision, move.attempt, moved.remaining_seconds, move.state)
         for move in moves
@@ -127,7 +131,8 @@ def _decide(found: Mapping[str, workflow_move.Found], reports: Sequence[ActionRe
         known = found.get(report.action_id)
         if known is None or not _names(report, known):
             continue
-        known = dataclasses.replace(known, standing=standings.get(known.workflow_id, known.standing))
+        if (standing := standings.get(known.workflow_id)) is not None:
+            known = dataclasses.replace(known, standing=standing)
         with contextlib.suppress(errors.TinkwellError):
             if (move := _move(known, report)) is not None:
                 moves.append(move)

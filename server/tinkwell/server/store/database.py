@@ -117,15 +117,11 @@ class Database:
         The statement sees to it that its events name the actor.
         """
 
-        async def once() -> Written[T]:
-            raw = await engine.session(self._engine)
-            try:
-                value = await work(functools.partial(_fetch, raw))
-                return Written(value, await _revision(raw) if value else 0)
-            finally:
-                raw.close()
+        async def once(fetch: Fetch) -> Written[T]:
+            value = await work(fetch)
+            return Written(value, await _revision(fetch) if value else 0)
 
-        return await _run(once)
+        return await self.use(once)
 
     async def write(self, work: Callable[[Transaction], Awaitable[T]], *, actor: str) -> Written[T]:
         """Run changing work in one transaction; its events name the actor."""
@@ -156,10 +152,18 @@ class Database:
         For what is done often: it costs a third of what `execute` does. What it raises is the same.
         """
 
-        async def once() -> Sequence[asyncpg.Record]:
+        return await self.use(lambda fetch: fetch(query, *values))
+
+    async def use(self, work: Callable[[Fetch], Awaitable[T]]) -> T:
+        """Run statements as `fetch` does, each a transaction of its own, over one session; all again for a retry.
+
+        Between them nothing may be waited for: the session is kept from others.
+        """
+
+        async def once() -> T:
             raw = await engine.session(self._engine)
             try:
-                return await _fetch(raw, query, *values)
+                return await work(functools.partial(_fetch, raw))
             finally:
                 raw.close()
 
@@ -213,12 +217,12 @@ _SET_ACTOR = sqlalchemy.text("SELECT set_config('tinkwell.actor', :actor, true)"
 
 
 async def _own_revision(connection: AsyncConnection) -> int:
-    return await _revision(await connection.get_raw_connection())
+    return await _revision(functools.partial(_fetch, await connection.get_raw_connection()))
 
 
-async def _revision(raw: PoolProxiedConnection) -> int:
+async def _revision(fetch: Fetch) -> int:
     # Events are drawn while the transaction commits, so only afterwards is the number known, and only here.
-    return int((await _fetch(raw, "SELECT currval('events_revision')"))[0][0])
+    return int((await fetch("SELECT currval('events_revision')"))[0][0])
 
 
 async def _fetch(raw: PoolProxiedConnection, query: str, *values: object) -> Sequence[asyncpg.Record]:

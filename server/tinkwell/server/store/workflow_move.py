@@ -12,7 +12,7 @@ import asyncpg
 
 from tinkwell.core import advance, lease, transition
 from tinkwell.core.kind import State
-from tinkwell.server.store.database import Database
+from tinkwell.server.store.database import Fetch
 
 READ = """
     SELECT CAST(w.id AS text) AS workflow_id, w.version AS workflow_version, w.state AS workflow_state,
@@ -71,14 +71,14 @@ class Moved:
     remaining_seconds: float | None
 
 
-async def read(database: Database, action_ids: Sequence[str], *, lease_token: int) -> dict[str, Found]:
+async def read(fetch: Fetch, action_ids: Sequence[str], *, lease_token: int) -> dict[str, Found]:
     """Return what there is of the actions, by their ids."""
-    return {row["id"]: _found(row) for row in await database.fetch(READ, action_ids, lease_token)}
+    return {row["id"]: _found(row) for row in await fetch(READ, action_ids, lease_token)}
 
 
-async def write(database: Database, moves: Sequence[Move], *, actor: str) -> dict[str, Moved]:
+async def write(fetch: Fetch, moves: Sequence[Move], *, actor: str) -> dict[str, Moved]:
     """Write moves, of each workflow a start, a success or both; returns by actions what was written."""
-    rows = await database.fetch(_WRITE, actor, json.dumps([_row(move) for move in moves]))
+    rows = await fetch(_WRITE, actor, json.dumps([_row(move) for move in moves]))
     return {row["action_id"]: Moved(row["revision"], row["remaining_seconds"]) for row in rows}
 
 
