@@ -6,7 +6,7 @@ Reading takes no locks. What is written is held against what was read, in the st
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import asyncpg
 
@@ -78,12 +78,14 @@ async def read(fetch: Fetch, action_ids: Sequence[str], *, lease_token: int) -> 
 
 async def write(fetch: Fetch, moves: Sequence[Move], *, actor: str) -> dict[str, Moved]:
     """Write moves, of each workflow a start, a success or both; returns by actions what was written."""
-    rows = await fetch(_WRITE, actor, json.dumps([_row(move) for move in moves]))
+    # What starts on a machine takes it over from what has ended there, so that its hold is changed once.
+    taken = {(move.found.workflow_id, move.found.action.worker_id) for move in moves if move.state is State.RUNNING}
+    rows = await fetch(_WRITE, actor, json.dumps([_row(move, taken) for move in moves]))
     return {row["action_id"]: Moved(row["revision"], row["remaining_seconds"]) for row in rows}
 
 
-def _row(move: Move) -> Mapping[str, object]:
-    """Return the fields of `action_move`."""
+def _row(move: Move, taken: Container[tuple[str, str]]) -> Mapping[str, object]:
+    """Return the fields of `action_move`; the machines that are taken are named after their workflows."""
     found, hold = move.found, move.found.hold
     completed, begins, ends = None, False, False
     for step in move.steps:
@@ -112,7 +114,7 @@ def _row(move: Move) -> Mapping[str, object]:
         "begins": begins,
         "completed": completed,
         "ends": ends,
-        "vacates": move.vacates,
+        "vacates": move.vacates and (found.workflow_id, found.action.worker_id) not in taken,
     }
 
 
