@@ -31,6 +31,9 @@ _SESSION = {
     "timezone": "UTC",
     # Whatever the values, rows are found by their keys. To plan that anew takes longer than to do it.
     "plan_cache_mode": "force_generic_plan",
+    # So a plan that was made while a table was nearly empty is still good when that has filled a moment later.
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
 }
 # A connection that was used more lately than this is there unless its socket says otherwise.
 _FRESH_SECONDS = 5.0
