@@ -28,7 +28,7 @@ released when nothing is left there, be it by a successor.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Container, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import NoReturn, Protocol, assert_never
@@ -74,7 +74,7 @@ class WorkflowApi(reporter.ReportsApi, expiry.ExpiryApi, look.LookApi, Protocol)
         """Iterate over the ids of the workflows that are not finished, many at a time."""
 
     def watch(
-        self, *, now: bool, on_created: Callable[[object], None]
+        self, *, now: bool, event_types: Collection[EventType], on_created: Callable[[object], None]
     ) -> AbstractAsyncContextManager[AsyncIterator[model.Event]]:
         """Watch events of workflows and actions; calls back each time a connection is live."""
 
@@ -157,7 +157,8 @@ class Driver:
         """Mark the workflow of every event as dirty."""
         while True:
             try:
-                async with self._api.watch(now=True, on_created=self._watch_is_live) as events:
+                watch = self._api.watch(now=True, event_types=news.WANTED, on_created=self._watch_is_live)
+                async with watch as events:
                     async for event in events:
                         self._expiry.hear(event)
                         await self._hear(event)

@@ -3,11 +3,13 @@
 from tinkwell.client import model
 from tinkwell.core.kind import EventType, ResourceType
 
+# What is asked for: all but that a workflow gets on, which the end of its action has told in the moment before.
+WANTED = tuple(kind for kind in EventType if kind is not EventType.WORKFLOW_INPROGRESS)
+
 # What tells nothing new about a workflow of which an action runs here: its job's reports have brought it about.
 PROGRESS = frozenset(
     {
         EventType.WORKFLOW_STARTED,
-        EventType.WORKFLOW_INPROGRESS,
         EventType.ACTION_STARTED,
         EventType.ACTION_SUCCEEDED,
     }

@@ -3,7 +3,7 @@
 import asyncio
 import collections
 import itertools
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -205,14 +205,14 @@ class FakeServer:
 
     @asynccontextmanager
     async def watch(
-        self, *, now: bool, on_created: Callable[[object], None]
+        self, *, now: bool, event_types: Collection[EventType], on_created: Callable[[object], None]
     ) -> AsyncIterator[AsyncIterator[model.Event]]:
         assert now
         queue: asyncio.Queue[model.Event | None] = asyncio.Queue()
         self._watchers.append(queue)
         on_created(self)
         try:
-            yield _events(queue)
+            yield _events(queue, event_types)
         finally:
             self._watchers.remove(queue)
 
@@ -355,7 +355,10 @@ def _event_type(step: transition.Step) -> EventType:
             return EventType.UPDATED
 
 
-async def _events(queue: "asyncio.Queue[model.Event | None]") -> AsyncIterator[model.Event]:
+async def _events(
+    queue: "asyncio.Queue[model.Event | None]", event_types: Collection[EventType]
+) -> AsyncIterator[model.Event]:
     while (event := await queue.get()) is not None:
-        yield event
+        if event.event_type in event_types:
+            yield event
     raise errors.Compacted

@@ -103,7 +103,7 @@ async def test_a_workflow_that_is_cancelled_between_its_actions_goes_no_further(
     async with stage.provisioner():
         stage.server.add_workflow("w", action(), action())
         run = await stage.run_of("w-0")
-        stage.server.notify("w", EventType.WORKFLOW_INPROGRESS)
+        stage.server.notify("w", EventType.WORKFLOW_STARTED)
         stage.server.cancel("w")
         await run.exit(0)
         await stage.is_clear()
