@@ -200,8 +200,9 @@ class PostgresSession:
         with _lost():
             if not gaps and tail is not None:
                 rows = await self._tail(tail, through=tail + _NEAR)
-                # Seldom empty where it matters; and then, more numbers may be dead than were looked through.
-                rows = rows or await self._tail(tail, through=_HIGHEST)
+                # More numbers may be dead than were looked through. Which was drawn last is known without a look.
+                if not rows and await _last_drawn(self._connection) > tail + _NEAR:
+                    rows = await self._tail(tail, through=_HIGHEST)
             else:
                 firsts, lasts = [first for first, _ in gaps], [last for _, last in gaps]
                 rows = await self._connection.fetch(statement.PAGE, firsts, lasts, tail, _PAGE_EVENTS, _PAGE_BYTES)
