@@ -34,6 +34,8 @@ _SESSION = {
     # So a plan that was made while a table was nearly empty is still good when that has filled a moment later.
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
+    # To some releases of PostgreSQL what is off costs so much that compiling the plan seems worth it.
+    "jit": "off",
 }
 # A connection that was used more lately than this is there unless its socket says otherwise.
 _FRESH_SECONDS = 5.0

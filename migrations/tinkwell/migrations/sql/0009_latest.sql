@@ -103,7 +103,7 @@ BEGIN
      ORDER BY m.ordinality;
 
     -- The events are written now, and not when the transaction commits, which it does next.
-    drawn := pg_sequence_last_value('events_revision');
+    drawn := coalesce(pg_sequence_last_value('events_revision'), 0);
     SET CONSTRAINTS ALL IMMEDIATE;
     latest := currval('events_revision');
     RETURN QUERY

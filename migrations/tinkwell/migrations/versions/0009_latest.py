@@ -2,12 +2,12 @@
 
 from tinkwell.migrations import script
 
-revision = "0008"
-down_revision = "0007"
+revision = "0009"
+down_revision = "0008"
 
 
 def upgrade() -> None:
-    script.run("0008_latest")
+    script.run("0009_latest")
 
 
 def downgrade() -> None:
