@@ -13,7 +13,7 @@ _FEW = 10
 _ON_A_MACHINE = 10
 _LONGEST_SECONDS = 600
 # Until thousands of workflows are known and those that may run do takes longer than what is measured then.
-_PAIRS = 3
+_PAIRS = 5
 # These take about as long as the half minute after which everything unfinished is listed again.
 _ROUNDS = 40
 _QUIET_CORES = 0.05
