@@ -15,6 +15,10 @@ INSERT = "INSERT INTO hardware (id) VALUES ($1)"
 WANTED = "SELECT coalesce(pg_sequence_last_value('bell_wanted'), 0)"
 
 
+def quoted(name: str) -> str:
+    return f'"{name}"'
+
+
 class Ear:
     """A connection that counts the rings before a marker, so that silence is told without waiting for it."""
 
@@ -136,15 +140,17 @@ async def test_readers_of_the_last_release_sleep_through_an_upgrade_and_miss_not
     assert await ear.rings() == 0
 
 
+@pytest.mark.parametrize("is_public", [False, True])
 async def test_a_role_that_serves_may_silence_the_bell_after_an_upgrade(
-    database_url: str, connections: list[asyncpg.Connection]
+    database_url: str, connections: list[asyncpg.Connection], is_public: bool
 ) -> None:
-    owner, role = connections[0], f"server_{uuid.uuid4().hex}"
+    owner, role = connections[0], f"server-{uuid.uuid4().hex}"
     await schema.downgrade(database_url, "0007")
-    await owner.execute(f"CREATE ROLE {role}; GRANT EXECUTE ON FUNCTION may_sleep TO {role}")
+    await owner.execute(f"CREATE ROLE {quoted(role)}")
+    await owner.execute(f"GRANT EXECUTE ON FUNCTION may_sleep TO {'PUBLIC' if is_public else quoted(role)}")
     await schema.upgrade(database_url)
     assert await owner.fetchval("SELECT has_function_privilege($1, 'silence_bell()', 'EXECUTE')", role)
-    await owner.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")
+    await owner.execute(f"DROP OWNED BY {quoted(role)}; DROP ROLE {quoted(role)}")
 
 
 async def test_a_server_that_stops_in_its_sleep_lets_writers_be_silent(

@@ -169,7 +169,7 @@ class ReaderModel:
             yield ReaderMove("reader: does not get the bell", left, is_wanted=self.silenced(is_alone=is_alone))
 
     def silenced(self, *, is_alone: bool) -> bool | None:
-        """Return whether writers must ring after a reader has asked for the lock that nobody has who sleeps."""
+        """Return whether writers must ring once a reader has silenced them; None where another one sleeps."""
         return False if is_alone else None
 
     def last(self, log: Log) -> int:

@@ -6,8 +6,8 @@
                                     └──▶ the next insert, savepoint, roll back to it
 
 An insert locks the table before the default draws the number, and after that the transaction looks whether it must
-ring. One that is rolled back, which it may be at
-every step, was never there; what it had locked is free, and its notifications are not sent.
+ring. One that is rolled back, which it may be at every step, was never there; what it had locked is free, and its
+notifications are not sent.
 """
 
 import dataclasses

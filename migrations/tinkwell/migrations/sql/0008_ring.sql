@@ -105,9 +105,12 @@ REVOKE ALL ON FUNCTION must_ring, ring_bell, is_writing, silence_bell FROM PUBLI
 -- Whoever may put a server to sleep may let writers be silent.
 DO $$
 DECLARE
-    grantee regrole;
+    grantee text;
 BEGIN
-    FOR grantee IN SELECT a.grantee FROM pg_proc p, aclexplode(p.proacl) a WHERE p.oid = 'may_sleep'::regproc LOOP
+    FOR grantee IN
+        SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
+          FROM pg_proc p, aclexplode(p.proacl) a WHERE p.oid = 'may_sleep'::regproc
+    LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION silence_bell TO %s', grantee);
     END LOOP;
 END $$;

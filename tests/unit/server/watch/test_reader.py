@@ -106,6 +106,7 @@ class Bell:
     async def release(self) -> None:
         self._log.before_release()
         self._log.sleeper = None
+        self.clear()
 
 
 class Session:
