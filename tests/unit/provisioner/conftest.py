@@ -1,9 +1,17 @@
 """The stage that tests of the driver and the agent play on."""
 
+from collections.abc import Callable, Mapping
+
 import pytest
 from unit.provisioner import stage as support
 
+from support.patient_loop import PatientLoop
 from tinkwell.provisioner import agent, retry
+
+
+def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], PatientLoop]]:
+    """Let leases and limits of tenths of a second pass only while the test waits for them."""
+    return {"patient": PatientLoop}
 
 
 @pytest.fixture
