@@ -21,8 +21,15 @@ async def run(executor: Executor, function: Callable[[], T]) -> T:
         return await asyncio.shield(end)
     except asyncio.CancelledError:
         if not call.cancel():  # the call, not its asyncio future: that one says yes whatever the thread does
+            end.add_done_callback(_hear)
             await asyncio.wait([end])
         raise
+
+
+def _hear(end: asyncio.Future[T]) -> None:
+    """Take an error that nobody waits for any more, or the loop would log it as one that was overlooked."""
+    if not end.cancelled():
+        end.exception()
 
 
 class AbandonableThreads:
