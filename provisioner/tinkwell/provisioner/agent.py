@@ -22,6 +22,7 @@ is left as it is, and the next look decides. A run that is let go on is claimed,
 """
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeVar
@@ -29,7 +30,7 @@ from typing import Any, Protocol, TypeVar
 from tinkwell.client import errors, model
 from tinkwell.core.decide import RunKey
 from tinkwell.core.kind import State
-from tinkwell.provisioner import boot, claim, retry, shipper, spec, state
+from tinkwell.provisioner import boot, claim, deadline, retry, shipper, spec, state
 from tinkwell.provisioner import hook as hook_run
 from tinkwell.provisioner.job import Job, Outcome
 from tinkwell.provisioner.runtime import port
@@ -145,7 +146,8 @@ class Agent:
                 await self._conclude_rebooted(job)
                 return
         remaining = None if left is None else max(left, ADOPTION_SECONDS)
-        await self._carry_out(job, remaining, lambda: self._find(job.key))
+        limit = deadline.passed_limit(job.action, left)
+        await self._carry_out(job, remaining, lambda: self._find(job.key), limit_seconds=limit)
 
     async def _conclude_rebooted(self, job: Job) -> None:
         """Report the success of an action that has rebooted its machine; what its run came to does not count."""
@@ -186,20 +188,25 @@ class Agent:
             raise port.RunError(port.Reason.UNAVAILABLE, message) from error
 
     async def _carry_out(
-        self, job: Job, remaining_seconds: float | None, obtain: Callable[[], Awaitable[port.Run]]
+        self,
+        job: Job,
+        remaining_seconds: float | None,
+        obtain: Callable[[], Awaitable[port.Run]],
+        *,
+        limit_seconds: float | None = None,
     ) -> None:
-        """Get hold of the run and see it through to the report of its end."""
+        """Get hold of the run and see it through to the report of its end; `limit_seconds` is one that has passed."""
         began = asyncio.get_running_loop().time()
-        deadline = None if remaining_seconds is None else began + remaining_seconds
+        ends_at = None if remaining_seconds is None else began + remaining_seconds
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout_at(ends_at):
                 run = await obtain()
         except TimeoutError:
             await self._give_up(job, _timed_out("before it ran", began))
         except port.RunError as error:
             await self._give_up(job, _failed(error, began))
         else:
-            await self._follow(job, run, self._outcome(job, run, deadline))
+            await self._follow(job, run, self._outcome(job, run, ends_at, limit_seconds))
 
     async def _give_up(self, job: Job, outcome: Outcome) -> None:
         """Report the end of what did not run, and, while the server may be away, make sure that it does not."""
@@ -233,16 +240,18 @@ class Agent:
         except port.RunError as error:
             logger.warning("a run cannot be removed", extra=_fields(job.key) | {"cause": str(error)})
 
-    async def _outcome(self, job: Job, run: port.Run, deadline: float | None) -> Outcome:
+    async def _outcome(self, job: Job, run: port.Run, ends_at: float | None, limit_seconds: float | None) -> Outcome:
         """Wait for the end of a run, or bring it about."""
         began = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout_at(ends_at):
                 ending = await (boot.wait(run) if job.action.reboots else run.wait())
         except TimeoutError:
             return await self._kill(run, began)
         except port.RunError as error:
             return _failed(error, began)
+        if deadline.was_kept(ending, limit_seconds):
+            return dataclasses.replace(_timed_out("and was killed", began), seconds=ending.seconds or 0.0)
         note = f" ({ending.note})" if ending.note else ""
         return Outcome(
             state=State.FAILED if ending.code else State.SUCCEEDED,
