@@ -30,8 +30,9 @@ class Page:
 
 
 # An event as the table gives it, to be sent on without becoming an object: revision, id, resource_id, parent_id, its
-# kind (see `kind_of`), version, created_at in microseconds since 1970, data, and the bytes of the data.
-Row: TypeAlias = tuple[int, str, str, str, str, int, int, str, int]
+# kind (see `kind_of`), version, created_at in microseconds since 1970, data in UTF-8, and how many bytes the table has
+# counted of them.
+Row: TypeAlias = tuple[int, str, str, str, str, int, int, bytes, int]
 # Stands in no type or name; what follows the third is the actor, whatever it consists of.
 _SEPARATOR = "\x1f"
 
@@ -78,7 +79,8 @@ def kind_of(kind: str) -> tuple[str, str, str, str]:
 
 
 def row_of(event: Event) -> Row:
-    """Return the event as the table gives it; its data may have more bytes than the row says."""
+    """Return the event as the table gives it."""
+    data = event.data.encode()
     return (
         event.revision,
         event.id,
@@ -87,8 +89,8 @@ def row_of(event: Event) -> Row:
         _SEPARATOR.join((event.resource_type, event.event_type, event.name, event.actor)),
         event.version,
         (event.created_at - _EPOCH) // _MICROSECOND,
-        event.data,
-        len(event.data),
+        data,
+        len(data),
     )
 
 
@@ -107,5 +109,5 @@ def event_of(row: Row) -> Event:
         version=version,
         created_at=_EPOCH + created_at * _MICROSECOND,
         actor=actor,
-        data=data,
+        data=data.decode(),
     )

@@ -1,21 +1,30 @@
 """Events and batches as bytes. An event is encoded once, as a field of a response; a response is a concatenation.
 
 Concatenating encoded fields is what protobuf defines for messages, so clients see ordinary `WatchResponse` messages.
+
+Events are encoded by hand, to the bytes that protobuf's library makes of them: that is told of each field by itself,
+which takes half as long again. What neighbours have in common is encoded once for all of them. Until the end, bytes are
+written as characters (see `varint`); "$" is the length of a UUID, which all ids are that are not missing.
 """
 
 import functools
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.core import errors, log
 from tinkwell.core.event import Event
 from tinkwell.core.kind import EventType, ResourceType
 from tinkwell.core.log import Row
+from tinkwell.server.api import varint
 
 _RESOURCE_TYPES = {str(kind): pb.ResourceType.Value(f"RESOURCE_TYPE_{kind}") for kind in ResourceType}
 _EVENT_TYPES = {str(kind): pb.EventType.Value(f"EVENT_TYPE_{kind}") for kind in EventType}
 _KINDS_KEPT = 1_000
+_SECOND = 1_000_000
+# A varint of less takes four bytes at most.
+_FIVE_BYTES = 1 << 28
+# Before all that a row can hold.
+_NEVER = -(1 << 63)
 
 
 def encode_event(event: Event) -> bytes:
@@ -24,30 +33,54 @@ def encode_event(event: Event) -> bytes:
 
 
 def encode_rows(rows: Iterable[Row]) -> bytes:
-    """Encode events as the table gives them, as `events` fields; a million of them go to one watcher.
-
-    They are put into one message, which protobuf then encodes at once: message by message takes half as long again.
-    Setting fields one by one takes less than naming them all to `add`.
-    """
-    response = pb.WatchResponse()
-    add = response.events.add
+    """Encode events as the table gives them, as `events` fields; a million of them may go to one watcher."""
+    parts: list[bytes] = []
+    short, more, mask = varint.SHORT, varint.MORE, varint.MASK
+    block = second = _NEVER
+    low, high, seconds, start, types, actor = short, "", "", "", "", ""
+    known = ""
     for revision, event_id, resource_id, parent_id, kind, version, created_at, data, _ in rows:
-        event = add(**_kind_fields(kind))
-        event.id = event_id
-        event.revision = revision
-        event.resource_id = resource_id
-        event.parent_id = parent_id
-        event.version = version
-        event.data = data
-        moment = event.created_at
-        moment.seconds, microseconds = divmod(created_at, 1_000_000)
-        moment.nanos = microseconds * 1_000
-    return response.SerializeToString()
+        if revision >> varint.BITS != block:
+            block = revision >> varint.BITS
+            low, high = (more, varint.of(block)) if block else (short, "")
+        if created_at // _SECOND != second:
+            second = created_at // _SECOND
+            seconds = f"\x08{varint.of(second)}" if second else ""
+            # All of a moment but a fraction of five bytes, which is what three out of four have.
+            start = f"J{short[len(seconds) + 6]}{seconds}\x10"
+        nanos = (created_at - second * _SECOND) * 1_000
+        if nanos >= _FIVE_BYTES:
+            moment = f"{start}{more[nanos & mask]}{more[nanos >> 14 & mask]}{short[nanos >> 28]}"
+        else:
+            moment = _moment(seconds, nanos)
+        about = f"\x1a${resource_id}" if resource_id else ""
+        if parent_id:
+            about = f'{about}"${parent_id}'
+        if kind != known:
+            known = kind
+            types, actor = _kind_fields(kind)
+        size = len(data)
+        event = (
+            f"\n${event_id}\x10{low[revision & mask]}{high}{about}{types}"
+            f"\x40{short[version] if 0 <= version <= mask else varint.of(version)}{moment}{actor}"
+            f"\x5a{short[size] if size <= mask else varint.of(size)}"
+        )
+        size += len(event)
+        parts.append(f"\n{short[size] if size <= mask else varint.of(size)}{event}".encode("latin-1"))
+        parts.append(data)
+    return b"".join(parts)
+
+
+def _moment(seconds: str, nanos: int) -> str:
+    """Return the field of a moment whose seconds are encoded."""
+    if nanos:
+        seconds = f"{seconds}\x10{varint.of(nanos)}"
+    return f"J{varint.SHORT[len(seconds)]}{seconds}"
 
 
 @functools.lru_cache(_KINDS_KEPT)
-def _kind_fields(kind: str) -> dict[str, Any]:
-    """Return the fields that few events differ in; nobody may change them.
+def _kind_fields(kind: str) -> tuple[str, str]:
+    """Return the fields that few events differ in: what comes before the version, and the actor, which comes last.
 
     Raises `errors.Unavailable` for a kind that only a newer release knows: skipping the event would lose it.
     """
@@ -56,12 +89,12 @@ def _kind_fields(kind: str) -> dict[str, Any]:
         raise errors.Unavailable(
             f"this server does not know events of the kind {resource_type} {event_type}; upgrade it, or ask another one"
         )
-    return {
-        "resource_type": _RESOURCE_TYPES[resource_type],
-        "event_type": _EVENT_TYPES[event_type],
-        "name": name,
-        "actor": actor,
-    }
+    types = pb.Event(
+        resource_type=_RESOURCE_TYPES[resource_type],
+        event_type=_EVENT_TYPES[event_type],
+        name=name,
+    )
+    return types.SerializeToString().decode("latin-1"), pb.Event(actor=actor).SerializeToString().decode("latin-1")
 
 
 def encode_response(fields: Sequence[bytes], revision: int, history_id: str) -> bytes:

@@ -2,15 +2,16 @@
 
 import itertools
 import json
+import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from tinkwell.core import log
 from tinkwell.core.event import Event
 from tinkwell.core.log import Row
 from tinkwell.server.relay.broker import Letter
 
-# A row without its last field, the size of the data.
-_FIELDS = 8
+_UUID = re.compile(r"[0-9a-f-]{36}")
 
 
 class Malformed(Exception):
@@ -46,10 +47,10 @@ def decode(letter: Letter) -> list[Event]:
     """Return the events that the letter encloses; raises `Malformed`, also where they are not what the letter says."""
     assert letter.payload is not None
     try:
-        events = [log.event_of((*fields, 0)) for fields in json.loads(letter.payload)]
+        events = [_decode(fields) for fields in json.loads(letter.payload)]
         revisions = [letter.after, *(event.revision for event in events), letter.through + 1]
         is_ordered = all(before < after for before, after in itertools.pairwise(revisions))
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise Malformed("a message holds something else than events") from error
     if not is_ordered:
         raise Malformed("a message holds other events than it says")
@@ -62,4 +63,13 @@ def _join(encoded: Sequence[bytes]) -> bytes:
 
 def _encode(row: Row) -> bytes:
     # A list: the order of the fields is that of rows, in every release.
-    return json.dumps(row[:_FIELDS], ensure_ascii=False, separators=(",", ":")).encode()
+    *fields, data, _ = row
+    return json.dumps((*fields, data.decode()), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _decode(fields: Sequence[Any]) -> Event:
+    revision, event_id, resource_id, parent_id, kind, version, created_at, data = fields
+    # Who encodes the event for watchers relies on it.
+    if not all(map(_UUID.fullmatch, (event_id, resource_id or event_id, parent_id or event_id))):
+        raise ValueError("an id is not a UUID")
+    return log.event_of((revision, event_id, resource_id, parent_id, kind, version, created_at, data.encode(), 0))

@@ -1,27 +1,33 @@
 """What is put together from bytes reads as the messages that protobuf would have made of it."""
 
+import dataclasses
 import datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.log_event import IDS, KINDS
+from support.log_event import IDS, KINDS, make_event
 from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.core import errors, log
 from tinkwell.core.event import Event
-from tinkwell.server.api import encode
+from tinkwell.server.api import encode, varint
 
 texts = st.text(max_size=300)
+# Also those whose fraction of a second is short.
+moments = st.datetimes(min_value=datetime.datetime(1900, 1, 1), timezones=st.just(datetime.UTC)) | st.builds(
+    lambda microsecond: datetime.datetime(2026, 1, 1, microsecond=microsecond, tzinfo=datetime.UTC),
+    st.integers(0, 2_200) | st.integers(268_430, 268_440) | st.just(999_999),
+)
 events = st.builds(
     lambda kind, **fields: Event(resource_type=kind[0], event_type=kind[1], name=kind[2], **fields),
     st.sampled_from(KINDS),
     revision=st.integers(1, 2**63 - 1),
-    id=st.sampled_from(IDS),
+    id=st.sampled_from(IDS[1:]),
     resource_id=st.sampled_from(IDS),
     parent_id=st.sampled_from(IDS),
     version=st.integers(0, 2**63 - 1),
-    created_at=st.datetimes(min_value=datetime.datetime(1900, 1, 1), timezones=st.just(datetime.UTC)),
+    created_at=moments,
     actor=texts,
     data=texts,
 )
@@ -51,6 +57,47 @@ def test_a_response_holds_its_events_and_its_bookmark(kept: list[Event], revisio
     assert pb.WatchResponse.FromString(encoded) == expected
 
 
+@given(st.lists(events, max_size=8))
+def test_the_bytes_are_those_that_protobuf_makes(kept: list[Event]) -> None:
+    usual = [dataclasses.replace(event, version=event.version or 1, data=event.data or "{}") for event in kept]
+    expected = pb.WatchResponse(events=[message(event) for event in usual])
+    assert encode.encode_rows(map(log.row_of, usual)) == expected.SerializeToString()
+
+
+# About where a number takes another byte, or another two of them.
+@pytest.mark.parametrize("number", [1 << bits for bits in (7, 14, 21, 28, 35, 42, 62)])
+def test_neighbours_do_not_lend_each_other_what_differs(number: int) -> None:
+    one = make_event(1)
+    revisions = [*range(max(number - 2, 1), number + 3), 3]
+    kept = [
+        dataclasses.replace(
+            one,
+            revision=revision,
+            version=revision,
+            resource_id=IDS[index % 3],
+            parent_id=IDS[index % 2],
+            created_at=one.created_at + datetime.timedelta(seconds=index // 2, microseconds=revision % 999_999),
+            actor=f"{index // 2} ü\u65e5",
+        )
+        for index, revision in enumerate(revisions)
+    ]
+    encoded = encode.encode_rows(map(log.row_of, kept))
+    assert encoded == pb.WatchResponse(events=[message(event) for event in kept]).SerializeToString()
+
+
+@pytest.mark.parametrize("size", [0, 1, 127, 128, 16_383, 16_384, 1 << 21, 8 << 20])
+@pytest.mark.parametrize("less", [0, 100, 200])
+def test_data_of_any_size_reads_as_it_was(size: int, less: int) -> None:
+    event = dataclasses.replace(make_event(1), data="x" * max(size - less, 0))
+    assert list(pb.WatchResponse.FromString(encode.encode_event(event)).events) == [message(event)]
+
+
+@given(st.integers(-(2**63), 2**63 - 1) | st.sampled_from([2**bits - 1 for bits in range(63)]))
+def test_an_integer_takes_the_bytes_that_protobuf_gives_it(number: int) -> None:
+    expected = pb.Event(revision=number).SerializeToString()[1:] or b"\0"
+    assert varint.of(number).encode("latin-1") == expected
+
+
 @given(events)
 def test_a_row_of_the_table_reads_like_the_event_that_it_holds(event: Event) -> None:
     assert log.event_of(log.row_of(event)) == event
@@ -66,6 +113,6 @@ def test_responses_one_after_the_other_are_one_with_the_last_bookmark(one: list[
 
 
 def test_a_kind_of_a_newer_release_ends_the_watch_instead_of_the_server() -> None:
-    row = (1, IDS[0], "", "", "\x1f".join(("RACK", "RACK_DOOR_OPENED", "rack.door_opened", "me")), 1, 0, "{}", 2)
+    row = (1, IDS[0], "", "", "\x1f".join(("RACK", "RACK_DOOR_OPENED", "rack.door_opened", "me")), 1, 0, b"{}", 2)
     with pytest.raises(errors.Unavailable, match="RACK RACK_DOOR_OPENED; upgrade it"):
         encode.encode_rows([row])

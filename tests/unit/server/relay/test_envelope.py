@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import json
 
 import hypothesis
 import pytest
@@ -60,6 +61,33 @@ def test_events_that_fit_a_message_together_are_one_letter() -> None:
     rows = [log.row_of(make_event(revision)) for revision in range(1, 4)]
     letters = envelope.letters(rows, history_id="h", after=0, through=3, payload_bytes=PAYLOAD_BYTES)
     assert [(letter.after, letter.through) for letter in letters] == [(0, 3)]
+
+
+ID = "00000000-0000-0000-0000-000000000001"
+KIND = "HARDWARE\x1fCREATED\x1fhardware.created\x1fme"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {1: ""},
+        {1: ID[:-1]},
+        {1: ID[:-1] + "ü"},
+        {1: 1},
+        {2: "machine"},
+        {3: ID + "0"},
+        {3: [1]},
+        {4: 1},
+        {7: None},
+        {7: "\ud800"},
+    ],
+)
+def test_fields_that_no_watcher_could_be_sent_are_malformed(wrong: dict[int, object]) -> None:
+    fields = [1, ID, ID, "", KIND, 1, 1, "{}"]
+    assert envelope.decode(Letter("h", 0, 2, json.dumps([fields]).encode()))
+    fields = [wrong.get(place, field) for place, field in enumerate(fields)]
+    with pytest.raises(envelope.Malformed):
+        envelope.decode(Letter("h", 0, 2, json.dumps([fields]).encode()))
 
 
 @pytest.mark.parametrize(
