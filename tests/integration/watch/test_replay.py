@@ -1,5 +1,6 @@
 """Reading the table for a watcher that is behind: in pieces, bounded, and never from another log."""
 
+import datetime
 import uuid
 from collections.abc import AsyncIterator
 
@@ -7,7 +8,7 @@ import asyncpg
 import pytest
 
 from tinkwell.core import errors
-from tinkwell.core.log import Replay, Selection
+from tinkwell.core.log import Replay, Selection, event_of
 from tinkwell.server.store import log
 from tinkwell.server.store.log import PostgresLog
 
@@ -79,6 +80,50 @@ async def test_a_piece_is_bounded_in_bytes_but_for_its_first_event(
     assert (revisions(found), found.revision) == ([1, 2], 2)
     found = await replay(opened, first=2, last=3, max_bytes=1)
     assert (revisions(found), found.revision) == ([2], 2)
+
+
+async def test_a_piece_holds_the_very_events_that_the_reader_sees(
+    opened: PostgresLog, database: asyncpg.Connection
+) -> None:
+    insert = """
+        INSERT INTO events (
+            resource_type, resource_id, parent_id, event_type, name, version, created_at, actor, data, size
+        )
+        VALUES (
+            'ACTION', $1, $2, 'ACTION_STARTED', 'action.started', $3, $4, $5, $6::text::json, octet_length($6::text)
+        )
+    """
+    one, another = uuid.uuid4(), uuid.uuid4()
+    for resource, parent, version, moment, actor, data in (
+        (one, another, 1, "2026-01-01 00:00:00", "me", "{}"),
+        (None, another, 2**63 - 1, "2105-12-31 23:59:59.999999", "", '{"ü": "日\\u0001😀"}'),
+        (one, None, 0, "2038-01-19 03:14:08.000001", "a\x1fb", "[" + "1, " * 20_000 + "1]"),
+        (None, None, 1, "1969-12-31 23:59:59.999999", "ü", " {} "),
+        *((one, None, 1, f"2091-07-0{day} 0{day}:11:5{day}.{day}0{day}{day}99", "me", "{}") for day in range(1, 10)),
+    ):
+        at = datetime.datetime.fromisoformat(moment).replace(tzinfo=datetime.UTC)
+        await database.execute(insert, resource, parent, version, at, actor, data)
+    found = await replay(opened, last=13)
+    async with opened.session() as session:
+        page = await session.page(gaps=[], tail=0)
+    assert [event_of(row) for row in found.rows] == page.events
+    assert [row[-1] for row in found.rows] == [len(row[-2]) for row in found.rows]
+
+
+async def test_a_log_that_has_become_another_one_is_noticed(opened: PostgresLog, database: asyncpg.Connection) -> None:
+    await publish(database, "a.b")
+    before = await opened.history()
+    await database.execute("UPDATE event_history SET identity = 'restored'")
+    with pytest.raises(errors.OtherHistory) as noticed:
+        await opened.replay(
+            history_id=before.history_id,
+            first=1,
+            last=1,
+            selection=Selection(),
+            max_count=MAX_COUNT,
+            max_bytes=MAX_BYTES,
+        )
+    assert noticed.value.history_id == (await opened.history()).history_id != before.history_id
 
 
 async def test_another_log_is_not_read_in_the_name_of_the_former_one(

@@ -4,6 +4,7 @@ The reader's statements run one by one outside transaction blocks, so that each 
 `tinkwell.server.watch.tail` depends on that.
 """
 
+import asyncio
 import contextlib
 import logging
 import operator
@@ -30,6 +31,7 @@ _HIGHEST = 2**63 - 1
 # in between, and the next watcher has its turn.
 _MAX_SPAN = 50_000
 _NEXT = "SELECT revision FROM events WHERE revision BETWEEN $1 AND $2 ORDER BY revision LIMIT 1"
+_IN_FORCE = "SELECT history_id::text, oldest_revision FROM event_history WHERE identity = log_identity()"
 _CONNECT_SECONDS = 10
 _COMMAND_SECONDS = 10
 _KEEPALIVE = {
@@ -123,7 +125,7 @@ class PostgresLog:
                     if until > checked:
                         rows = await _look_through(connection, checked + 1, until, selection, max_count, max_bytes)
                 # Read after the page: what was forgotten in between is missing from it.
-                history = await _history(connection)
+                history = await _history_in_force(connection)
         if history.history_id != history_id:
             raise errors.OtherHistory("the database is another one than before", history_id=history.history_id)
         if first < history.oldest_revision:
@@ -153,10 +155,18 @@ class PostgresLog:
             async with self._acquire() as connection:
                 return await _history(connection)
 
-    def _acquire(self) -> "asyncpg.pool.PoolAcquireContext":
-        if self._pool is None:
+    @asynccontextmanager
+    async def _acquire(self) -> AsyncIterator["asyncpg.pool.PoolConnectionProxy"]:
+        pool = self._pool
+        if pool is None:
             raise errors.Unavailable("the server is stopping; try again")
-        return self._pool.acquire(timeout=_CONNECT_SECONDS)
+        # The pool's own timeout makes a task of it, and a connection that is free would only be had some turns later.
+        async with asyncio.timeout(_CONNECT_SECONDS):
+            connection = await pool.acquire()
+        try:
+            yield connection
+        finally:
+            await pool.release(connection)
 
     def _count_notification(self) -> None:
         self.notifications += 1
@@ -243,6 +253,12 @@ async def _history(connection: asyncpg.Connection, *, seen: int = 0, known: str 
     )
     assert row is not None
     return History(row[0], row[1])
+
+
+async def _history_in_force(connection: asyncpg.Connection) -> History:
+    """Return what `_history` does; as long as the log is the one it was, in a third of the time."""
+    row = await connection.fetchrow(_IN_FORCE)
+    return History(row[0], row[1]) if row is not None else await _history(connection)
 
 
 async def _last_drawn(connection: asyncpg.Connection) -> int:
