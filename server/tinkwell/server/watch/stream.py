@@ -22,7 +22,7 @@ _MAX_PIECE_BYTES = 512 << 10
 _ALL_PIECES_BYTES = 64 << 20
 _MIN_PIECE_BYTES = 16 << 10
 # How many rows are encoded before others get their turn, the reading of the next piece among them.
-_ROWS_AT_ONCE = 100
+_ROWS_AT_ONCE = 200
 _TABLE_TRIES = 6
 _FIRST_PAUSE_SECONDS = 0.1
 
@@ -160,6 +160,8 @@ async def _beside(work: Coroutine[Any, Any, None], question: Coroutine[Any, Any,
     try:
         async with asyncio.TaskGroup() as tasks:
             answer = tasks.create_task(question, name="read ahead")
+            # The question goes out first: whoever is asked has the time that the work takes.
+            await asyncio.sleep(0)
             await work
     except BaseExceptionGroup as group:
         raise group.exceptions[0] from None
