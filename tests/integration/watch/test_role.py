@@ -67,6 +67,23 @@ async def test_a_server_works_with_the_documented_grants(database_url: str, role
     ]
 
 
+async def test_the_log_is_replayed_to_a_role_that_may_not_ask_for_the_identity_of_the_cluster(
+    database_url: str, role: str
+) -> None:
+    connection = await asyncpg.connect(database_url)
+    try:
+        await connection.execute("SET ROLE NONE; REVOKE EXECUTE ON FUNCTION log_identity FROM PUBLIC")
+        await connection.execute("SELECT record_event('CUSTOM', NULL, 'CUSTOM', 'rack.opened', 0, '{}')")
+    finally:
+        await connection.close(timeout=5)
+    async with (
+        servers.running(database_url) as server,
+        tinkwell.client.connect(server.address) as client,
+        client.events.watch(from_revision=1) as watch,
+    ):
+        assert (await anext(watch)).name == "rack.opened"
+
+
 async def test_a_workflow_is_run_under_a_lease_with_the_documented_grants(database_url: str, role: str) -> None:
     async with servers.running(database_url) as server, tinkwell.client.connect(server.address) as client:
         machine = str(uuid.uuid4())
