@@ -165,4 +165,7 @@ async def _beside(work: Coroutine[Any, Any, None], question: Coroutine[Any, Any,
             await work
     except BaseExceptionGroup as group:
         raise group.exceptions[0] from None
+    finally:
+        # Who is cancelled before the work has begun leaves nothing behind that Python would complain of.
+        work.close()
     return answer.result()

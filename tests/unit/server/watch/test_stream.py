@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 
 import pytest
 
@@ -54,6 +55,19 @@ async def test_the_table_is_read_one_piece_ahead_of_what_is_sent(monkeypatch: py
         transport.is_open.set()
         await eventually(lambda: transport.revisions == list(range(1, 101)))
     assert hub.counts.table_reads >= 10
+
+
+@pytest.mark.parametrize("turns", range(40))
+async def test_a_replay_may_be_cancelled_at_any_moment(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
+    monkeypatch.setattr("tinkwell.server.watch.stream._MAX_ROWS", 10)
+    hub, table = make_hub(ring_bytes=1), Table()
+    table.events = [make_event(revision) for revision in range(1, 101)]
+    hub.publish(table.events, released=100)
+    async with delivering(hub, table):
+        for _ in range(turns):
+            await asyncio.sleep(0)
+    # Coroutines that nobody has awaited warn when they are forgotten, which fails the test.
+    gc.collect()
 
 
 async def test_a_watcher_behind_the_ring_reads_the_table_again_after_a_failure() -> None:
