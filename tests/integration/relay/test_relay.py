@@ -13,7 +13,7 @@ from typing import Any
 import asyncpg
 import pytest
 from integration.relay import cluster as clusters
-from integration.relay.cluster import Cluster
+from integration.relay.cluster import Certificates, Cluster
 
 import tinkwell.client
 from support import server as servers
@@ -51,7 +51,7 @@ class Site:
         """Start another server."""
         stack = contextlib.AsyncExitStack()
         server = await stack.enter_async_context(
-            servers.running(self.database_url, nats_url=",".join(self._cluster.urls), nats_replicas=3, **settings)
+            servers.running(self.database_url, nats_replicas=3, **{**self._cluster.settings, **settings})
         )
         self._stacks.append(stack)
         self.servers.append(server)
@@ -69,7 +69,7 @@ class Site:
 
     @property
     def roles(self) -> list[Role]:
-        """What the servers do, publishers first."""
+        """What the servers do: readers, publishers, followers."""
         return sorted((relay.relay_counts.role for relay in self.relays), reverse=True)
 
     @property
@@ -94,9 +94,15 @@ class Site:
 
 
 @pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+def certificates() -> Certificates | None:
+    """Those that the nodes show and ask for; None where they speak in the clear."""
+    return None
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path, certificates: Certificates | None) -> AsyncIterator[Cluster]:
     """Three nodes."""
-    async with clusters.running(tmp_path) as running:
+    async with clusters.running(tmp_path, certificates=certificates) as running:
         yield running
 
 
@@ -242,3 +248,39 @@ async def test_a_change_of_an_idle_log_arrives_whole_without_the_database_being_
     assert site.relays[follower].counts.polls == polls
     assert site.relays[follower].relay_counts.fallbacks == 0
     assert site.relays[follower].relay_counts.consumed_events == 3
+
+
+class TestTls:
+    """Nodes that speak TLS alone, and know who connects by a certificate."""
+
+    @pytest.fixture
+    def certificates(self, tmp_path: Path) -> Certificates:
+        return Certificates.issue(tmp_path)
+
+    async def test_servers_relay_by_nodes_that_ask_for_certificates(self, site: Site) -> None:
+        for _ in range(2):
+            await site.start()
+        await site.reach(Role.PUBLISHING, Role.FOLLOWING)
+        follower = next(index for index, relay in enumerate(site.relays) if relay.relay_counts.role is Role.FOLLOWING)
+        async with (
+            tinkwell.client.connect(site.servers[follower].address) as client,
+            client.events.watch(now=True) as watch,
+        ):
+            await client.events.publish("rack.opened")
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                assert (await anext(watch)).name == "rack.opened"
+        assert site.relays[follower].relay_counts.consumed_events == 1
+
+    async def test_a_server_that_the_nodes_do_not_trust_reads_the_log_itself(
+        self, site: Site, tmp_path_factory: pytest.TempPathFactory
+    ) -> None:
+        await site.start()
+        await site.reach(Role.PUBLISHING)
+        stranger = Certificates.issue(tmp_path_factory.mktemp("stranger"))
+        server = await site.start(**stranger.settings)
+        await site.reach(Role.READING, Role.PUBLISHING)
+        async with tinkwell.client.connect(server.address) as client, client.events.watch(now=True) as watch:
+            await client.events.publish("rack.opened")
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                assert (await anext(watch)).name == "rack.opened"
+        assert [relay.relay_counts.consumed_events for relay in site.relays] == [0, 0]
