@@ -11,6 +11,8 @@ _AT_ONCE = 5
 _PAUSE_SECONDS = 0.5
 # Of a run's time, so that all rounds are dealt before it is over.
 _SHARE = 0.9
+# What could not happen for so long after the time was over does not happen any more.
+_PATIENCE_SECONDS = 60.0
 
 K = TypeVar("K", bound=enum.StrEnum)
 
@@ -18,7 +20,8 @@ K = TypeVar("K", bound=enum.StrEnum)
 class Deck(Generic[K]):
     """Deals faults for some seconds, and longer when a kind was not yet injected `rounds` times.
 
-    `inject` lets a kind of fault happen, and returns whether it really did.
+    `inject` lets a kind of fault happen, and returns whether it really did. What cannot happen any more, since what it
+    would befall has come to its end, is given up after a while.
     """
 
     def __init__(
@@ -40,11 +43,13 @@ class Deck(Generic[K]):
         self._interval = seconds * _SHARE / (rounds * len(kinds))
         self._free = asyncio.Semaphore(_AT_ONCE)
         self._open: Counter[K] = Counter()
+        self._given_up: set[K] = set()
+        self._end = 0.0
 
     async def deal(self) -> None:
         """Inject faults until the time is over and each kind has been injected often enough, and all have ended."""
         loop = asyncio.get_running_loop()
-        end = loop.time() + self._seconds
+        end = self._end = loop.time() + self._seconds
         next_at = loop.time()
         async with asyncio.TaskGroup() as tasks:
             cards: list[K] = []
@@ -61,7 +66,7 @@ class Deck(Generic[K]):
                 await asyncio.sleep(next_at - loop.time())
 
     def _wanted(self) -> list[K]:
-        return [kind for kind in self.kinds if self.injected[kind] < self._rounds]
+        return [kind for kind in self.kinds if self.injected[kind] < self._rounds and kind not in self._given_up]
 
     def _shuffled(self, *, is_over: bool) -> list[K]:
         kinds = [kind for kind in self._wanted() if not self._open[kind]] if is_over else list(self.kinds)
@@ -72,6 +77,9 @@ class Deck(Generic[K]):
         try:
             while not await self._inject_once(kind):
                 self.in_vain[kind] += 1
+                if asyncio.get_running_loop().time() > self._end + _PATIENCE_SECONDS:
+                    self._given_up.add(kind)
+                    return
                 await asyncio.sleep(_PAUSE_SECONDS)
             self.injected[kind] += 1
         finally:

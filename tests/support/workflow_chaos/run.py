@@ -32,7 +32,7 @@ from support.workflow_history.record import History
 
 _RESYNC_SECONDS = 10
 # Of the time of the faults, so that the last workflows meet some, too.
-_CREATION_SHARE = 0.6
+_CREATION_SHARE = 0.9
 _STANDSTILL_SECONDS = 120
 _LEFTOVER_SECONDS = 60
 _PROGRESS_SECONDS = 30
