@@ -1,0 +1,30 @@
+"""The deck that faults are dealt from."""
+
+import asyncio
+import enum
+import random
+
+import pytest
+
+from support.chaos import deck
+from support.chaos.deck import Deck
+
+
+class Kind(enum.StrEnum):
+    OFTEN = "can always happen"
+    NEVER = "befalls what is not there"
+
+
+async def test_a_fault_that_can_happen_no_more_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deck, "_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(deck, "_PATIENCE_SECONDS", 0.01)
+
+    async def inject(kind: Kind) -> bool:
+        return kind is Kind.OFTEN
+
+    dealt = Deck(list(Kind), inject, chance=random.Random(1), seconds=0.05, rounds=3)
+    async with asyncio.timeout(10):
+        await dealt.deal()
+    assert dealt.injected[Kind.OFTEN] >= 3
+    assert dealt.injected[Kind.NEVER] == 0
+    assert dealt.in_vain[Kind.NEVER] > 0
