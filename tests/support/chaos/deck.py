@@ -21,7 +21,7 @@ class Deck(Generic[K]):
     """Deals faults for some seconds, and longer when a kind was not yet injected `rounds` times.
 
     `inject` lets a kind of fault happen, and returns whether it really did. What cannot happen any more, since what it
-    would befall has come to its end, is given up after a while.
+    would befall has come to its end, is given up after a while, and is among the `shortfalls`.
     """
 
     def __init__(
@@ -45,6 +45,15 @@ class Deck(Generic[K]):
         self._open: Counter[K] = Counter()
         self._given_up: set[K] = set()
         self._end = 0.0
+
+    @property
+    def shortfalls(self) -> list[str]:
+        """Say of each kind that was given up how often it was injected: such a run has shown less than it was to."""
+        return [
+            f"injected {self.injected[kind]} times, where {self._rounds} were asked for: {kind}"
+            for kind in self.kinds
+            if kind in self._given_up
+        ]
 
     async def deal(self) -> None:
         """Inject faults until the time is over and each kind has been injected often enough, and all have ended."""

@@ -122,7 +122,7 @@ class _Run:
             history = await self._settle(audience)
             logger.info("everybody has arrived, or had the time to")
             # While this judges, nothing else of this process runs, so the records stay as they are.
-            violations = verdict.judge(history) + self._complaints(servers)
+            violations = verdict.judge(history) + self._complaints(servers, deck)
             told = report.tell(
                 deck,
                 servers,
@@ -166,11 +166,14 @@ class _Run:
         rows = [row for _, row in sorted((self._forgetting.forgotten | kept).items())]
         return History(history_id, rows, self._ledger.transactions, audience.records, oldest)
 
-    def _complaints(self, servers: list[Server]) -> list[Violation]:
-        """What nobody's records show: processes that ended badly, and calls that were answered with a fault."""
+    def _complaints(self, servers: list[Server], deck: Deck[Kind]) -> list[Violation]:
+        """What nobody's records show: processes that ended badly, calls that were answered with a fault, and faults
+        that did not happen.
+        """
         for server in servers:
             server.look()
         found = [Violation("W9", server.name, text) for server in servers for text in server.complaints]
+        found += [Violation("W9", "chaos", text) for text in deck.shortfalls]
         return found + [Violation("W9", "writer", text) for text in self._ledger.complaints]
 
     async def _add_hot_machines(self) -> None:

@@ -130,7 +130,7 @@ class _Run:
             history, log = await self._settle(audience, sites)
             settled = asyncio.get_running_loop().time() - began
             violations = verdict.judge(history) + log_verdict.judge_watchers(log)
-            violations += _complaints(servers, sites, author)
+            violations += _complaints(servers, sites, author, deck)
             for task in tasks:
                 task.cancel()
         workers = [worker for site in sites for worker in site.workers]
@@ -275,10 +275,13 @@ async def _author(servers: Sequence[Server]) -> AsyncIterator[Author]:
         await author.close()
 
 
-def _complaints(servers: Sequence[Server], sites: Sequence[Site], author: Author) -> list[Violation]:
-    """What nobody's records show: processes that ended badly, and calls that were answered with a fault."""
+def _complaints(servers: Sequence[Server], sites: Sequence[Site], author: Author, deck: Deck[Kind]) -> list[Violation]:
+    """What nobody's records show: processes that ended badly, calls that were answered with a fault, and faults that
+    did not happen.
+    """
     found = [Violation("P1", server.name, text) for server in servers for text in server.complaints]
     found += [
         Violation("P1", worker.name, text) for site in sites for worker in site.workers for text in worker.complaints
     ]
+    found += [Violation("P1", "chaos", text) for text in deck.shortfalls]
     return found + [Violation("P1", "author", text) for text in author.complaints]

@@ -15,7 +15,7 @@ class Kind(enum.StrEnum):
     NEVER = "befalls what is not there"
 
 
-async def test_a_fault_that_can_happen_no_more_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fault_that_can_happen_no_more_is_given_up_and_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deck, "_PAUSE_SECONDS", 0.001)
     monkeypatch.setattr(deck, "_PATIENCE_SECONDS", 0.01)
 
@@ -28,3 +28,15 @@ async def test_a_fault_that_can_happen_no_more_is_given_up(monkeypatch: pytest.M
     assert dealt.injected[Kind.OFTEN] >= 3
     assert dealt.injected[Kind.NEVER] == 0
     assert dealt.in_vain[Kind.NEVER] > 0
+    assert dealt.shortfalls == ["injected 0 times, where 3 were asked for: befalls what is not there"]
+
+
+async def test_a_deck_that_was_dealt_as_often_as_asked_falls_short_of_nothing() -> None:
+    async def inject(_: Kind) -> bool:
+        return True
+
+    dealt = Deck(list(Kind), inject, chance=random.Random(1), seconds=0.05, rounds=3)
+    async with asyncio.timeout(10):
+        await dealt.deal()
+    assert min(dealt.injected.values()) >= 3
+    assert dealt.shortfalls == []
