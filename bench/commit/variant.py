@@ -9,6 +9,8 @@ from pathlib import Path
 from bench import bell, process
 from bench.cluster import Cluster
 
+# The reader listens to a channel of its own.
+_LISTEN = "UPDATE bell_secret SET channel = 'tinkwell_bell'"
 _NOTIFY_EACH = """
     CREATE FUNCTION notify_each() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
     AS $$ BEGIN NOTIFY tinkwell_bell; RETURN NULL; END $$
@@ -37,5 +39,5 @@ class Variant:
 VARIANTS = {
     "bell": Variant(),
     "no notification": Variant((bell.WITHOUT,), only_polls=True),
-    "NOTIFY each": Variant((bell.WITHOUT, _NOTIFY_EACH, _TRIGGER)),
+    "NOTIFY each": Variant((bell.WITHOUT, _LISTEN, _NOTIFY_EACH, _TRIGGER)),
 }

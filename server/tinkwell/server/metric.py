@@ -136,6 +136,7 @@ def reading(reader: Reader | Relay, log: PostgresLog) -> Iterable[Metric]:
     for cause, count in (("rung", counts.rings), ("check", counts.checks), ("timeout", counts.timeouts)):
         wakeups.add_metric([cause], count)
     yield wakeups
+    yield _counter("tinkwell_log_told_events", "Events that rings told of.", counts.told)
     yield _counter("tinkwell_log_bell_refusals", "How often writers kept the reader from sleep.", counts.refusals)
     yield _counter("tinkwell_log_notifications", "Notifications of writers that were heard.", log.notifications)
     yield _counter("tinkwell_log_gap_waits", "How often holders of missing revisions were read.", counts.gap_waits)

@@ -9,8 +9,8 @@ from sqlalchemy.dialects import postgresql
 
 from tinkwell.server.store import engine, table
 
-# SQL alone has the event log, its history, what of it is discarded, the doorbell, and Alembic's own table.
-_OTHERS = {"events", "event_history", "event_discard", "bell", "alembic_version"}
+# SQL alone has the event log, its history, what of it is discarded, the doorbell and its secret, and Alembic's own table.
+_OTHERS = {"events", "event_history", "event_discard", "bell", "bell_secret", "alembic_version"}
 
 
 def _is_ours(found: Any, name: str | None, kind: str, reflected: bool, other: Any) -> bool:

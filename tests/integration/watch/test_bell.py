@@ -1,5 +1,6 @@
 """Who rings, and who need not: the doorbell's rules in the database, for readers of this release and of the last."""
 
+import json
 import uuid
 from collections.abc import AsyncIterator
 
@@ -8,9 +9,8 @@ import pytest
 
 from support import server as servers
 from support.waiting import eventually
-from tinkwell.server.store import schema
+from tinkwell.server.store import row, schema, statement
 
-CHANNEL = "tinkwell_bell"
 INSERT = "INSERT INTO hardware (id) VALUES ($1)"
 WANTED = "SELECT coalesce(pg_sequence_last_value('bell_wanted'), 0)"
 
@@ -20,24 +20,29 @@ def quoted(name: str) -> str:
 
 
 class Ear:
-    """A connection that counts the rings before a marker, so that silence is told without waiting for it."""
+    """A connection that takes the rings before a marker, so that silence is told without waiting for it."""
 
     def __init__(self, connection: asyncpg.Connection) -> None:
         self._connection = connection
         self._heard: list[str] = []
 
-    async def listen(self) -> "Ear":
-        await self._connection.add_listener(CHANNEL, lambda *heard: self._heard.append(str(heard[-1])))
+    async def listen(self, channel: str = "") -> "Ear":
+        self._channel = channel or str(await self._connection.fetchval("SELECT secret_channel()"))
+        await self._connection.add_listener(self._channel, lambda *heard: self._heard.append(str(heard[-1])))
         return self
+
+    async def heard(self) -> list[str]:
+        """Return what writers have told since it was asked last."""
+        marker = uuid.uuid4().hex
+        await self._connection.execute("SELECT pg_notify($1, $2)", self._channel, marker)
+        await eventually(lambda: marker in self._heard, deadline_seconds=10)
+        heard = self._heard[: self._heard.index(marker)]
+        self._heard.clear()
+        return heard
 
     async def rings(self) -> int:
         """Return how often writers have rung since it was asked last."""
-        marker = uuid.uuid4().hex
-        await self._connection.execute("SELECT pg_notify($1, $2)", CHANNEL, marker)
-        await eventually(lambda: marker in self._heard, deadline_seconds=10)
-        count = self._heard.index(marker)
-        self._heard.clear()
-        return count
+        return len(await self.heard())
 
 
 class Sleeper:
@@ -48,7 +53,7 @@ class Sleeper:
 
     async def hush(self) -> bool:
         await self._connection.execute("BEGIN")
-        is_granted = bool(await self._connection.fetchval("SELECT may_sleep()"))
+        is_granted = bool(await self._connection.fetchval("SELECT hush_bell()"))
         if not is_granted:
             await self._connection.execute("ROLLBACK")
         return is_granted
@@ -121,27 +126,83 @@ async def test_who_wakes_leaves_writers_ringing_for_another_who_sleeps(connectio
     assert await ear.rings() == 0
 
 
-async def test_readers_of_the_last_release_sleep_through_an_upgrade_and_miss_nothing(
+async def test_a_ring_tells_of_the_event_as_the_log_has_it(connections: list[asyncpg.Connection]) -> None:
+    writer, ear, sleeper = connections[0], await Ear(connections[1]).listen(), Sleeper(connections[2])
+    assert await sleeper.hush()
+    await writer.execute("SELECT set_config('tinkwell.actor', $1, false)", "somebody\x1f, \u00e9")
+    await writer.execute(
+        "INSERT INTO hardware (id, metadata) VALUES ($1, $2)", uuid.uuid4(), '{"note": "\u00e9\\u001f"}'
+    )
+    await writer.execute("SELECT publish_event('a.b', NULL, '{}', 'me')")
+    told = [row.parse(payload) for payload in await ear.heard()]
+    rows = await writer.fetch(statement.PAGE, [], [], 0, 10, 1 << 20)
+    assert told == [row.event(found) for found in rows]
+    assert [event.name for event in told] == ["hardware.created", "a.b"]
+
+
+async def test_what_is_too_long_for_a_ring_is_not_told(connections: list[asyncpg.Connection]) -> None:
+    writer, ear, sleeper = connections[0], await Ear(connections[1]).listen(), Sleeper(connections[2])
+    assert await sleeper.hush()
+    for length in (1_000, 7_500, 8_100, 100_000):
+        metadata = json.dumps({"note": "x" * length})
+        await writer.execute("INSERT INTO hardware (id, metadata) VALUES ($1, $2)", uuid.uuid4(), metadata)
+    assert [bool(payload) for payload in await ear.heard()] == [True, True, False, False]
+
+
+async def test_nobody_but_a_server_learns_where_to_listen(connections: list[asyncpg.Connection]) -> None:
+    owner, role = connections[0], f"reader-{uuid.uuid4().hex}"
+    await owner.execute(f"CREATE ROLE {quoted(role)}; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {quoted(role)}")
+    try:
+        await owner.execute(f"SET ROLE {quoted(role)}")
+        assert await owner.fetch("SELECT * FROM bell_secret") == []
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await owner.fetchval("SELECT secret_channel()")
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await owner.fetchval("SELECT hush_bell()")
+    finally:
+        await owner.execute(f"RESET ROLE; DROP OWNED BY {quoted(role)}; DROP ROLE {quoted(role)}")
+
+
+async def test_what_a_role_may_see_of_a_server_does_not_hold_the_channel(
     database_url: str, connections: list[asyncpg.Connection]
 ) -> None:
-    writer, ear, sleeper = connections[0], await Ear(connections[1]).listen(), Sleeper(connections[2])
-    await schema.downgrade(database_url, "0007")
-    await writer.execute(INSERT, uuid.uuid4())
-    assert await ear.rings() == 0
+    channel = await connections[0].fetchval("SELECT secret_channel()")
+    async with servers.running(database_url):
+        seen = await connections[0].fetch("SELECT query FROM pg_stat_activity WHERE application_name LIKE 'tinkwell %'")
+    assert len(seen) >= 3
+    assert not [query for (query,) in seen if channel in query]
+
+
+async def test_nobody_sleeps_while_notifications_pile_up(connections: list[asyncpg.Connection]) -> None:
+    owner, sleeper = connections[0], Sleeper(connections[2])
+    # As if a third of PostgreSQL's room for them were taken, which would take gigabytes.
+    await owner.execute(
+        "CREATE FUNCTION public.pg_notification_queue_usage() RETURNS float8 LANGUAGE sql AS 'SELECT 0.3::float8'"
+    )
+    await owner.execute("ALTER FUNCTION hush_bell SET search_path = public, pg_catalog, pg_temp")
+    assert not await sleeper.hush()
+    await owner.execute("DROP FUNCTION public.pg_notification_queue_usage()")
     assert await sleeper.hush()
+
+
+async def test_readers_of_the_last_release_are_rung_until_an_upgrade_and_stay_awake_after_it(
+    database_url: str, connections: list[asyncpg.Connection]
+) -> None:
+    writer, sleeper = connections[0], connections[2]
+    await schema.downgrade(database_url, "0009")
+    ear = await Ear(connections[1]).listen("tinkwell_bell")
+    assert await sleeper.fetchval("SELECT may_sleep()")
     await writer.execute(INSERT, uuid.uuid4())
     assert await ear.rings() == 1
     await schema.upgrade(database_url)
-    await writer.execute(INSERT, uuid.uuid4())
-    assert await ear.rings() == 1
-    assert not await connections[3].fetchval("SELECT silence_bell()")
-    assert await sleeper.wake()
+    assert not await sleeper.fetchval("SELECT may_sleep()")
     await writer.execute(INSERT, uuid.uuid4())
     assert await ear.rings() == 0
+    assert await Sleeper(sleeper).hush()
 
 
 @pytest.mark.parametrize("is_public", [False, True])
-async def test_a_role_that_serves_may_silence_the_bell_after_an_upgrade(
+async def test_a_role_that_serves_may_use_the_bell_after_an_upgrade(
     database_url: str, connections: list[asyncpg.Connection], is_public: bool
 ) -> None:
     owner, role = connections[0], f"server-{uuid.uuid4().hex}"
@@ -149,7 +210,8 @@ async def test_a_role_that_serves_may_silence_the_bell_after_an_upgrade(
     await owner.execute(f"CREATE ROLE {quoted(role)}")
     await owner.execute(f"GRANT EXECUTE ON FUNCTION may_sleep TO {'PUBLIC' if is_public else quoted(role)}")
     await schema.upgrade(database_url)
-    assert await owner.fetchval("SELECT has_function_privilege($1, 'silence_bell()', 'EXECUTE')", role)
+    for function in ("silence_bell()", "hush_bell()", "secret_channel()"):
+        assert await owner.fetchval("SELECT has_function_privilege($1, $2, 'EXECUTE')", role, function)
     await owner.execute(f"DROP OWNED BY {quoted(role)}; DROP ROLE {quoted(role)}")
 
 

@@ -44,6 +44,15 @@ def rows_read(nodes: list[dict[str, Any]]) -> float:
     return float(sum(node["Actual Rows"] * node["Actual Loops"] for node in nodes if "Relation Name" in node))
 
 
+async def plans(session: PostgresSession) -> list[tuple[int, int]]:
+    """Return how often each of the reader's pages was read by a plan made once, and by one of its own."""
+    rows = await session._connection.fetch(
+        "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement = ANY ($1)",
+        [statement.TAIL, statement.PAGE],
+    )
+    return [tuple(row) for row in rows]
+
+
 async def test_a_poll_reads_what_is_above_the_tail_and_nothing_else(session: PostgresSession) -> None:
     nodes = await plan(session, statement.TAIL, "bigint, bigint, bigint, bigint", "1990, 1000, 8388608, 100000")
     # One partition alone is looked at.
@@ -64,11 +73,12 @@ async def test_a_poll_is_not_planned_anew_each_time(session: PostgresSession) ->
     for _ in range(20):
         await session.page(gaps=[], tail=1_990)
         await session.page(gaps=[(5, 6)], tail=1_990)
-    plans = await session._connection.fetch(
-        "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement = ANY ($1)",
-        [statement.TAIL, statement.PAGE],
-    )
-    assert [tuple(row) for row in plans] == [(20, 0)] * 2
+    # Each was planned once more, before the first poll.
+    assert await plans(session) == [(21, 0)] * 2
+
+
+async def test_what_a_poll_asks_has_been_planned_before_the_first_gap_is_met(session: PostgresSession) -> None:
+    assert await plans(session) == [(1, 0)] * 2
 
 
 async def test_an_event_beyond_millions_of_dead_numbers_is_read(session: PostgresSession) -> None:

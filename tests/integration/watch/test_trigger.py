@@ -229,7 +229,7 @@ async def test_a_user_who_may_write_resources_may_not_forge_events(database: asy
             "SELECT nextval('events_revision')",
             "SELECT publish_event('a.b', NULL, '{}', 'me')",
             "SELECT record_event('CUSTOM', NULL, 'CUSTOM', 'a.b', 0, '{}')",
-            "SELECT may_sleep()",
+            "SELECT hush_bell()",
             "SELECT silence_bell()",
             "SELECT setval('bell_wanted', 0)",
         ):

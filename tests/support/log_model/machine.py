@@ -45,6 +45,13 @@ class Machines:
             self._told[key] = self._run(number, "observe", (page,), {})
         return self._told[key]
 
+    def tell_event(self, number: int, event: Event) -> Told:
+        """Tell of one event."""
+        key = (number, "told", event.revision)
+        if key not in self._told:
+            self._told[key] = self._run(number, "told", (event,), {})
+        return self._told[key]
+
     def _run(self, number: int, method: str, values: tuple[object, ...], named: dict[str, object]) -> Told:
         cycle = _clone(self.cycles[number])
         assert isinstance(cycle, Cycle)

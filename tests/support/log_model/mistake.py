@@ -49,6 +49,31 @@ class TrustsCutPages(Tail):
         return super().observe(Page(page.events, is_cut=False))
 
 
+class BelievesTellers(Tail):
+    """What is told of comes in order, so nothing is missing below it."""
+
+    def tell(self, event: Event) -> list[Event]:
+        if event.revision <= self.tail:
+            return []
+        self.tail = event.revision
+        self.next = self.tail + 1
+        return [event]
+
+
+class TakesTalesForPages(Tail):
+    """What a ring does not tell of is missing, as what a page does not show."""
+
+    def tell(self, event: Event) -> list[Event]:
+        return self.observe(Page([event], is_cut=False))
+
+
+class RepeatsTales(Tail):
+    """An event that was told of is new, though a page may have shown it."""
+
+    def tell(self, event: Event) -> list[Event]:
+        return super().tell(event) or [event]
+
+
 class KeepsHolders(Tail):
     """Holders are kept when the connection is lost that they were read over: slower at worst."""
 
@@ -109,6 +134,22 @@ class SleepsOverGaps(Cycle):
         super()._turn_page()
         if self.step is Step.RELEASE and not self._leaves:
             self.step = Step.DOZE
+
+
+class DozesOverTales(Cycle):
+    """What others have not told of yet is waited for however long it takes."""
+
+    def told(self, event: Event) -> list[Event]:
+        released = super().told(event)
+        self.step = Step.DOZE
+        return released
+
+
+class TrustsTellers(Cycle):
+    """Who was told of something has heard of everything: what rang besides is forgotten."""
+
+    def lingered(self) -> None:
+        self.step = Step.DOZE
 
 
 class PollsBeforeTheGrant(Cycle):
@@ -281,22 +322,25 @@ class LooksBeforeTheLock(LogModel):
 class TrustsSilentWriters(LogModel):
     """The bell is granted whoever is writing."""
 
-    def ask(self, number: int, bits: int, log: Log, *, is_alone: bool) -> Iterator[ReaderMove]:
-        told = self.machines.tell(number, "asked", is_granted=True)
-        yield ReaderMove("gets the bell", Reader(told.number, bits | HAS_BELL), is_wanted=True)
+    def ask(self, reader: Reader, log: Log, *, is_alone: bool) -> Iterator[ReaderMove]:
+        told = self.machines.tell(reader.number, "asked", is_granted=True)
+        granted = reader._replace(number=told.number, bits=reader.bits | HAS_BELL)
+        yield ReaderMove("gets the bell", granted, is_wanted=True)
 
 
 class LooksForWritersFirst(LogModel):
     """Writers are looked for, and only then they are made to ring."""
 
-    def ask(self, number: int, bits: int, log: Log, *, is_alone: bool) -> Iterator[ReaderMove]:
-        told = self.machines.tell(number, "asked", is_granted=bool(bits & ASKING or not log.holders)).number
+    def ask(self, reader: Reader, log: Log, *, is_alone: bool) -> Iterator[ReaderMove]:
+        bits = reader.bits
+        told = self.machines.tell(reader.number, "asked", is_granted=bool(bits & ASKING or not log.holders)).number
         if bits & ASKING:
-            yield ReaderMove("gets the bell", Reader(told, bits & ~ASKING | HAS_BELL), is_wanted=True)
+            granted = reader._replace(number=told, bits=bits & ~ASKING | HAS_BELL)
+            yield ReaderMove("gets the bell", granted, is_wanted=True)
         elif log.holders:
-            yield ReaderMove("is refused the bell", Reader(told, bits))
+            yield ReaderMove("is refused the bell", reader._replace(number=told))
         else:
-            yield ReaderMove("finds nobody writing", Reader(number, bits | ASKING))
+            yield ReaderMove("finds nobody writing", reader._replace(bits=bits | ASKING))
 
 
 class SilencesSleepers(LogModel):
@@ -341,6 +385,11 @@ ALL: dict[str, tuple[type[LogModel], type[Cycle], Bounds]] = {
     "commits that a crash takes back": (Undurable, Cycle, Bounds(2, crashes=1)),
     "what is kept read before the page": (LogModel, ChecksKeptFirst, Bounds(2, forgets=True)),
     "sleeping with an open gap": (LogModel, SleepsOverGaps, Bounds(2)),
+    "what is told of released whatever is missing": (LogModel, with_tail(BelievesTellers), Bounds(2)),
+    "what is not told of taken for missing": (LogModel, with_tail(TakesTalesForPages), Bounds(3, aborts=False)),
+    "what is told of taken for new": (LogModel, with_tail(RepeatsTales), Bounds(1)),
+    "sleep until the missing is told of": (LogModel, DozesOverTales, Bounds(2)),
+    "a wait for what is missing that ends in sleep": (LogModel, TrustsTellers, Bounds(2)),
     "the last poll before the grant": (LogModel, PollsBeforeTheGrant, Bounds(1)),
     "rings forgotten after the last poll": (LogModel, ClearsLate, Bounds(1)),
     "the bell given back before the sleep": (LogModel, GivesTheBellBackFirst, Bounds(1)),

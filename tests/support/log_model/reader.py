@@ -13,19 +13,21 @@ from support.log_model.state import (
     NO_HOLDER,
     NO_LISTENER,
     NO_READER,
-    ON_ITS_WAY,
     RUNG,
     Bounds,
     Log,
     Reader,
     ReaderMove,
 )
+from support.log_model.writer import PLAIN
 from tinkwell.core.event import Event
 from tinkwell.core.log import History, Page
 from tinkwell.server.watch.cycle import Cycle, Step
 
 # How a pause may end: whether it has been quiet for long, and whether something is to be done about rings.
 _PAUSES = (("rests", False, False), ("finds it quiet", True, False), ("has been rung while awake", False, True))
+# The steps at which it matters what has been heard; that it was heard before says nothing new.
+_LISTENING = (Step.PAUSE, Step.CLEAR, Step.DOZE, Step.LINGER)
 
 
 class ReaderModel:
@@ -46,7 +48,7 @@ class ReaderModel:
     def stirs(self, reader: Reader) -> bool:
         """Whether something that will wake a sleeping reader has happened."""
         bits = reader.bits
-        is_told = bits & ON_ITS_WAY and self.delivers(bits)
+        is_told = reader.told or (reader.coming and self.delivers(bits))
         return bool(bits & RUNG or is_told or self._will_hear(bits))
 
     def _will_hear(self, bits: int) -> bool:
@@ -56,56 +58,79 @@ class ReaderModel:
         """Yield the reader's steps; it is alone when no other reader holds the lock of who sleeps."""
         if reader.number == ENDED:
             return
-        number, bits = reader
-        if bits & ON_ITS_WAY and self.delivers(bits):
-            yield ReaderMove("reader: is rung", Reader(number, bits & ~ON_ITS_WAY | RUNG))
-        if self._will_hear(bits):
-            yield ReaderMove("reader: hears of the loss", Reader(number, bits | HEARD | LOST | RUNG))
+        number, bits = reader.number, reader.bits
         step = self.machines.cycles[number].step
-        if step in (Step.PAUSE, Step.CLEAR, Step.OPEN, Step.DOZE):
-            yield from self._wait(step, number, bits)
+        if reader.coming and self.delivers(bits) and step in _LISTENING:
+            yield self._hear(reader)
+        if self._will_hear(bits):
+            yield ReaderMove("reader: hears of the loss", reader._replace(bits=bits | HEARD | LOST | RUNG))
+        if step in (Step.DOZE, Step.LINGER) and reader.told and not bits & RUNG:
+            yield self._take_told(reader, log)
+        elif step in (Step.PAUSE, Step.CLEAR, Step.OPEN, Step.DOZE, Step.LINGER):
+            yield from self._wait(step, reader)
         elif step in (Step.HUSH, Step.RELEASE):
-            yield from self._use_bell(step, number, bits, log, is_alone=is_alone)
+            yield from self._use_bell(step, reader, log, is_alone=is_alone)
         elif bits & NO_READER:
             yield self._reconnected(number)
         else:
-            yield self._query(step, number, bits, log)
+            yield self._query(step, reader, log)
 
-    def _wait(self, step: Step, number: int, bits: int) -> Iterator[ReaderMove]:
+    def _hear(self, reader: Reader) -> ReaderMove:
+        first, coming = reader.coming[0], reader.coming[1:]
+        if first == PLAIN:
+            return ReaderMove("reader: is rung", reader._replace(bits=reader.bits | RUNG, coming=coming))
+        return ReaderMove(f"reader: is told of {first}", reader._replace(coming=coming, told=(*reader.told, first)))
+
+    def _take_told(self, reader: Reader, log: Log) -> ReaderMove:
+        first, *rest = reader.told
+        told = self.machines.tell_event(reader.number, _event(first))
+        broken = self._released_wrongly(reader.number, told, log)
+        return ReaderMove(f"reader: takes {first}", reader._replace(number=told.number, told=tuple(rest)), broken)
+
+    def _wait(self, step: Step, reader: Reader) -> Iterator[ReaderMove]:
         tell = self.machines.tell
+        number, bits = reader.number, reader.bits
         match step:
             case Step.PAUSE:
                 for label, is_quiet, is_rung in _PAUSES:
-                    if bits & RUNG or not is_rung:
+                    if bits & RUNG or reader.told or not is_rung:
                         told = tell(number, "rested", is_quiet=is_quiet, is_rung=is_rung)
-                        yield ReaderMove(f"reader: {label}", Reader(told.number, bits))
+                        yield ReaderMove(f"reader: {label}", reader._replace(number=told.number))
             case Step.CLEAR:
-                yield ReaderMove("reader: forgets rings", Reader(tell(number, "cleared").number, self.clear(bits)))
+                cleared = self._cleared(reader, tell(number, "cleared").number, bits)
+                yield ReaderMove("reader: forgets rings", cleared)
             case Step.OPEN:
-                yield ReaderMove("reader: opens", Reader(tell(number, "opened").number, bits))
+                yield ReaderMove("reader: opens", reader._replace(number=tell(number, "opened").number))
+            case Step.LINGER:
+                yield ReaderMove("reader: waits no longer", reader._replace(number=tell(number, "lingered").number))
             case _:
                 label = "wakes" if bits & RUNG else "has slept for a while"
                 for leaves in (False, True):
                     told = tell(number, "dozed", is_rung=bool(bits & RUNG), leaves=leaves)
                     yield ReaderMove(
-                        f"reader: {label}, {'to leave' if leaves else 'to stay'}", Reader(told.number, bits)
+                        f"reader: {label}, {'to leave' if leaves else 'to stay'}", reader._replace(number=told.number)
                     )
 
-    def _use_bell(self, step: Step, number: int, bits: int, log: Log, *, is_alone: bool) -> Iterator[ReaderMove]:
+    def _cleared(self, reader: Reader, number: int, bits: int) -> Reader:
+        return Reader(number, self.clear(bits), reader.coming)
+
+    def _use_bell(self, step: Step, reader: Reader, log: Log, *, is_alone: bool) -> Iterator[ReaderMove]:
+        number, bits = reader.number, reader.bits
         if bits & (NO_HOLDER | LOST):
             yield self._reconnected(number)
         elif step is Step.RELEASE:
-            released = Reader(self.machines.tell(number, "released").number, self.clear(bits & ~HAS_BELL))
+            released = self._cleared(reader, self.machines.tell(number, "released").number, bits & ~HAS_BELL)
             yield ReaderMove("reader: gives the bell back", released, is_wanted=self.silenced(is_alone=is_alone))
         else:
-            yield from self.ask(number, bits, log, is_alone=is_alone)
+            yield from self.ask(reader, log, is_alone=is_alone)
 
     def _reconnected(self, number: int) -> ReaderMove:
         return ReaderMove(
             "finds a connection lost, connects anew", Reader(self.machines.tell(number, "connect").number)
         )
 
-    def _query(self, step: Step, number: int, bits: int, log: Log) -> ReaderMove:
+    def _query(self, step: Step, reader: Reader, log: Log) -> ReaderMove:
+        number = reader.number
         tell, cycle = self.machines.tell, self.machines.cycles[number]
         last = log.visible[-1] if log.visible else 0
         match step:
@@ -131,7 +156,8 @@ class ReaderModel:
         if told.is_lost:
             return self._reconnected(number)
         broken = self._released_wrongly(number, told, log)
-        return ReaderMove(f"reader: {label}", Reader(told.number, 0 if told.number == ENDED else bits), broken)
+        moved = Reader(ENDED) if told.number == ENDED else reader._replace(number=told.number)
+        return ReaderMove(f"reader: {label}", moved, broken)
 
     def _read(self, number: int, log: Log) -> tuple[Told, str]:
         tail = self.machines.cycles[number].tail
@@ -154,18 +180,20 @@ class ReaderModel:
         due = tuple(revision for revision in log.committed if before < revision <= after)
         return "" if told.released == due else f"{list(told.released)} was released where {list(due)} was due"
 
-    def ask(self, number: int, bits: int, log: Log, *, is_alone: bool) -> Iterator[ReaderMove]:
+    def ask(self, reader: Reader, log: Log, *, is_alone: bool) -> Iterator[ReaderMove]:
         """Make writers ring, and then look for those that may have found that they need not."""
+        number, bits = reader.number, reader.bits
         is_granted = not log.holders
-        told = self.machines.tell(number, "asked", is_granted=is_granted).number
+        told = reader._replace(number=self.machines.tell(number, "asked", is_granted=is_granted).number)
         if not bits & ASKING:
             if not is_granted:
-                yield ReaderMove("reader: is refused the bell", Reader(told, bits))
-            yield ReaderMove("reader: asks for the bell", Reader(number, bits | HAS_BELL | ASKING), is_wanted=True)
+                yield ReaderMove("reader: is refused the bell", told)
+            asking = reader._replace(bits=bits | HAS_BELL | ASKING)
+            yield ReaderMove("reader: asks for the bell", asking, is_wanted=True)
         elif is_granted:
-            yield ReaderMove("reader: gets the bell", Reader(told, bits & ~ASKING))
+            yield ReaderMove("reader: gets the bell", told._replace(bits=bits & ~ASKING))
         else:
-            left = Reader(told, bits & ~(HAS_BELL | ASKING))
+            left = told._replace(bits=bits & ~(HAS_BELL | ASKING))
             yield ReaderMove("reader: does not get the bell", left, is_wanted=self.silenced(is_alone=is_alone))
 
     def silenced(self, *, is_alone: bool) -> bool | None:

@@ -7,8 +7,7 @@ from support.log_model.writer import Writer
 
 # What surrounds a reader's cycle, as bits.
 HAS_BELL = 1  # the lock of who sleeps
-ON_ITS_WAY = 2  # a notification
-RUNG = 4
+RUNG = 4  # by something that does not tell of an event
 LOST = 8  # the bell knows that a connection of its own is gone
 HEARD = 16  # and was told so
 NO_READER = 32
@@ -18,10 +17,12 @@ ASKING = 256  # has the lock and makes writers ring, but does not know yet who m
 
 
 class Reader(NamedTuple):
-    """A reader: its cycle's number, and what surrounds it."""
+    """A reader: its cycle's number, and what surrounds it. Notifications come in the order in which they were sent."""
 
     number: int
     bits: int = 0
+    coming: tuple[int, ...] = ()  # notifications on their way
+    told: tuple[int, ...] = ()  # events that were told of, and not taken yet
 
 
 class Fate(NamedTuple):
@@ -67,11 +68,11 @@ class World(NamedTuple):
 
 
 class SideMove(NamedTuple):
-    """One step of the writers' side; `rings` when it delivers a notification."""
+    """One step of the writers' side; `rings` are the notifications that it delivers."""
 
     label: str
     side: Side
-    rings: bool = False
+    rings: tuple[int, ...] = ()
 
 
 class ReaderMove(NamedTuple):
@@ -87,6 +88,7 @@ class ReaderMove(NamedTuple):
 class Bounds:
     """How much is explored. `joins` makes readers begin by joining; otherwise they read on from revision 0.
 
+    Writers that ring tell of their events, or do so or not when some of those are `long`.
     `begun` are steps that have been taken before; every interleaving of the others is explored.
     """
 
@@ -98,6 +100,7 @@ class Bounds:
     losses: int = 0
     crashes: int = 0
     forgets: bool = False
+    long: bool = False
     joins: bool = False
     page: int = 100
     waiting_bytes: int = 1 << 20

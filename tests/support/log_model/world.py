@@ -27,7 +27,6 @@ from support.log_model.state import (
     NO_HOLDER,
     NO_LISTENER,
     NO_READER,
-    ON_ITS_WAY,
     Bounds,
     Fate,
     Log,
@@ -41,10 +40,10 @@ from tinkwell.server.watch.cycle import Cycle, Step
 
 # The first revision that is kept once its elders have been forgotten.
 _KEPT = 2
-# Each connection, the bit that says that it is lost, and what is lost with it.
+# Each connection, the bit that says that it is lost, and what is lost with it; what comes to the listener is, too.
 _CONNECTIONS = (
     ("reader", NO_READER, 0),
-    ("listener", NO_LISTENER, ON_ITS_WAY),
+    ("listener", NO_LISTENER, 0),
     ("holder", NO_HOLDER, HAS_BELL | ASKING),
 )
 
@@ -56,7 +55,7 @@ class LogModel(ReaderModel):
 
     def __init__(self, bounds: Bounds, make: Callable[..., Cycle] = Cycle) -> None:
         super().__init__(bounds, make)
-        self._rule = dataclasses.replace(self.rule, may_abort=bounds.aborts)
+        self._rule = dataclasses.replace(self.rule, may_abort=bounds.aborts, may_be_long=bounds.long)
         self._logs: dict[object, Log] = {}
         # What is asked again and again is kept; each is a function of its arguments alone.
         self._side = functools.cache(self._make_side)
@@ -102,7 +101,8 @@ class LogModel(ReaderModel):
     def _steps(self, state: World) -> Iterator[tuple[str, World]]:
         side, readers, is_wanted = state
         for label, moved, rings in self._side_moves(side, is_wanted):
-            yield label, World(moved, tuple(map(self._told, readers)) if rings else readers, is_wanted)
+            hearing = tuple(self._told(reader, rings) for reader in readers) if rings else readers
+            yield label, World(moved, hearing, is_wanted)
         for index, reader in enumerate(readers):
             is_alone = not any(other.bits & HAS_BELL for place, other in enumerate(readers) if place != index)
             for move in self._reader_moves(reader, side.log, is_alone):
@@ -140,17 +140,18 @@ class LogModel(ReaderModel):
             return
         yield SideMove(label, self._side(side.writers, side.drawn, fate))
 
-    def _told(self, reader: Reader) -> Reader:
+    def _told(self, reader: Reader, rings: tuple[int, ...]) -> Reader:
         if reader.number == ENDED or reader.bits & NO_LISTENER or not self.listens(reader):
             return reader
-        return Reader(reader.number, reader.bits | ON_ITS_WAY)
+        return reader._replace(coming=(*reader.coming, *rings))
 
     def _losses(self, state: World, index: int, reader: Reader) -> Iterator[tuple[str, World]]:
         side = state.side
         fate = side.fate._replace(losses=side.fate.losses - 1)
         for name, bit, also in _CONNECTIONS:
             if not reader.bits & bit:
-                lost = Reader(reader.number, (reader.bits | bit) & ~also)
+                coming = () if bit == NO_LISTENER else reader.coming
+                lost = reader._replace(bits=(reader.bits | bit) & ~also, coming=coming)
                 label = f"reader: the connection of the {name} breaks ({index})"
                 readers = _put_reader(state.readers, index, lost)
                 yield label, World(self._side(side.writers, side.drawn, fate), readers, state.is_wanted)

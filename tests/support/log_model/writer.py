@@ -28,12 +28,16 @@ class At(enum.IntEnum):
     ABORTED = 6
 
 
+# A notification that tells of no event; others are the revision of theirs.
+PLAIN = 0
+
+
 class Saved(NamedTuple):
     """What rolling back to the savepoint restores."""
 
     length: int
     has_table: bool
-    notifies: bool
+    rings: tuple[int, ...]
 
 
 class Writer(NamedTuple):
@@ -43,7 +47,7 @@ class Writer(NamedTuple):
     inserts_left: int = 1
     revisions: tuple[int, ...] = ()
     has_table: bool = False
-    notifies: bool = False
+    rings: tuple[int, ...] = ()
     has_looked: bool = False
     saved: Saved | None = None
     may_save: bool = False
@@ -68,12 +72,12 @@ ABORTED = Writer(At.ABORTED, 0)
 
 
 class Move(NamedTuple):
-    """One step of a transaction; `rings` when it delivers a notification."""
+    """One step of a transaction; `rings` are the notifications that it delivers."""
 
     label: str
     writer: Writer
     drawn: int
-    rings: bool = False
+    rings: tuple[int, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +85,7 @@ class Rule:
     """How transactions behave; anything but the defaults is a mistake that the exploration must find."""
 
     may_abort: bool = True
+    may_be_long: bool = False
     draws_before_lock: bool = False
     remembers_ringing: bool = False
     looks_before_lock: bool = False
@@ -105,10 +110,10 @@ def moves(writer: Writer, rule: Rule, *, drawn: int, number: Number, is_wanted: 
         case At.LOCKED:
             yield _draw(writer, At.DRAWN, number)
         case At.DRAWN:
-            yield _look(writer, At.READY, rule, drawn=drawn, is_wanted=is_wanted)
+            yield from _look(writer, At.READY, rule, drawn=drawn, is_wanted=is_wanted)
         case At.VISIBLE:
             ended = Writer(At.COMMITTED, 0, writer.revisions)
-            yield Move("unlock and notify" if writer.notifies else "unlock", ended, drawn, writer.notifies)
+            yield Move("unlock and notify" if writer.rings else "unlock", ended, drawn, writer.rings)
         case _:
             return
     if writer.is_open and rule.may_abort:
@@ -121,11 +126,11 @@ def _between(writer: Writer, rule: Rule, *, drawn: int, number: Number, is_wante
         if rule.draws_before_lock:
             yield _draw(inserting, At.LOCKED, number)
         elif rule.looks_before_lock:
-            yield _look(inserting, At.LOCKED, rule, drawn=drawn, is_wanted=is_wanted)
+            yield from _look(inserting, At.LOCKED, rule, drawn=drawn, is_wanted=is_wanted)
         else:
             yield Move("lock", inserting._replace(at=At.LOCKED, has_table=True), drawn)
         if writer.may_save:
-            saved = Saved(len(writer.revisions), writer.has_table, writer.notifies)
+            saved = Saved(len(writer.revisions), writer.has_table, writer.rings)
             yield Move("savepoint", writer._replace(at=At.READY, saved=saved, may_save=False), drawn)
     if writer.saved is not None and len(writer.revisions) > writer.saved.length:
         yield Move("roll back to savepoint", _restored(writer, writer.saved), drawn)
@@ -137,7 +142,7 @@ def _restored(writer: Writer, saved: Saved) -> Writer:
     return writer._replace(
         revisions=writer.revisions[: saved.length],
         has_table=saved.has_table,
-        notifies=saved.notifies,
+        rings=saved.rings,
         saved=None,
     )
 
@@ -146,10 +151,17 @@ def _draw(writer: Writer, at: At, number: Number) -> Move:
     return Move("draw", writer._replace(at=at, revisions=(*writer.revisions, number.revision)), number.drawn)
 
 
-def _look(writer: Writer, at: At, rule: Rule, *, drawn: int, is_wanted: bool) -> Move:
+def _look(writer: Writer, at: At, rule: Rule, *, drawn: int, is_wanted: bool) -> Iterator[Move]:
     ready = writer._replace(at=at, has_looked=rule.remembers_ringing)
     if writer.has_looked:
-        return Move("look no more", ready, drawn)
-    if is_wanted:
-        return Move("ring", ready._replace(notifies=True), drawn)
-    return Move("be silent", ready, drawn)
+        yield Move("look no more", ready, drawn)
+    elif not is_wanted:
+        yield Move("be silent", ready, drawn)
+    elif rule.looks_before_lock:
+        yield Move("ring", ready._replace(rings=(PLAIN,)), drawn)
+    else:
+        yield Move("ring and tell", ready._replace(rings=(*writer.rings, writer.revisions[-1])), drawn)
+        if rule.may_be_long:
+            # What is sent twice in one transaction comes once.
+            rings = writer.rings if PLAIN in writer.rings else (*writer.rings, PLAIN)
+            yield Move("ring", ready._replace(rings=rings), drawn)

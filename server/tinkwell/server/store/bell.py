@@ -5,17 +5,23 @@ They cannot be one: notifications reach a connection only between its transactio
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import asyncpg
 
+from tinkwell.core.event import Event
 from tinkwell.core.log import SourceLost
-from tinkwell.server.store import engine
+from tinkwell.server.store import engine, row
 
-_CHANNEL = "tinkwell_bell"
+# What has been told and not taken. Beyond that the log is read, as after a ring that tells of nothing.
+_MAX_TOLD = 100
 _TIMEOUT_SECONDS = 10
 _CLOSE_SECONDS = 1
+
+# Takes an event that was told of; returns whether to sleep on.
+Hear = Callable[[Event], bool]
 
 
 class PostgresBell:
@@ -26,7 +32,12 @@ class PostgresBell:
         self._heard = heard
         self._listener = listener
         self._holder = holder
-        self._rung = asyncio.Event()
+        # What was told while nobody waited, as it came; and whether anything rang that told of no event.
+        self._told: deque[str] = deque()
+        self._must_read = False
+        # Who waits, and takes what is told.
+        self._waiter: asyncio.Future[bool] | None = None
+        self._hear: Hear | None = None
         self._is_lost = False
         self._is_held = False
 
@@ -34,31 +45,42 @@ class PostgresBell:
         """Listen; must have returned before the bell is used."""
         for connection in (self._listener, self._holder):
             connection.add_termination_listener(self._lose)
-        await self._listener.add_listener(_CHANNEL, self._ring)
+        channel = await self._listener.fetchval("SELECT secret_channel()")
+        await self._listener.add_listener(channel, self._ring)
+        # Who watches PostgreSQL sees each session's last statement.
+        await self._listener.fetchval("SELECT 1")
 
     @property
     def is_rung(self) -> bool:
-        return self._rung.is_set()
+        return self._must_read or bool(self._told)
 
     def clear(self) -> None:
+        self._told.clear()
         # A lost connection stays a reason not to sleep.
-        if not self._is_lost:
-            self._rung.clear()
+        self._must_read = self._is_lost
 
     async def hush(self) -> bool:
         async with self._using_holder(_TIMEOUT_SECONDS):
             await self._holder.execute("BEGIN")
-            self._is_held = bool(await self._holder.fetchval("SELECT may_sleep()"))
+            self._is_held = bool(await self._holder.fetchval("SELECT hush_bell()"))
             if not self._is_held:
                 await self._holder.execute("ROLLBACK")
             return self._is_held
 
-    async def wait(self, timeout_seconds: float) -> bool:
+    async def wait(self, timeout_seconds: float, hear: Hear) -> bool:
+        while self._told and not self._must_read:
+            if not self._tell(self._told.popleft(), hear):
+                return self._must_read
+        if self._must_read:
+            return True
+        loop = asyncio.get_running_loop()
+        self._waiter, self._hear = loop.create_future(), hear
+        timer = loop.call_later(timeout_seconds, self._wake, False)
         try:
-            async with asyncio.timeout(timeout_seconds):
-                return await self._rung.wait()
-        except TimeoutError:
-            return False
+            return await self._waiter
+        finally:
+            timer.cancel()
+            self._waiter = self._hear = None
 
     async def release(self, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> None:
         self.clear()
@@ -83,10 +105,43 @@ class PostgresBell:
         except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
             raise SourceLost("the doorbell's connection was lost") from error
 
-    def _ring(self, *_: object) -> None:
+    def _ring(self, _connection: object, _process: int, _channel: str, payload: str) -> None:
         self._heard()
-        self._rung.set()
+        if not payload or len(self._told) == _MAX_TOLD:
+            self._must_read = True
+            self._wake(True)
+        elif self._hear is None:
+            self._told.append(payload)
+        else:
+            # Without a turn of the loop in between: who waits need not even know.
+            self._hear_now(payload, self._hear)
+
+    def _hear_now(self, payload: str, hear: Hear) -> None:
+        try:
+            sleeps_on = self._tell(payload, hear)
+        except Exception as error:
+            # The loop would only log it.
+            self._hear = None
+            if self._waiter is not None and not self._waiter.done():
+                self._waiter.set_exception(error)
+        else:
+            if not sleeps_on:
+                self._wake(self._must_read)
+
+    def _tell(self, payload: str, hear: Hear) -> bool:
+        try:
+            event = row.parse(payload)
+        except row.UnknownKind:
+            # An event of a later release, which the log does not give either, but says why.
+            self._must_read = True
+            return False
+        return hear(event)
+
+    def _wake(self, is_rung: bool) -> None:
+        self._hear = None
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(is_rung)
 
     def _lose(self, *_: object) -> None:
-        self._is_lost = True
-        self._rung.set()
+        self._is_lost = self._must_read = True
+        self._wake(True)

@@ -14,10 +14,8 @@ from contextlib import asynccontextmanager
 import asyncpg
 
 from tinkwell.core import errors
-from tinkwell.core.event import Event
-from tinkwell.core.kind import EventType, ResourceType
 from tinkwell.core.log import History, Page, Replay, Selection, SourceLost
-from tinkwell.server.store import engine, statement
+from tinkwell.server.store import engine, row, statement
 from tinkwell.server.store.bell import PostgresBell
 
 logger = logging.getLogger(__name__)
@@ -55,9 +53,6 @@ _READER = {
 _LISTENER = {**_KEEPALIVE, "application_name": "tinkwell listener", "idle_session_timeout": "0"}
 # Three times the longest sleep: a frozen process gives the bell back.
 _HOLDER = {**_KEEPALIVE, "application_name": "tinkwell bell", "idle_in_transaction_session_timeout": "15s"}
-# Far cheaper than calling the enumerations, for every event that is read.
-_RESOURCE_TYPES = {str(kind): kind for kind in ResourceType}
-_EVENT_TYPES = {str(kind): kind for kind in EventType}
 # The last column of whatever is read.
 _size = operator.itemgetter(-1)
 
@@ -103,6 +98,8 @@ class PostgresLog:
                 holder = await self._connect(stack, _HOLDER)
                 if await reader.fetchval("SELECT pg_is_in_recovery()"):
                     raise SourceLost("this server is a standby; the log is read on the primary")
+                await _refuse_several(reader, listener, holder)
+                await _plan(reader)
                 bell = PostgresBell(listener, holder, heard=self._count_notification)
                 await bell.start()
             try:
@@ -206,6 +203,10 @@ class PostgresSession:
         with _lost():
             return int(await self._connection.fetchval("SELECT oldest_revision FROM event_history"))
 
+    async def waiting(self) -> int:
+        with _lost():
+            return int(await self._connection.fetchval(statement.WAITING))
+
     async def page(self, *, gaps: Sequence[tuple[int, int]], tail: int | None) -> Page:
         with _lost():
             if not gaps and tail is not None:
@@ -227,6 +228,21 @@ class PostgresSession:
     async def holders(self) -> frozenset[str]:
         with _lost():
             return frozenset(await self._connection.fetchval(statement.HOLDERS) or ())
+
+
+async def _refuse_several(*connections: asyncpg.Connection) -> None:
+    """Raise `SourceLost` if the connections, which may choose among several hosts, lead to more than one server."""
+    started = {await connection.fetchval("SELECT pg_postmaster_start_time()") for connection in connections}
+    if len(started) > 1:
+        raise SourceLost("the database's URL leads to more than one server")
+
+
+async def _plan(reader: asyncpg.Connection) -> None:
+    """Run what is seldom needed once: to plan it over all partitions takes longer than anybody should wait for."""
+    await reader.fetch(statement.PAGE, [], [], _HIGHEST, 1, 1)
+    await reader.fetch(statement.TAIL, _HIGHEST, 1, 1, _HIGHEST)
+    for query in (statement.HOLDERS, statement.WAITING):
+        await reader.fetch(query)
 
 
 async def _look_through(
@@ -270,8 +286,8 @@ async def _last_drawn(connection: asyncpg.Connection) -> int:
 
 def _page(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -> Page:
     try:
-        events = [_event(row) for row in rows]
-    except KeyError as error:
+        events = list(map(row.event, rows))
+    except row.UnknownKind as error:
         # A later release adds kinds while servers of this one still run. Nothing is passed that watchers are due.
         raise SourceLost(f"this server does not know events of the kind {error}; upgrade this server") from error
     return Page(events, _is_cut(rows, max_count=max_count, max_bytes=max_bytes))
@@ -283,25 +299,6 @@ def _is_cut(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -
 
 async def _leave(_: asyncpg.Connection) -> None:
     """Leave a session as it is."""
-
-
-def _event(row: asyncpg.Record) -> Event:
-    revision, event_id, resource_type, resource_id, parent_id, event_type, name, version, created_at, actor, data, _ = (
-        row
-    )
-    return Event(
-        revision=revision,
-        id=event_id,
-        resource_type=_RESOURCE_TYPES[resource_type],
-        resource_id=resource_id,
-        parent_id=parent_id,
-        event_type=_EVENT_TYPES[event_type],
-        name=name,
-        version=version,
-        created_at=created_at,
-        actor=actor,
-        data=data,
-    )
 
 
 @contextlib.contextmanager

@@ -10,15 +10,20 @@ what came of it, which decides the next one. A lost connection is told by `conne
     │   │ without the bell        │ holding the bell
     │   ▼                         ├─▶ a gap is open, or time to leave: RELEASE ──▶ PAUSE
     └─ PAUSE                      └─▶ DOZE ──▶ rung: CLEAR ──▶ READ, still holding the bell
-        │ quiet, no gap            ▲   └──▶ a while: COMPARE ──▶ DOZE, or CLEAR ──▶ READ
-        ▼                          │
-      CLEAR ──▶ HUSH ──▶ READ, holding the bell or refused
+        │ time to sleep, no gap    ▲ ▲ ├──▶ a while: COMPARE ──▶ DOZE, or CLEAR ──▶ READ
+        ▼                          │ │ └──▶ told of an event: DOZE, or, above a gap, LINGER
+      CLEAR ──▶ HUSH ──▶ READ,     │ └─ told of what is missing ──┘ └──▶ a moment: CLEAR ──▶ READ
+                         holding the bell or refused
 
 Why nothing is slept over: a reader dozes only with the bell, no gap, and after a poll that began after it got the bell
 and after it forgot former rings. Whoever commits after that poll began has found that it must ring; who found that it
 need not had ended before the reader was granted the bell, so the poll saw its rows. A writer that is rolled back
 rings nobody, hence no doze above a gap: that rollback is what closes it. What a ring announces is read first and the
 bell given back afterwards, if at all, so that this delays nothing.
+
+A ring may tell of the event itself. It comes after the commit, so an event whose predecessors all are released or dead
+is released at once, without a look at the log. Two writers may ring in the order in which they did not draw: then what
+is missing is waited for, but only for a moment, since it may have been rolled back.
 
 A reader that is rung while it is awake is rung in vain: another one has just woken, or has died in its sleep. After its
 poll it takes RELEASE as well, which lets writers be silent unless somebody sleeps.
@@ -45,7 +50,8 @@ class Step(enum.Enum):
     PAUSE = "wait for the next poll"  # rested
     CLEAR = "forget former rings"  # cleared
     HUSH = "ask for the bell"  # asked
-    DOZE = "wait for a ring"  # dozed
+    DOZE = "wait for a ring"  # told, dozed
+    LINGER = "wait a moment for what others have not told of yet"  # told, lingered
     COMPARE = "read the highest drawn revision"  # compared
     RELEASE = "give the bell back"  # released
 
@@ -163,11 +169,11 @@ class Cycle:
         self._turn_page()
 
     def rested(self, *, is_quiet: bool, is_rung: bool) -> None:
-        """Go on after a pause; `is_quiet` when nothing has happened for long enough to ask for the bell.
+        """Go on after a pause; `is_quiet` when so little has happened that it is time to ask for the bell.
 
         `is_rung` when writers ring, though this reader is awake, and it is time to do something about it.
         """
-        if is_quiet and not self.is_busy:
+        if is_quiet and not self.tail.gaps:
             self.step = Step.CLEAR
         else:
             self._leaves = is_rung
@@ -193,6 +199,21 @@ class Cycle:
             self.step = Step.CLEAR
         else:
             self.step = Step.COMPARE
+
+    def told(self, event: Event) -> list[Event]:
+        """Take an event that a ring told of; return the events that this releases."""
+        self._checked = 0
+        if event.revision > self.tail.tail and not self.tail.may_advance:
+            # The log keeps it until there is room.
+            self.step = Step.CLEAR
+            return []
+        released = self.tail.tell(event)
+        self.step = Step.LINGER if self.tail.gaps else Step.DOZE
+        return released
+
+    def lingered(self) -> None:
+        """Go on after something else rang, or after a moment in which nobody told of what is missing."""
+        self.step = Step.CLEAR
 
     def compared(self, drawn: int) -> None:
         """Take the highest drawn revision. Raises `SourceLost` if the log is shorter than it was."""

@@ -52,6 +52,8 @@ class Spread:
     call_later: Callable[[float, Callable[[], None]], asyncio.TimerHandle]
     clock: Callable[[], float]
     watcher_seconds: float = 0.0001
+    # The loop's timers are no finer, so that a shorter pause would become as long.
+    shortest_seconds: float = 0.001
     longest_seconds: float = 0.02
 
 
@@ -178,7 +180,8 @@ class Hub:
             woken += len(group.members)
         if self._spread is not None and woken:
             pause = min(woken * self._spread.watcher_seconds, self._spread.longest_seconds)
-            self._next_flush = self._spread.clock() + pause
+            if pause >= self._spread.shortest_seconds:
+                self._next_flush = self._spread.clock() + pause
 
     def subscribe(self, selection: Selection, *, position: int, is_counted: bool = True) -> Subscriber:
         """Add a watcher that wants the selected events from the revision on. It begins behind; see `catch_up`.

@@ -9,7 +9,7 @@
 It takes the steps that `tinkwell.server.watch.cycle` names, and knows the time. Awake it polls every millisecond or so
 and needs no notification, so that writers under load stay silent; while events come singly and nothing else is to be
 done, one poll follows the other. Asleep it holds the bell, which makes every writer
-ring; while rings are rare it stays asleep between them, so that each event costs one page.
+ring and tell of its event, which then needs no page; while there are few enough it stays asleep between them.
 
 When a connection is lost, watchers stay: the position and the gaps are kept, what was known about holders is not, and
 reading goes on over a new session. Only another history, or events forgotten before they were read, end the streams.
@@ -28,6 +28,7 @@ from tinkwell.core.log import SourceLost
 from tinkwell.server.watch import source
 from tinkwell.server.watch.cycle import Cycle, HistoryEnded, Step
 from tinkwell.server.watch.hub import Hub
+from tinkwell.server.watch.load import Limits, Load
 
 logger = logging.getLogger(__name__)
 
@@ -45,8 +46,10 @@ class Pace:
     eager_others_seconds: float = 0.0004
     awake_seconds: float = 0.010
     ask_again_seconds: float = 0.010
-    # Rings that come faster than this mean load, under which writers should not have to ring.
+    # Rings that tell of no event and come faster than this mean load, under which writers should not have to ring.
     calm_seconds: float = 0.005
+    # How long an event is waited for that others have overtaken, before the log is read.
+    linger_seconds: float = 0.002
     # A sleeper compares positions this often, should a ring have been lost against all reason.
     check_seconds: float = 1.0
     # Stays below a third of the bell session's idle timeout, which frees the bell of a frozen process.
@@ -54,6 +57,7 @@ class Pace:
     first_backoff_seconds: float = 0.05
     longest_backoff_seconds: float = 2.0
     warn_after_seconds: float = 5.0
+    limits: Limits = dataclasses.field(default_factory=Limits)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,6 +80,8 @@ class Counts:
     sleeps: int = 0
     rings: int = 0
     """Sleeps, or parts of one, that a writer's ring ended."""
+    told: int = 0
+    """Events that rings told of."""
     checks: int = 0
     """The same for a comparison of positions that found an event: a ring that never came."""
     timeouts: int = 0
@@ -191,7 +197,10 @@ class _Drive:
         # What the thread had used of a processor when the last pause or doze ended. Time spent waiting, for PostgreSQL
         # or for a processor that others use, is no reason to wait longer.
         self._used_before = time.thread_time()
+        self._load = Load(pace.limits, now=clock())
         self._leave_at = 0.0
+        # When what is missing has been waited for long enough.
+        self._linger_until = 0.0
         self._is_asleep = False
         # Whether the next page is read because of a comparison of positions, not because of a ring.
         self._is_checking = False
@@ -215,6 +224,7 @@ class _Drive:
             Step.CLEAR: self._clear,
             Step.HUSH: self._ask_for_bell,
             Step.DOZE: self._doze,
+            Step.LINGER: self._linger,
             Step.COMPARE: self._compare,
             Step.RELEASE: self._release,
         }
@@ -255,6 +265,7 @@ class _Drive:
 
     def _publish(self, events: Sequence[Event]) -> None:
         self._released_count += len(events)
+        self._load.release(len(events), now=self._clock())
         if self._cycle.tail.released > self._hub.released:
             self._hub.publish(events, released=self._cycle.tail.released)
         self._note_wait()
@@ -292,9 +303,12 @@ class _Drive:
         self._others_used = self._used_before - used
         may_ask = now >= self._ask_at
         self._cycle.rested(
-            is_quiet=may_ask and now - self._quiet_since >= self._pace.awake_seconds,
+            is_quiet=may_ask and (self._is_quiet(now) or self._load.is_calm(now=now)),
             is_rung=may_ask and self._bell.is_rung,
         )
+
+    def _is_quiet(self, now: float) -> bool:
+        return not self._cycle.is_busy and now - self._quiet_since >= self._pace.awake_seconds
 
     def _is_eager(self, now: float) -> bool:
         return (
@@ -318,14 +332,34 @@ class _Drive:
         self._counts.sleeps += not self._is_asleep
         self._is_asleep = True
         began = self._clock()
-        is_rung = await self._bell.wait(min(self._pace.check_seconds, max(self._leave_at - began, 0)))
+        is_rung = await self._bell.wait(min(self._pace.check_seconds, max(self._leave_at - began, 0)), self._hear)
         self._counts.rings += is_rung
         self._quiet_since = now = self._clock()
         self._used_before = time.thread_time()
-        is_loaded = is_rung and now - began < self._pace.calm_seconds
+        self._linger_until = now + self._pace.linger_seconds
+        if self._cycle.step is not Step.DOZE:
+            return
         is_over = now >= self._leave_at
+        if not (is_rung or is_over) and self._load.must_look:
+            self._load.look(await self._session.waiting())
+            if not self._load.is_busy(now=self._clock()):
+                return
+            is_over = True
+        is_rung_often = is_rung and now - began < self._pace.calm_seconds
         self._counts.timeouts += is_over and not is_rung
-        self._cycle.dozed(is_rung=is_rung, leaves=is_loaded or is_over)
+        self._cycle.dozed(is_rung=is_rung, leaves=is_over or is_rung_often)
+
+    async def _linger(self) -> None:
+        self._counts.rings += await self._bell.wait(max(self._linger_until - self._clock(), 0), self._hear)
+        if self._cycle.step is Step.LINGER:
+            self._cycle.lingered()
+
+    def _hear(self, event: Event) -> bool:
+        """Take an event that a ring told of; return whether the step at hand goes on."""
+        step = self._cycle.step
+        self._counts.told += 1
+        self._publish(self._cycle.told(event))
+        return self._cycle.step is step and not self._load.must_look
 
     async def _compare(self) -> None:
         self._cycle.compared(await self._session.last_drawn())

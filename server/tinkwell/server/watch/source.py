@@ -1,9 +1,10 @@
 """What the reader needs of the log and of the doorbell. `tinkwell.server.store` provides it; tests provide fakes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from tinkwell.core.event import Event
 from tinkwell.core.log import History, Page, Replay, Selection
 
 
@@ -26,8 +27,13 @@ class Bell(Protocol):
         Raises `SourceLost` when a connection that the bell needs is gone.
         """
 
-    async def wait(self, timeout_seconds: float) -> bool:
-        """Return True once rung, False after the time."""
+    async def wait(self, timeout_seconds: float, hear: Callable[[Event], bool]) -> bool:
+        """Return True once the log must be read, False after the time or when told to.
+
+        A ring that tells of its event gives that to `hear`, the very moment it comes, and ends the wait only if that
+        returns False. What was told since the bell was cleared comes first. Events come in the order in which they
+        were told, each of them committed.
+        """
 
     async def release(self) -> None:
         """Let writers be silent again unless another reader wants them to ring, and forget past rings.
@@ -59,6 +65,9 @@ class Session(Protocol):
 
     async def holders(self) -> frozenset[str]:
         """Return the transactions that may have drawn a revision and have not ended."""
+
+    async def waiting(self) -> int:
+        """Return how many transactions wait to commit until another one that has rung has done so."""
 
     @property
     def bell(self) -> Bell: ...

@@ -18,6 +18,9 @@ ended:
    for each gap; only those still there in later readings remain;
 3. once none remains, the page read next: whoever drew the number had ended before this statement began, so if it
    committed, the row is there. If it is not there, it was rolled back and never will be: the number is dead.
+
+An event that a writer told of when it had committed counts as seen, as its row would. It says nothing of others: a gap
+below it is open until its own event was told of, too, or until pages settle it.
 """
 
 import bisect
@@ -108,10 +111,20 @@ class Tail:
             gap.is_old = True
         for event in page.events:
             if event.revision > self.tail:
-                if event.revision > self.tail + 1:
-                    self._gaps.append(Gap(self.tail + 1, event.revision - 1))
-                self.tail = event.revision
+                self._reach(event)
                 self._hold(event)
+        return self._release()
+
+    def tell(self, event: Event) -> list[Event]:
+        """Take an event that has been committed, by itself; return the events it releases.
+
+        One above the tail may only be told while `may_advance`.
+        """
+        if event.revision > self.tail:
+            self._reach(event)
+        elif not self._fill(event.revision):
+            return []
+        self._hold(event)
         return self._release()
 
     def observe_holders(self, holders: frozenset[str]) -> None:
@@ -138,6 +151,19 @@ class Tail:
         self._gaps = remaining
         for event in found:
             self._hold(event)
+
+    def _reach(self, event: Event) -> None:
+        if event.revision > self.tail + 1:
+            self._gaps.append(Gap(self.tail + 1, event.revision - 1))
+        self.tail = event.revision
+
+    def _fill(self, revision: int) -> bool:
+        """Take the revision out of its gap; False when it is in none, since it has been seen."""
+        for place, gap in enumerate(self._gaps):
+            if gap.first <= revision <= gap.last:
+                self._gaps[place : place + 1] = gap.without([revision])
+                return True
+        return False
 
     def _hold(self, event: Event) -> None:
         bisect.insort(self._waiting, event, key=lambda waiting: waiting.revision)

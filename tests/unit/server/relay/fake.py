@@ -245,7 +245,7 @@ class LogSession:
         self._check()
         return True
 
-    async def wait(self, timeout_seconds: float) -> bool:
+    async def wait(self, timeout_seconds: float, hear: Callable[[Event], bool]) -> bool:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
                 return await self._rung.wait()
@@ -280,6 +280,9 @@ class LogSession:
             or (tail is not None and event.revision > tail)
         ]
         return Page(events, is_cut=False)
+
+    async def waiting(self) -> int:
+        return 0
 
     async def holders(self) -> frozenset[str]:
         self._check()

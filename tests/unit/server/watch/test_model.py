@@ -22,6 +22,7 @@ from support.log_model.world import LogModel
 
 BOUNDS = [
     Bounds(3),
+    Bounds(2, long=True),
     Bounds(2, readers=2),
     Bounds(2, inserts=2, savepoints=True),
     Bounds(2, joins=True, losses=1),

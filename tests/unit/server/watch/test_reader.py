@@ -13,6 +13,7 @@ from tinkwell.core import errors
 from tinkwell.core.event import Event
 from tinkwell.core.log import History, Page, Replay, Selection, SourceLost
 from tinkwell.server.watch.hub import Hub
+from tinkwell.server.watch.load import Limits
 from tinkwell.server.watch.reader import Pace, Reader
 
 FAST = Pace(
@@ -40,6 +41,10 @@ class Log:
         self.sleeper: Bell | None = None
         self.sessions = 0
         self.comparisons = 0
+        self.tells = False
+        # How many writers wait for others that ring, and how often that was asked.
+        self.waiting = 0
+        self.looks = 0
         self.after_hush: Callable[[], None] = lambda: None
         self.before_release: Callable[[], None] = lambda: None
 
@@ -48,7 +53,8 @@ class Log:
         self.events = sorted([*self.events, *map(make_event, revisions)], key=lambda event: event.revision)
         self.drawn = max(self.drawn, *revisions)
         if self.sleeper is not None:
-            self.sleeper.ring()
+            for revision in revisions:
+                self.sleeper.ring(make_event(revision) if self.tells else None)
 
     @contextlib.asynccontextmanager
     async def session(self) -> AsyncIterator["Session"]:
@@ -75,17 +81,25 @@ class Log:
 class Bell:
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._rung = asyncio.Event()
+        self._stirred = asyncio.Event()
+        self._told: list[Event] = []
+        self._must_read = False
 
     @property
     def is_rung(self) -> bool:
-        return self._rung.is_set()
+        return self._must_read or bool(self._told)
 
-    def ring(self) -> None:
-        self._rung.set()
+    def ring(self, event: Event | None) -> None:
+        if event is None:
+            self._must_read = True
+        else:
+            self._told.append(event)
+        self._stirred.set()
 
     def clear(self) -> None:
-        self._rung.clear()
+        self._told.clear()
+        self._must_read = False
+        self._stirred.clear()
 
     async def hush(self) -> bool:
         if self._log.is_away:
@@ -96,10 +110,16 @@ class Bell:
         self._log.after_hush()
         return True
 
-    async def wait(self, timeout_seconds: float) -> bool:
+    async def wait(self, timeout_seconds: float, hear: Callable[[Event], bool]) -> bool:
         try:
             async with asyncio.timeout(timeout_seconds):
-                return await self._rung.wait()
+                while not self._must_read:
+                    while self._told and not self._must_read:
+                        if not hear(self._told.pop(0)):
+                            return False
+                    self._stirred.clear()
+                    await self._stirred.wait()
+                return True
         except TimeoutError:
             return False
 
@@ -144,6 +164,10 @@ class Session:
             ],
             is_cut=False,
         )
+
+    async def waiting(self) -> int:
+        self._log.looks += 1
+        return self._log.waiting
 
     async def holders(self) -> frozenset[str]:
         return self._log.holders
@@ -217,6 +241,109 @@ async def test_while_rings_are_rare_it_keeps_the_bell_and_reads_one_page_for_eac
             log.commit(revision)
             await eventually(lambda: reader.counts.sleeps == 1 + hub.released == revision + 1)  # noqa: B023
         assert (reader.counts.polls - polls, reader.counts.rings, released) == (3, 3, [])
+
+
+# Sleeps at every opportunity, and until it is told otherwise.
+ASLEEP = dataclasses.replace(FAST, calm_seconds=0, check_seconds=60, linger_seconds=60)
+
+
+async def test_an_event_that_a_ring_tells_of_is_released_without_a_look_at_the_log() -> None:
+    log, hub = Log(), make_hub()
+    log.tells = True
+    async with running(log, hub, pace=ASLEEP) as reader:
+        await eventually(lambda: reader.counts.sleeps == 1)
+        polls = reader.counts.polls
+        log.commit(1)
+        await eventually(lambda: hub.released == 1)
+        log.commit(2, 3)
+        await eventually(lambda: hub.released == 3)
+        assert (reader.counts.polls - polls, reader.counts.told, reader.counts.rings) == (0, 3, 0)
+
+
+async def test_events_that_are_told_of_out_of_order_are_put_in_order() -> None:
+    log, hub = Log(), make_hub()
+    log.tells = True
+    async with running(log, hub, pace=ASLEEP) as reader:
+        await eventually(lambda: reader.counts.sleeps == 1)
+        polls = reader.counts.polls
+        log.commit(2, 4)
+        await eventually(lambda: reader.counts.told == 2)
+        assert hub.released == 0
+        log.commit(1)
+        await eventually(lambda: hub.released == 2)
+        log.commit(3)
+        await eventually(lambda: hub.released == 4)
+        assert reader.counts.polls == polls
+
+
+async def test_what_nobody_tells_of_is_waited_for_a_moment_and_then_looked_for() -> None:
+    log, hub = Log(), make_hub()
+    log.tells = True
+    async with running(log, hub, pace=dataclasses.replace(ASLEEP, linger_seconds=0.01)) as reader:
+        await eventually(lambda: reader.counts.sleeps == 1)
+        # 1 was rolled back.
+        log.commit(2)
+        await eventually(lambda: hub.released == 2)
+        assert reader.counts.gap_waits > 0
+
+
+async def test_what_is_missing_is_not_waited_for_as_long_as_others_are_told_of() -> None:
+    log, hub = Log(), make_hub()
+    log.tells = True
+    async with running(log, hub, pace=dataclasses.replace(ASLEEP, linger_seconds=0.02)) as reader:
+        await eventually(lambda: reader.counts.sleeps == 1)
+        revision = 1
+        while hub.released < 2:
+            revision += 1
+            log.commit(revision)
+            await asyncio.sleep(0.001)
+            assert revision < 5_000, "it still waits for what was rolled back"
+
+
+async def test_a_ring_that_tells_of_nothing_sends_it_to_the_log_whatever_was_told() -> None:
+    log, hub = Log(), make_hub()
+    log.tells = True
+    async with running(log, hub, pace=ASLEEP) as reader:
+        await eventually(lambda: reader.counts.sleeps == 1)
+        log.commit(2)
+        await eventually(lambda: reader.counts.told == 1)
+        log.tells = False
+        log.commit(1)
+        await eventually(lambda: hub.released == 2)
+        assert reader.counts.rings == 1
+
+
+async def test_while_few_events_come_it_goes_to_sleep_between_them() -> None:
+    log, hub = Log(), make_hub()
+    log.tells = True
+    pace = dataclasses.replace(ASLEEP, awake_seconds=60, limits=Limits(window_seconds=0.01))
+    async with running(log, hub, pace=pace) as reader:
+        revision = 0
+        while reader.counts.told < 10:
+            revision += 1
+            log.commit(revision)
+            await asyncio.sleep(0.002)
+            assert revision < 5_000, "it does not sleep though there is little to do"
+        assert hub.released == revision
+
+
+@pytest.mark.parametrize(("waiting", "busy_rate"), [(0, 0.0), (1, 1e9)], ids=["many events", "writers that wait"])
+async def test_under_load_it_wakes_and_lets_writers_be_silent(waiting: int, busy_rate: float) -> None:
+    log, hub = Log(), make_hub()
+    log.tells, log.waiting = True, waiting
+    limits = Limits(busy_rate=busy_rate, busy_events=8, events_for_look=2, looks=2, crowded_looks=1)
+    async with running(log, hub, pace=dataclasses.replace(ASLEEP, limits=limits)) as reader:
+        await eventually(lambda: reader.counts.sleeps == 1)
+        awake: list[bool] = []
+        log.before_release = lambda: awake.append(True)
+        revision = 0
+        while not awake:
+            revision += 1
+            log.commit(revision)
+            await asyncio.sleep(0)
+            assert revision < 5_000, "it sleeps on"
+        await eventually(lambda: hub.released == revision)
+        assert log.looks > 0
 
 
 async def test_what_a_silent_writer_committed_before_the_bell_was_had_is_found_by_the_last_poll() -> None:

@@ -1,0 +1,91 @@
+"""When a reader sleeps though there are events, and when it had better wake."""
+
+from tinkwell.server.watch.load import Limits, Load
+
+LIMITS = Limits(
+    calm_rate=100,
+    busy_rate=200,
+    window_seconds=1,
+    busy_events=10,
+    events_for_look=5,
+    looks=4,
+    crowded_looks=2,
+    first_crowded_seconds=1,
+    longest_crowded_seconds=4,
+)
+
+
+def test_a_load_is_calm_once_that_has_been_measured() -> None:
+    load = Load(LIMITS, now=0)
+    load.release(50, now=0.5)
+    assert not load.is_calm(now=0.9)
+    assert load.is_calm(now=1.0)
+    load.release(120, now=1.5)
+    assert load.is_calm(now=1.9)
+    assert not load.is_calm(now=2.0)
+    assert load.is_calm(now=3.0)
+
+
+def test_a_load_is_busy_as_soon_as_there_are_enough_events_to_tell() -> None:
+    load = Load(LIMITS, now=0)
+    load.release(9, now=0.001)
+    assert not load.is_busy(now=0.001)
+    load.release(1, now=0.002)
+    assert load.is_busy(now=0.002)
+    assert not load.is_calm(now=0.5)
+    assert load.is_calm(now=1.002)
+
+
+def test_a_load_between_calm_and_busy_leaves_things_as_they_are() -> None:
+    load = Load(LIMITS, now=0)
+    for step in range(1, 150):
+        load.release(3, now=step / 50)
+        assert not load.is_busy(now=step / 50)
+        assert not load.is_calm(now=step / 50)
+
+
+def test_it_is_looked_for_waiting_writers_once_for_so_many_events() -> None:
+    load = Load(LIMITS, now=0)
+    load.release(4, now=0)
+    seen = [load.must_look]
+    load.release(1, now=0)
+    seen.append(load.must_look)
+    load.look(0)
+    assert [*seen, load.must_look] == [False, True, False]
+
+
+def crowd(load: Load, *, now: float) -> bool:
+    load.is_calm(now=now)
+    for waiting in (1, 0, 7, 1):
+        load.look(waiting)
+    return load.is_busy(now=now)
+
+
+def test_a_load_is_busy_when_most_looks_find_writers_that_wait() -> None:
+    load = Load(LIMITS, now=0)
+    for waiting in (1, 0, 3, 0):
+        load.look(waiting)
+        assert not load.is_busy(now=0)
+    load.look(1)
+    assert not load.is_busy(now=0)
+    load.look(1)
+    assert load.is_busy(now=0)
+
+
+def test_after_each_trial_that_was_in_vain_the_next_one_is_later() -> None:
+    load = Load(LIMITS, now=0)
+    now = 10.0
+    for pause in (1, 2, 4, 4):
+        assert crowd(load, now=now)
+        assert not load.is_calm(now=now + pause - 0.01)
+        now += pause + 1
+        assert load.is_calm(now=now)
+
+
+def test_a_trial_that_went_well_for_a_while_is_soon_repeated() -> None:
+    load = Load(LIMITS, now=0)
+    assert crowd(load, now=10)
+    assert crowd(load, now=11.5)
+    assert not load.is_calm(now=13.4)
+    assert crowd(load, now=18)
+    assert load.is_calm(now=20)
