@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql
 
 from tinkwell.server.store import engine, table
 
-# SQL alone has the event log, its history, what of it is discarded, the doorbell and its secret, and Alembic's own table.
+# SQL alone has the log, its history, what of it is discarded, the doorbell and its secret, and Alembic's own table.
 _OTHERS = {"events", "event_history", "event_discard", "bell", "bell_secret", "alembic_version"}
 
 

@@ -82,6 +82,8 @@ class Hub:
         self.counts = Counts()
         # Everything up to it is in the batches of the groups.
         self.flushed = 0
+        # Whether what comes soon after the last events waits for more.
+        self.is_spreading = False
         self._subscribers: set[Subscriber] = set()
         # Those of them that the limit does not hold for.
         self._uncounted: set[Subscriber] = set()
@@ -98,6 +100,11 @@ class Hub:
     def released(self) -> int:
         """The revision up to which the log has been released to this process."""
         return self._ring.last
+
+    @property
+    def pause_seconds(self) -> float:
+        """How long what is published now would wait for more; 0 where it goes out at once."""
+        return max(self._next_flush - self._spread.clock(), 0.0) if self._spread is not None else 0.0
 
     @property
     def history_id(self) -> str:
@@ -178,9 +185,10 @@ class Hub:
             for subscriber in group.members:
                 subscriber.wake()
             woken += len(group.members)
-        if self._spread is not None and woken:
+        if self._spread is not None:
             pause = min(woken * self._spread.watcher_seconds, self._spread.longest_seconds)
-            if pause >= self._spread.shortest_seconds:
+            self.is_spreading = pause >= self._spread.shortest_seconds
+            if self.is_spreading:
                 self._next_flush = self._spread.clock() + pause
 
     def subscribe(self, selection: Selection, *, position: int, is_counted: bool = True) -> Subscriber:

@@ -1,7 +1,8 @@
 """Whether rings are worth their price: pure, and told the time.
 
 A ring costs a writer some time, and while it commits no other that rings can. So rings are for logs that have little to
-do, where they bring an event sooner than the next poll would; a busy log is polled, and its writers are silent.
+do, where they bring an event sooner than the next poll would; a busy log is polled, and its writers are silent. Where
+events are handed on in batches anyway, since many watch, less is much.
 """
 
 import dataclasses
@@ -12,12 +13,14 @@ from collections import deque
 class Limits:
     """Up to which load a reader sleeps; rates are events a second."""
 
-    # Below the first one a reader that is awake goes to sleep, above the second one that sleeps wakes.
+    # Below the first one a reader that is awake goes to sleep, above the second one that sleeps wakes; above the third
+    # one where events are spread, and there none goes to sleep as long as any come.
     calm_rate: float = 1_500
     busy_rate: float = 2_500
+    spread_rate: float = 250
     # A rate is judged after so long, or after so many events if it is high.
     window_seconds: float = 0.1
-    busy_events: int = 64
+    busy_events: int = 32
     # Once for so many events it is looked whether writers wait for others' rings; so many looks are judged.
     events_for_look: int = 32
     looks: int = 8
@@ -62,14 +65,15 @@ class Load:
         self._judge(now)
         return self._is_calm and now >= self._crowded_until
 
-    def is_busy(self, *, now: float) -> bool:
+    def is_busy(self, *, now: float, is_spread: bool) -> bool:
         """Whether a reader that sleeps had better wake; it is not calm again for a while then."""
         limits = self._limits
         if sum(self._waited) > limits.crowded_looks:
             self._waited.clear()
             self._stay_awake(now)
             return True
-        if self._events < limits.busy_events or self._events <= (now - self._since) * limits.busy_rate:
+        rate = limits.spread_rate if is_spread else limits.busy_rate
+        if self._events < limits.busy_events or self._events <= (now - self._since) * rate:
             return False
         self._begin(now, is_calm=False)
         return True

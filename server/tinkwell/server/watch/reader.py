@@ -297,18 +297,28 @@ class _Drive:
             self._quiet_since = now
         if self._cycle.has_found:
             self._found_at = now
-        await asyncio.sleep(0 if self._is_eager(now) else max(self._pace.poll_seconds, used - self._used_before))
+        await asyncio.sleep(self._pause_seconds(now, used))
         self._released_count = 0
         self._used_before, now = time.thread_time(), self._clock()
         self._others_used = self._used_before - used
         may_ask = now >= self._ask_at
         self._cycle.rested(
-            is_quiet=may_ask and (self._is_quiet(now) or self._load.is_calm(now=now)),
+            is_quiet=may_ask and (self._is_quiet(now) or self._is_calm(now)),
             is_rung=may_ask and self._bell.is_rung,
         )
 
+    def _pause_seconds(self, now: float, used: float) -> float:
+        if self._is_eager(now):
+            return 0
+        # What is read sooner would only wait for what comes after it; but above a gap others wait for the next page.
+        handed_on = 0 if self._cycle.tail.gaps else self._hub.pause_seconds
+        return max(self._pace.poll_seconds, used - self._used_before, handed_on)
+
     def _is_quiet(self, now: float) -> bool:
         return not self._cycle.is_busy and now - self._quiet_since >= self._pace.awake_seconds
+
+    def _is_calm(self, now: float) -> bool:
+        return not self._hub.is_spreading and self._load.is_calm(now=now)
 
     def _is_eager(self, now: float) -> bool:
         return (
@@ -342,7 +352,7 @@ class _Drive:
         is_over = now >= self._leave_at
         if not (is_rung or is_over) and self._load.must_look:
             self._load.look(await self._session.waiting())
-            if not self._load.is_busy(now=self._clock()):
+            if not self._load.is_busy(now=self._clock(), is_spread=self._hub.is_spreading):
                 return
             is_over = True
         is_rung_often = is_rung and now - began < self._pace.calm_seconds

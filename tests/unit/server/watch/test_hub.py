@@ -184,11 +184,27 @@ async def test_a_busy_log_reaches_many_watchers_in_larger_batches_and_an_idle_on
     for revision in (2, 3):
         hub.publish([make_event(revision)], released=revision)
     assert (taken(watchers[0]), delays) == ([], [0.02])
+    assert (hub.is_spreading, hub.pause_seconds) == (True, 0.02)
     hub.flush()
     assert taken(watchers[0]) == [2, 3]
     now = 1.0
+    assert hub.pause_seconds == 0
     hub.publish([make_event(4)], released=4)
     assert taken(watchers[0]) == [4]
+
+
+async def test_a_few_watchers_get_each_event_at_once() -> None:
+    def call_later(delay: float, callback: object) -> asyncio.TimerHandle:
+        raise AssertionError(f"a pause of {delay} s")
+
+    spread = Spread(call_later=call_later, clock=lambda: 0.0, watcher_seconds=0.001, shortest_seconds=0.01)
+    hub = Hub(encode=encode_event, ring_bytes=ALL, subscriber_bytes=ALL, max_subscribers=100, spread=spread)
+    hub.open(history_id="h", last=0)
+    watchers = [live(hub) for _ in range(9)]
+    for revision in range(1, 4):
+        hub.publish([make_event(revision)], released=revision)
+        assert taken(watchers[0]) == [revision]
+    assert (hub.is_spreading, hub.pause_seconds) == (False, 0)
 
 
 def test_who_waits_for_what_is_kept_is_not_told_that_it_was_forgotten() -> None:

@@ -5,6 +5,7 @@ from tinkwell.server.watch.load import Limits, Load
 LIMITS = Limits(
     calm_rate=100,
     busy_rate=200,
+    spread_rate=20,
     window_seconds=1,
     busy_events=10,
     events_for_look=5,
@@ -29,18 +30,25 @@ def test_a_load_is_calm_once_that_has_been_measured() -> None:
 def test_a_load_is_busy_as_soon_as_there_are_enough_events_to_tell() -> None:
     load = Load(LIMITS, now=0)
     load.release(9, now=0.001)
-    assert not load.is_busy(now=0.001)
+    assert not load.is_busy(now=0.001, is_spread=False)
     load.release(1, now=0.002)
-    assert load.is_busy(now=0.002)
+    assert load.is_busy(now=0.002, is_spread=False)
     assert not load.is_calm(now=0.5)
     assert load.is_calm(now=1.002)
+
+
+def test_where_events_are_spread_fewer_make_a_load_busy() -> None:
+    load = Load(LIMITS, now=0)
+    load.release(11, now=0.5)
+    assert not load.is_busy(now=0.5, is_spread=False)
+    assert load.is_busy(now=0.5, is_spread=True)
 
 
 def test_a_load_between_calm_and_busy_leaves_things_as_they_are() -> None:
     load = Load(LIMITS, now=0)
     for step in range(1, 150):
         load.release(3, now=step / 50)
-        assert not load.is_busy(now=step / 50)
+        assert not load.is_busy(now=step / 50, is_spread=False)
         assert not load.is_calm(now=step / 50)
 
 
@@ -58,18 +66,18 @@ def crowd(load: Load, *, now: float) -> bool:
     load.is_calm(now=now)
     for waiting in (1, 0, 7, 1):
         load.look(waiting)
-    return load.is_busy(now=now)
+    return load.is_busy(now=now, is_spread=False)
 
 
 def test_a_load_is_busy_when_most_looks_find_writers_that_wait() -> None:
     load = Load(LIMITS, now=0)
     for waiting in (1, 0, 3, 0):
         load.look(waiting)
-        assert not load.is_busy(now=0)
+        assert not load.is_busy(now=0, is_spread=False)
     load.look(1)
-    assert not load.is_busy(now=0)
+    assert not load.is_busy(now=0, is_spread=False)
     load.look(1)
-    assert load.is_busy(now=0)
+    assert load.is_busy(now=0, is_spread=False)
 
 
 def test_after_each_trial_that_was_in_vain_the_next_one_is_later() -> None:

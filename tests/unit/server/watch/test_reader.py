@@ -12,7 +12,7 @@ from support.waiting import eventually
 from tinkwell.core import errors
 from tinkwell.core.event import Event
 from tinkwell.core.log import History, Page, Replay, Selection, SourceLost
-from tinkwell.server.watch.hub import Hub
+from tinkwell.server.watch.hub import Hub, Spread
 from tinkwell.server.watch.load import Limits
 from tinkwell.server.watch.reader import Pace, Reader
 
@@ -173,8 +173,12 @@ class Session:
         return self._log.holders
 
 
-def make_hub() -> Hub:
-    return Hub(encode=lambda event: b"", ring_bytes=1 << 20, subscriber_bytes=1 << 20, max_subscribers=10)
+def make_hub(*, watcher_seconds: float = 0) -> Hub:
+    loop = asyncio.get_running_loop()
+    spread = Spread(loop.call_later, loop.time, watcher_seconds=watcher_seconds, longest_seconds=3_600)
+    return Hub(
+        encode=lambda event: b"", ring_bytes=1 << 20, subscriber_bytes=1 << 20, max_subscribers=10, spread=spread
+    )
 
 
 @contextlib.asynccontextmanager
@@ -344,6 +348,53 @@ async def test_under_load_it_wakes_and_lets_writers_be_silent(waiting: int, busy
             assert revision < 5_000, "it sleeps on"
         await eventually(lambda: hub.released == revision)
         assert log.looks > 0
+
+
+async def test_what_would_only_wait_for_watchers_is_not_read_sooner() -> None:
+    log, hub = Log(), make_hub(watcher_seconds=3_600)
+    log.silent_writers = 1
+    async with running(log, hub) as reader:
+        await eventually(lambda: reader.counts.polls > 20)
+        hub.catch_up(hub.subscribe(Selection(), position=1))
+        log.commit(1)
+        await eventually(lambda: hub.is_spreading)
+        polls = reader.counts.polls
+        log.commit(2)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert (reader.counts.polls, hub.released) == (polls, 1)
+
+
+async def test_above_a_gap_it_reads_on_whatever_waits_for_watchers() -> None:
+    log, hub = Log(), make_hub(watcher_seconds=3_600)
+    log.silent_writers = 1
+    async with running(log, hub) as reader:
+        await eventually(lambda: hub.is_open)
+        hub.catch_up(hub.subscribe(Selection(), position=1))
+        log.holders = frozenset({"writer of 2"})
+        log.commit(1, 3)
+        await eventually(lambda: hub.is_spreading)
+        polls = reader.counts.polls
+        await eventually(lambda: reader.counts.polls > polls + 20)
+        log.commit(2)
+        await eventually(lambda: hub.released == 3)
+
+
+async def test_where_events_are_spread_it_does_not_sleep_between_them() -> None:
+    log, hub = Log(), make_hub(watcher_seconds=0.001)
+    log.tells = True
+    pace = dataclasses.replace(ASLEEP, awake_seconds=60, limits=Limits(window_seconds=0.01))
+    async with running(log, hub, pace=pace) as reader:
+        await eventually(lambda: hub.is_open)
+        hub.catch_up(hub.subscribe(Selection(), position=1))
+        sleeps = None
+        for revision in range(1, 101):
+            log.commit(revision)
+            await eventually(lambda: hub.released == revision)  # noqa: B023
+            if revision == 50:
+                sleeps = reader.counts.sleeps
+            await asyncio.sleep(0.001)
+        assert reader.counts.sleeps == sleeps
 
 
 async def test_what_a_silent_writer_committed_before_the_bell_was_had_is_found_by_the_last_poll() -> None:
