@@ -67,18 +67,25 @@ async def test_an_event_is_counted_on_its_way(server: Server, client: tinkwell.c
         assert await value(server.http_address, "tinkwell_log_lag_revisions") == 0
 
 
-async def test_a_sleeping_reader_is_woken_by_notification(server: Server, client: tinkwell.client.Client) -> None:
+async def test_a_sleeping_reader_is_told_of_an_event_and_woken_by_one_that_is_too_long_to_tell(
+    server: Server, client: tinkwell.client.Client
+) -> None:
     async def is_asleep() -> bool:
         return await value(server.http_address, "tinkwell_log_sleeps_total") > 0
 
+    async def is_told() -> bool:
+        return await value(server.http_address, "tinkwell_log_told_events_total") == 1
+
+    async def is_woken() -> bool:
+        return await value(server.http_address, "tinkwell_log_wakeups_total", cause="rung") == 1
+
     await eventually(is_asleep)
     await client.hardware.push({"id": str(uuid.uuid4())})
-    await eventually(lambda: is_woken(server.http_address))
-    assert await value(server.http_address, "tinkwell_log_notifications_total") > 0
-
-
-async def is_woken(http_address: str) -> bool:
-    return await value(http_address, "tinkwell_log_wakeups_total", cause="rung") > 0
+    await eventually(is_told)
+    assert not await is_woken()
+    await client.hardware.push({"id": str(uuid.uuid4()), "metadata": {"note": "x" * 10_000}})
+    await eventually(is_woken)
+    assert await value(server.http_address, "tinkwell_log_notifications_total") == 2
 
 
 @pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
