@@ -350,14 +350,17 @@ class _Drive:
         if self._cycle.step is not Step.DOZE:
             return
         is_over = now >= self._leave_at
-        if not (is_rung or is_over) and self._load.must_look:
-            self._load.look(await self._session.waiting())
-            if not self._load.is_busy(now=self._clock(), is_spread=self._hub.is_spreading):
+        is_loaded = is_rung and now - began < self._pace.calm_seconds
+        if self._load.must_look and not (is_rung or is_over):
+            is_loaded = await self._is_busy()
+            if not is_loaded:
                 return
-            is_over = True
-        is_rung_often = is_rung and now - began < self._pace.calm_seconds
         self._counts.timeouts += is_over and not is_rung
-        self._cycle.dozed(is_rung=is_rung, leaves=is_over or is_rung_often)
+        self._cycle.dozed(is_rung=is_rung, leaves=is_over or is_loaded)
+
+    async def _is_busy(self) -> bool:
+        self._load.look(await self._session.waiting())
+        return self._load.is_busy(now=self._clock(), is_spread=self._hub.is_spreading)
 
     async def _linger(self) -> None:
         self._counts.rings += await self._bell.wait(max(self._linger_until - self._clock(), 0), self._hear)
