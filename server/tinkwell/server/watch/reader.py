@@ -46,6 +46,8 @@ class Pace:
     eager_others_seconds: float = 0.0004
     awake_seconds: float = 0.010
     ask_again_seconds: float = 0.010
+    # Who is awake and hears rings silences writers so often at most: as a rule another one sleeps, and it is in vain.
+    silence_seconds: float = 0.5
     # Rings that tell of no event and come faster than this mean load, under which writers should not have to ring.
     calm_seconds: float = 0.005
     # How long an event is waited for that others have overtaken, before the log is read.
@@ -189,6 +191,8 @@ class _Drive:
         self._warned_of = 0
         # When something was last new, and when the bell may be asked for again.
         self._quiet_since = self._ask_at = clock()
+        # When writers may be silenced again.
+        self._silence_at = clock()
         # When a poll last found something, how many events the last one released, and what the loop's other tasks used
         # of a processor in the last pause.
         self._found_at = -math.inf
@@ -304,7 +308,7 @@ class _Drive:
         may_ask = now >= self._ask_at
         self._cycle.rested(
             is_quiet=may_ask and (self._is_quiet(now) or self._is_calm(now)),
-            is_rung=may_ask and self._bell.is_rung,
+            is_rung=now >= self._silence_at and self._bell.is_rung,
         )
 
     def _pause_seconds(self, now: float, used: float) -> float:
@@ -380,5 +384,6 @@ class _Drive:
 
     async def _release(self) -> None:
         await self._bell.release()
-        self._ask_at = self._clock() + self._pace.ask_again_seconds
+        now = self._clock()
+        self._ask_at, self._silence_at = now + self._pace.ask_again_seconds, now + self._pace.silence_seconds
         self._cycle.released()

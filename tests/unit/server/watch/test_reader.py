@@ -20,6 +20,7 @@ FAST = Pace(
     poll_seconds=0,
     awake_seconds=0,
     ask_again_seconds=0,
+    silence_seconds=0,
     check_seconds=0.01,
     longest_sleep_seconds=60,
     first_backoff_seconds=0,
@@ -39,6 +40,7 @@ class Log:
         self.is_away = False
         self.silent_writers = 0
         self.sleeper: Bell | None = None
+        self.bells: list[Bell] = []
         self.sessions = 0
         self.comparisons = 0
         self.tells = False
@@ -133,6 +135,7 @@ class Session:
     def __init__(self, log: Log) -> None:
         self._log = log
         self.bell = Bell(log)
+        log.bells.append(self.bell)
 
     async def history(self, *, seen: int, known: str) -> History:
         if known == self._log.history_id and seen > self._log.drawn:
@@ -422,6 +425,22 @@ async def test_it_does_not_sleep_while_a_writer_is_silent() -> None:
         await eventually(lambda: reader.counts.polls > 50)
         assert reader.counts.sleeps == 0
         assert reader.counts.refusals > 0
+
+
+async def test_awake_it_silences_what_rings_and_not_at_every_ring() -> None:
+    log, hub = Log(), make_hub()
+    silenced: list[bool] = []
+    log.before_release = lambda: silenced.append(True)
+    pace = dataclasses.replace(FAST, awake_seconds=3_600, silence_seconds=3_600)
+    async with running(log, hub, pace=pace) as reader:
+        await eventually(lambda: hub.is_open)
+        bell = log.bells[0]
+        bell.ring(None)
+        await eventually(lambda: bool(silenced))
+        polls = reader.counts.polls
+        bell.ring(None)
+        await eventually(lambda: reader.counts.polls > polls + 20)
+        assert len(silenced) == 1
 
 
 async def test_it_does_not_sleep_over_a_gap() -> None:
