@@ -22,8 +22,8 @@ rings nobody, hence no doze above a gap: that rollback is what closes it. What a
 bell given back afterwards, if at all, so that this delays nothing.
 
 A ring may tell of the event itself. It comes after the commit, so an event whose predecessors all are released or dead
-is released at once, without a look at the log. Two writers may ring in the order in which they did not draw: then what
-is missing is waited for, but only for a moment, since it may have been rolled back.
+is released at once, without a look at the log. Two writers may ring in another order than they drew: then what is
+missing is waited for, but only for a moment, since it may have been rolled back.
 
 A reader that is rung while it is awake is rung in vain: another one has just woken, or has died in its sleep. After its
 poll it takes RELEASE as well, which lets writers be silent unless somebody sleeps.
