@@ -1,5 +1,6 @@
 """Who rings, and who need not: the doorbell's rules in the database, for readers of this release and of the last."""
 
+import asyncio
 import json
 import uuid
 from collections.abc import AsyncIterator
@@ -10,6 +11,7 @@ import pytest
 from support import server as servers
 from support.waiting import eventually
 from tinkwell.server.store import row, schema, statement
+from tinkwell.server.store.bell import PostgresBell
 
 INSERT = "INSERT INTO hardware (id) VALUES ($1)"
 WANTED = "SELECT coalesce(pg_sequence_last_value('bell_wanted'), 0)"
@@ -138,6 +140,39 @@ async def test_a_ring_tells_of_the_event_as_the_log_has_it(connections: list[asy
     rows = await writer.fetch(statement.PAGE, [], [], 0, 10, 1 << 20)
     assert told == [row.event(found) for found in rows]
     assert [event.name for event in told] == ["hardware.created", "a.b"]
+
+
+async def test_who_cannot_take_what_is_told_hears_of_it_and_not_only_the_log(
+    connections: list[asyncpg.Connection],
+) -> None:
+    def fail(_: object) -> bool:
+        raise ZeroDivisionError
+
+    writer, listener, holder = connections[:3]
+    bell = PostgresBell(listener, holder, heard=lambda: None)
+    await bell.start()
+    assert await bell.hush()
+    waiting = asyncio.create_task(bell.wait(60, fail))
+    await asyncio.sleep(0)
+    await writer.execute(INSERT, uuid.uuid4())
+    with pytest.raises(ZeroDivisionError):
+        await waiting
+
+
+async def test_beyond_so_many_events_that_nobody_takes_the_log_is_to_be_read(
+    connections: list[asyncpg.Connection],
+) -> None:
+    writer, listener, holder = connections[:3]
+    told: list[int] = []
+    bell = PostgresBell(listener, holder, heard=lambda: told.append(1))
+    await bell.start()
+    assert await bell.hush()
+    for _ in range(150):
+        await writer.execute(INSERT, uuid.uuid4())
+    await eventually(lambda: len(told) == 150, deadline_seconds=10)
+    assert await bell.wait(60, lambda event: pytest.fail(f"takes {event.revision}"))
+    bell.clear()
+    assert not bell.is_rung
 
 
 async def test_what_is_too_long_for_a_ring_is_not_told(connections: list[asyncpg.Connection]) -> None:

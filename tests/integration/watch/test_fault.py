@@ -14,8 +14,9 @@ import pytest
 import tinkwell.client
 from support import server as servers
 from support.waiting import eventually
+from tinkwell.core.log import SourceLost
 from tinkwell.server.dev import place, postgres
-from tinkwell.server.store import engine, schema
+from tinkwell.server.store import engine, log, schema
 
 
 class Load:
@@ -175,3 +176,23 @@ async def test_clients_resume_on_the_next_server(database_url: str) -> None:
         expected = await committed(database_url)
         await eventually(lambda: len(recorder.revisions) >= len(expected), deadline_seconds=30)
         assert recorder.revisions == await committed(database_url)
+
+
+async def test_a_url_that_leads_to_more_than_one_server_is_refused(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = await asyncpg.connect(database_url)
+    try:
+        await connection.execute(
+            "CREATE FUNCTION public.pg_postmaster_start_time() RETURNS timestamptz LANGUAGE sql AS 'SELECT now()'"
+        )
+    finally:
+        await connection.close()
+    source = log.PostgresLog(database_url, table_readers=1)
+    async with source.session():
+        pass
+    # As another server would, the listener's tells of another start.
+    monkeypatch.setitem(log._LISTENER, "search_path", "public, pg_catalog")
+    with pytest.raises(SourceLost, match="more than one server"):
+        async with source.session():
+            raise AssertionError("the listener would hear nothing of what the reader's server is told")
