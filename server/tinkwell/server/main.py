@@ -197,7 +197,7 @@ class _Server:
             ring_bytes=settings.ring_bytes,
             subscriber_bytes=settings.subscriber_bytes,
             max_subscribers=settings.max_watchers,
-            spread=Spread(call_later=loop.call_later, clock=loop.time),
+            spread=Spread(call_soon=loop.call_soon, call_later=loop.call_later, clock=loop.time),
         )
         self._reader = self._feeder(log)
         self._lag = Lag(functools.partial(position.read, database), self._hub)

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Coroutine
 from typing import Any, Literal, TypeVar
 
+from tinkwell.server.loop import Loop
+
 T = TypeVar("T")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -26,7 +28,8 @@ def run(work: Coroutine[Any, Any, T]) -> T | None:
     """
     _collect_seldom()
     try:
-        return asyncio.run(_until_signalled(work))
+        with asyncio.Runner(loop_factory=Loop) as runner:
+            return runner.run(_until_signalled(work))
     except BaseExceptionGroup as group:
         raise first(group) from group
 

@@ -12,6 +12,7 @@ from tinkwell.core.errors import Violation
 from tinkwell.core.kind import EventType, ResourceType
 from tinkwell.core.log import Selection
 from tinkwell.server.api import encode
+from tinkwell.server.api.connection import Connections
 from tinkwell.server.service.watch import FromRevision, Now, Since, Start, WatchService
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,7 @@ class Watches:
 
     def __init__(self, service: WatchService) -> None:
         self._service = service
+        self._connections = Connections()
 
     async def stream(
         self, request: pb.WatchRequest, context: Context, *, resource_types: Sequence[ResourceType] = ()
@@ -41,7 +43,8 @@ class Watches:
         logger.info("a watch begins", extra={"peer": context.peer(), "revision": watch.position})
         try:
             created = encode.encode_created(revision=watch.position - 1, history_id=watch.history_id)
-            await watch.deliver(context.write, greeting=created)
+            with self._connections.shared(context.peer()) as connection:
+                await watch.deliver(context.write, greeting=created, line=connection)
         except errors.TinkwellError as error:
             reason = str(error)
             raise

@@ -10,6 +10,7 @@ from typing import TypeVar
 from tinkwell.core import errors
 from tinkwell.core.log import Selection, SourceLost
 from tinkwell.server.watch.hub import Hub
+from tinkwell.server.watch.line import Line
 from tinkwell.server.watch.source import Source
 from tinkwell.server.watch.stream import Streams, Write
 from tinkwell.server.watch.subscriber import Subscriber
@@ -56,8 +57,12 @@ class Watch:
         self._subscriber = subscriber
         self._streams = streams
 
-    async def deliver(self, write: Write, *, greeting: bytes) -> None:
-        """Write the greeting and encoded responses until the watch ends; raises the reason, see `Streams.deliver`."""
+    async def deliver(self, write: Write, *, greeting: bytes, line: Line | None = None) -> None:
+        """Write the greeting and encoded responses until the watch ends; raises the reason, see `Streams.deliver`.
+
+        `line` is what the responses are written to, if other watches use it, too.
+        """
+        self._subscriber.line = line
         await self._streams.deliver(self._subscriber, write, greeting=greeting)
 
     def close(self) -> None:

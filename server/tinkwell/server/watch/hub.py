@@ -6,8 +6,10 @@ no lock and leaves no gap.
 
 import asyncio
 import dataclasses
+import functools
+import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tinkwell.core import errors
 from tinkwell.core.event import Event
@@ -15,6 +17,7 @@ from tinkwell.core.kind import EventType, ResourceType
 from tinkwell.core.log import Selection
 from tinkwell.server.watch.batch import MAX_BYTES, MAX_COUNT, Batch, Group
 from tinkwell.server.watch.history import Entry, Excerpt, Ring
+from tinkwell.server.watch.line import Line
 from tinkwell.server.watch.subscriber import Subscriber
 
 # How much of the ring one step looks through before others get their turn.
@@ -43,15 +46,23 @@ class Counts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Spread:
-    """Lets a busy log reach many watchers in larger batches: the next waits in proportion to what the last one cost.
+    """Lets a busy log reach many watchers in larger batches: the next waits in proportion to what the last ones cost.
 
-    What comes after a pause goes out at once, so an idle log has no delay. `watcher_seconds`, the pause for each
-    watcher that was woken, is some times what one response costs; `call_later` and `clock` are the event loop's.
+    What comes after a pause goes out at once, so an idle log has no delay. `call_soon`, `call_later` and `clock` are
+    the event loop's; `processor` tells the seconds that its thread has used of a processor.
     """
 
+    call_soon: Callable[[Callable[[], None]], object]
     call_later: Callable[[float, Callable[[], None]], asyncio.TimerHandle]
     clock: Callable[[], float]
-    watcher_seconds: float = 0.0001
+    processor: Callable[[], float] = time.thread_time
+    # Fewer get each batch at once.
+    few_watchers: int = 10
+    # What handing a batch to one watcher costs, before any has been measured, and how much the latest counts.
+    watcher_seconds: float = 0.00002
+    latest_share: float = 0.1
+    # The pause, to what the handing over cost. About as much again is to be done when the transport has taken it.
+    times: float = 3.0
     # The loop's timers are no finer, so that a shorter pause would become as long.
     shortest_seconds: float = 0.001
     longest_seconds: float = 0.02
@@ -95,6 +106,8 @@ class Hub:
         self._pending_bytes = 0
         self._next_flush = 0.0
         self._timer: asyncio.TimerHandle | None = None
+        # What handing a batch to one watcher costs.
+        self._watcher_seconds = spread.watcher_seconds if spread is not None else 0.0
 
     @property
     def released(self) -> int:
@@ -177,19 +190,36 @@ class Hub:
             self._timer = None
         self.flushed = self.released
         pending, self._pending, self._pending_bytes = self._pending, {}, 0
-        woken = 0
+        woken: list[Subscriber] = []
         for group in pending:
             for subscriber in group.flush(self.flushed):
                 self.counts.fallen_behind += 1
                 self._leave(subscriber)
             for subscriber in group.members:
                 subscriber.wake()
-            woken += len(group.members)
-        if self._spread is not None:
-            pause = min(woken * self._spread.watcher_seconds, self._spread.longest_seconds)
-            self.is_spreading = pause >= self._spread.shortest_seconds
+            woken += group.members
+        if self._spread is not None and woken:
+            self.is_spreading = len(woken) >= self._spread.few_watchers
             if self.is_spreading:
-                self._next_flush = self._spread.clock() + pause
+                self._begin_round(self._spread, woken)
+
+    def _begin_round(self, spread: Spread, woken: Sequence[Subscriber]) -> None:
+        """Let what the watchers write, who all do so before anything that is called later, leave together."""
+        lines = {subscriber.line for subscriber in woken if subscriber.line is not None}
+        for line in lines:
+            line.hold()
+        # Those that still send what they got before take the batch later.
+        taking = sum(subscriber.is_waiting for subscriber in woken)
+        spread.call_soon(functools.partial(self._end_round, spread, lines, taking, spread.processor()))
+        pause = max(len(woken) * self._watcher_seconds * spread.times, spread.shortest_seconds)
+        self._next_flush = spread.clock() + min(pause, spread.longest_seconds)
+
+    def _end_round(self, spread: Spread, lines: Iterable[Line], taking: int, used_before: float) -> None:
+        for line in lines:
+            line.send()
+        if taking >= spread.few_watchers:
+            cost = (spread.processor() - used_before) / taking
+            self._watcher_seconds += (cost - self._watcher_seconds) * spread.latest_share
 
     def subscribe(self, selection: Selection, *, position: int, is_counted: bool = True) -> Subscriber:
         """Add a watcher that wants the selected events from the revision on. It begins behind; see `catch_up`.

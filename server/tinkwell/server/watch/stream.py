@@ -80,11 +80,13 @@ class Streams:
             await subscriber.wait()
 
     def _join(self, subscriber: Subscriber, batches: Sequence[Batch]) -> bytes:
+        if len(batches) == 1:
+            return batches[0].response(self._respond, subscriber.history_id)
         # Responses one after the other are one response, in which the last bookmark counts.
         return b"".join([batch.response(self._respond, subscriber.history_id) for batch in batches])
 
     async def _send(self, subscriber: Subscriber, write: Write, response: bytes, count: int, bookmark: int) -> None:
-        clock = asyncio.get_running_loop().time
+        clock = subscriber.loop.time
         subscriber.sending_since = clock()
         await write(response)
         subscriber.sending_since = None

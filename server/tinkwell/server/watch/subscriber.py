@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from tinkwell.core.log import Selection
 from tinkwell.server.watch.batch import Batch, Group
+from tinkwell.server.watch.line import Line
 
 if TYPE_CHECKING:
     from tinkwell.server.watch.hub import Hub
@@ -27,13 +28,15 @@ class Subscriber:
     """Made by `Hub.subscribe`, and closed by whoever asked for it.
 
     `position` of a watcher that is not live is the first revision, of the history `history_id`, that it has not taken.
-    Only hub and group set `group` and `cursor`; only the stream sets the `sending_` and `told_` fields.
+    Only hub and group set `group` and `cursor`; only the stream sets the `sending_` and `told_` fields,
+    and whoever opened it `line`.
     """
 
     __slots__ = (
         "_end",
         "_hub",
         "_is_reminded",
+        "_loop",
         "_rest",
         "_waiter",
         "cursor",
@@ -41,6 +44,7 @@ class Subscriber:
         "history_id",
         "is_let_go",
         "limit",
+        "line",
         "position",
         "selection",
         "sending_since",
@@ -65,14 +69,24 @@ class Subscriber:
         self.told_revision = -1
         # Interrupts whoever serves the watcher, even where it waits for the transport.
         self.limit: asyncio.Timeout | None = None
+        # What it shares with other watchers of its client.
+        self.line: Line | None = None
         # Nothing more is to be done about it: it was closed, or its server was interrupted, which may take a while.
         self.is_let_go = False
         self._hub = hub
         # Of a watcher that ended: what it had been due before.
         self._rest: deque[Batch] = deque()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._is_reminded = False
         self._end: Exception | None = None
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop that serves the watcher; to ask Python for it takes a system call each time."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop
 
     @property
     def is_live(self) -> bool:
@@ -122,7 +136,7 @@ class Subscriber:
 
     async def wait(self) -> None:
         """Wait until something may have changed."""
-        self._waiter = asyncio.get_running_loop().create_future()
+        self._waiter = self.loop.create_future()
         try:
             await self._waiter
         finally:
@@ -138,7 +152,7 @@ class Subscriber:
         """Interrupt whoever serves the ended watcher, even where it waits for the transport. Once is enough."""
         self.is_let_go = True
         if self.limit is not None:
-            self.limit.reschedule(asyncio.get_running_loop().time())
+            self.limit.reschedule(self.loop.time())
 
     def check(self) -> None:
         """Raise the reason when the stream has ended."""

@@ -324,7 +324,15 @@ class CheckedHub(Hub):
             subscriber_bytes=1 << 20,
             max_subscribers=MAX_SUBSCRIBERS,
             # What is released is not in the batches yet, most of the time.
-            spread=Spread(loop.call_later, loop.time, watcher_seconds=0.01),
+            spread=Spread(
+                call_soon=loop.call_soon,
+                call_later=loop.call_later,
+                clock=loop.time,
+                few_watchers=1,
+                watcher_seconds=0.01,
+                latest_share=0,
+                times=1,
+            ),
         )
         self.begins: dict[str, int] = {}
         self.given: dict[str, list[Event]] = {}

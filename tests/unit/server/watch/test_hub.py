@@ -1,6 +1,8 @@
 """Hub and groups, one rule at a time; `test_interleaving` holds them and the streams to the contract at once."""
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -168,43 +170,119 @@ def test_a_reason_that_is_told_to_many_does_not_grow() -> None:
     assert max(depths) < 5, "every raise of the same exception would add to its traceback, and keep the frames alive"
 
 
-async def test_a_busy_log_reaches_many_watchers_in_larger_batches_and_an_idle_one_at_once() -> None:
-    now, delays = 0.0, list[float]()
+class Loop:
+    """What `Spread` needs of an event loop; its time passes when a test says so."""
 
-    def call_later(delay: float, callback: object) -> asyncio.TimerHandle:
-        delays.append(delay)
-        return asyncio.get_running_loop().call_later(3_600, lambda: None)
+    def __init__(self) -> None:
+        self.now = self.used = 0.0
+        self.soon: list[Callable[[], None]] = []
+        self.delays: list[float] = []
 
-    spread = Spread(call_later=call_later, clock=lambda: now, watcher_seconds=0.001, longest_seconds=1.0)
+    def call_later(self, delay: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        self.delays.append(delay)
+        return asyncio.get_running_loop().call_later(3_600, callback)
+
+    def run_soon(self) -> None:
+        soon, self.soon = self.soon, []
+        for callback in soon:
+            callback()
+
+    def spread(self, **changes: Any) -> Spread:
+        return Spread(
+            **{
+                "call_soon": self.soon.append,
+                "call_later": self.call_later,
+                "clock": lambda: self.now,
+                "processor": lambda: self.used,
+                "watcher_seconds": 0.001,
+                "times": 1.0,
+                "longest_seconds": 1.0,
+                **changes,
+            }
+        )
+
+
+def spreading_hub(spread: Spread) -> Hub:
     hub = Hub(encode=encode_event, ring_bytes=ALL, subscriber_bytes=ALL, max_subscribers=100, spread=spread)
     hub.open(history_id="h", last=0)
+    return hub
+
+
+async def test_a_busy_log_reaches_many_watchers_in_larger_batches_and_an_idle_one_at_once() -> None:
+    loop = Loop()
+    hub = spreading_hub(loop.spread())
     watchers = [live(hub) for _ in range(20)]
     hub.publish([make_event(1)], released=1)
     assert taken(watchers[0]) == [1]
     for revision in (2, 3):
         hub.publish([make_event(revision)], released=revision)
-    assert (taken(watchers[0]), delays) == ([], [0.02])
+    assert (taken(watchers[0]), loop.delays) == ([], [0.02])
     assert (hub.is_spreading, hub.pause_seconds) == (True, 0.02)
     hub.flush()
     assert taken(watchers[0]) == [2, 3]
-    now = 1.0
+    loop.now = 1.0
     assert hub.pause_seconds == 0
     hub.publish([make_event(4)], released=4)
     assert taken(watchers[0]) == [4]
 
 
 async def test_a_few_watchers_get_each_event_at_once() -> None:
-    def call_later(delay: float, callback: object) -> asyncio.TimerHandle:
-        raise AssertionError(f"a pause of {delay} s")
-
-    spread = Spread(call_later=call_later, clock=lambda: 0.0, watcher_seconds=0.001, shortest_seconds=0.01)
-    hub = Hub(encode=encode_event, ring_bytes=ALL, subscriber_bytes=ALL, max_subscribers=100, spread=spread)
-    hub.open(history_id="h", last=0)
+    loop, line = Loop(), Line()
+    hub = spreading_hub(loop.spread())
     watchers = [live(hub) for _ in range(9)]
+    for watcher in watchers:
+        watcher.line = line
     for revision in range(1, 4):
         hub.publish([make_event(revision)], released=revision)
         assert taken(watchers[0]) == [revision]
     assert (hub.is_spreading, hub.pause_seconds) == (False, 0)
+    assert (loop.delays, line.log) == ([], []), "no pause, and nothing is kept back"
+
+
+class Line:
+    def __init__(self) -> None:
+        self.log: list[str] = []
+
+    def hold(self) -> None:
+        self.log.append("hold")
+
+    def send(self) -> None:
+        self.log.append("send")
+
+
+async def test_what_many_watchers_get_leaves_together_on_the_connections_they_share() -> None:
+    loop, shared, idle = Loop(), Line(), Line()
+    hub = spreading_hub(loop.spread())
+    for place in range(20):
+        live(hub).line = shared if place % 2 else None
+    other = hub.subscribe(Selection(names=frozenset({"another"})), position=1)
+    other.line = idle
+    hub.catch_up(other)
+    hub.publish([make_event(1)], released=1)
+    assert shared.log == ["hold"]
+    loop.run_soon()
+    assert (shared.log, idle.log) == (["hold", "send"], [])
+
+
+async def test_the_pause_follows_what_handing_over_costs() -> None:
+    loop = Loop()
+    hub = spreading_hub(loop.spread(latest_share=1.0, times=2.0, shortest_seconds=0.01))
+    watchers = [live(hub) for _ in range(20)]
+    waiting = [asyncio.create_task(watcher.wait()) for watcher in watchers]
+    await asyncio.sleep(0)
+    hub.publish([make_event(1)], released=1)
+    assert hub.pause_seconds == 0.04
+    loop.used = 0.2
+    loop.run_soon()
+    await asyncio.gather(*waiting)
+    loop.now = 1.0
+    hub.publish([make_event(2)], released=2)
+    assert hub.pause_seconds == pytest.approx(0.4)
+    # Nobody took it: all still send what they got before, so that this says nothing about the cost.
+    loop.run_soon()
+    loop.now = 2.0
+    hub.publish([make_event(3)], released=3)
+    assert hub.pause_seconds == pytest.approx(0.4)
 
 
 def test_who_waits_for_what_is_kept_is_not_told_that_it_was_forgotten() -> None:

@@ -129,7 +129,14 @@ class Machine:
             ring_bytes=ring_bytes,
             subscriber_bytes=subscriber_bytes,
             max_subscribers=100,
-            spread=Spread(call_later=self.timers.call_later, clock=lambda: self.timers.now, watcher_seconds=1.0),
+            spread=Spread(
+                call_soon=lambda callback: asyncio.get_running_loop().call_soon(callback),
+                call_later=self.timers.call_later,
+                clock=lambda: self.timers.now,
+                few_watchers=1,
+                watcher_seconds=1.0,
+                latest_share=0,
+            ),
         )
         self.hub.open(history_id="h", last=0)
         self.table = Table()

@@ -178,7 +178,16 @@ class Session:
 
 def make_hub(*, watcher_seconds: float = 0) -> Hub:
     loop = asyncio.get_running_loop()
-    spread = Spread(loop.call_later, loop.time, watcher_seconds=watcher_seconds, longest_seconds=3_600)
+    spread = Spread(
+        call_soon=loop.call_soon,
+        call_later=loop.call_later,
+        clock=loop.time,
+        few_watchers=1 if watcher_seconds else 10,
+        watcher_seconds=watcher_seconds,
+        latest_share=0,
+        times=1,
+        longest_seconds=3_600,
+    )
     return Hub(
         encode=lambda event: b"", ring_bytes=1 << 20, subscriber_bytes=1 << 20, max_subscribers=10, spread=spread
     )
