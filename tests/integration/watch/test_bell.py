@@ -13,6 +13,9 @@ from support.waiting import eventually
 from tinkwell.server.store import row, schema, statement
 from tinkwell.server.store.bell import PostgresBell
 
+MACHINE = "5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a11"
+TEMPLATE = "6b6f9d7e-1e44-4e0a-8d68-0cf3a8f8a001"
+WORKFLOW = "7c1a0f3d-5a0e-4a38-9a8b-3d8e8b1f7b02"
 INSERT = "INSERT INTO hardware (id) VALUES ($1)"
 WANTED = "SELECT coalesce(pg_sequence_last_value('bell_wanted'), 0)"
 
@@ -140,6 +143,47 @@ async def test_a_ring_tells_of_the_event_as_the_log_has_it(connections: list[asy
     rows = await writer.fetch(statement.PAGE, [], [], 0, 10, 1 << 20)
     assert told == [row.event(found) for found in rows]
     assert [event.name for event in told] == ["hardware.created", "a.b"]
+
+
+async def test_every_kind_of_change_is_told_as_the_log_has_it(connections: list[asyncpg.Connection]) -> None:
+    writer, ear, sleeper = connections[0], await Ear(connections[1]).listen(), Sleeper(connections[2])
+    assert await sleeper.hush()
+    for change in (
+        INSERT.replace("$1", f"'{MACHINE}'"),
+        "UPDATE hardware SET metadata = '{\"changed\": true}'",
+        f"SELECT phone_home('{MACHINE}', '{{}}', 'me')",
+        f"INSERT INTO template (id, name, data) VALUES ('{TEMPLATE}', 't', 'x')",
+        "UPDATE template SET data = 'y'",
+        "INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions)"
+        f" VALUES ('{WORKFLOW}', '{TEMPLATE}', 't', '{{}}', 'rendered', 1)",
+        "INSERT INTO action (id, workflow_id, action_index, task_name, name, image, worker_id)"
+        f" VALUES (gen_random_uuid(), '{WORKFLOW}', 0, 'task', 'a', 'image', '{MACHINE}')",
+        "UPDATE workflow SET state = 'RUNNING'",
+        "UPDATE action SET state = 'RUNNING'",
+        "DELETE FROM action",
+        "DELETE FROM workflow",
+        "UPDATE template SET deleted_at = now()",
+        "DELETE FROM template",
+        "DELETE FROM hardware",
+    ):
+        await writer.execute(change)
+    told = [row.parse(payload) for payload in await ear.heard()]
+    assert told == [row.event(found) for found in await writer.fetch(statement.PAGE, [], [], 0, 100, 1 << 20)]
+    assert [(event.resource_type, event.event_type, bool(event.parent_id)) for event in told] == [
+        ("HARDWARE", "CREATED", False),
+        ("HARDWARE", "UPDATED", False),
+        ("HARDWARE", "HARDWARE_PHONE_HOME", False),
+        ("TEMPLATE", "CREATED", False),
+        ("TEMPLATE", "UPDATED", False),
+        ("WORKFLOW", "CREATED", False),
+        ("ACTION", "CREATED", True),
+        ("WORKFLOW", "WORKFLOW_STARTED", False),
+        ("ACTION", "ACTION_STARTED", True),
+        ("ACTION", "DELETED", True),
+        ("WORKFLOW", "DELETED", False),
+        ("TEMPLATE", "DELETED", False),
+        ("HARDWARE", "DELETED", False),
+    ]
 
 
 async def test_who_cannot_take_what_is_told_hears_of_it_and_not_only_the_log(

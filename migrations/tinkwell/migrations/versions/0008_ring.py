@@ -8,6 +8,7 @@ down_revision = "0007"
 
 def upgrade() -> None:
     script.run("0008_ring")
+    script.run("0008_size")
     script.run("0008_record")
 
 
