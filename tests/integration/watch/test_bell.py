@@ -154,10 +154,14 @@ async def test_every_kind_of_change_is_told_as_the_log_has_it(connections: list[
         f"SELECT phone_home('{MACHINE}', '{{}}', 'me')",
         f"INSERT INTO template (id, name, data) VALUES ('{TEMPLATE}', 't', 'x')",
         "UPDATE template SET data = 'y'",
-        "INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions)"
-        f" VALUES ('{WORKFLOW}', '{TEMPLATE}', 't', '{{}}', 'rendered', 1)",
-        "INSERT INTO action (id, workflow_id, action_index, task_name, name, image, worker_id)"
-        f" VALUES (gen_random_uuid(), '{WORKFLOW}', 0, 'task', 'a', 'image', '{MACHINE}')",
+        (
+            "INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions)"
+            f" VALUES ('{WORKFLOW}', '{TEMPLATE}', 't', '{{}}', 'rendered', 1)"
+        ),
+        (
+            "INSERT INTO action (id, workflow_id, action_index, task_name, name, image, worker_id)"
+            f" VALUES (gen_random_uuid(), '{WORKFLOW}', 0, 'task', 'a', 'image', '{MACHINE}')"
+        ),
         "UPDATE workflow SET state = 'RUNNING'",
         "UPDATE action SET state = 'RUNNING'",
         "DELETE FROM action",

@@ -56,8 +56,9 @@ class Spread:
     call_later: Callable[[float, Callable[[], None]], asyncio.TimerHandle]
     clock: Callable[[], float]
     processor: Callable[[], float] = time.thread_time
-    # Fewer get each batch at once.
+    # Fewer get each batch at once; of more, what so many write leaves together.
     few_watchers: int = 10
+    together: int = 200
     # What handing a batch to one watcher costs, before any has been measured, and how much the latest counts.
     watcher_seconds: float = 0.00002
     latest_share: float = 0.1
@@ -195,28 +196,31 @@ class Hub:
             for subscriber in group.flush(self.flushed):
                 self.counts.fallen_behind += 1
                 self._leave(subscriber)
-            for subscriber in group.members:
-                subscriber.wake()
             woken += group.members
-        if self._spread is not None and woken:
+        if woken and self._spread is not None:
             self.is_spreading = len(woken) >= self._spread.few_watchers
-            if self.is_spreading:
-                self._begin_round(self._spread, woken)
+        if woken and self._spread is not None and self.is_spreading:
+            self._hand_over(self._spread, woken)
+        else:
+            _wake(woken)
 
-    def _begin_round(self, spread: Spread, woken: Sequence[Subscriber]) -> None:
-        """Let what the watchers write, who all do so before anything that is called later, leave together."""
-        lines = {subscriber.line for subscriber in woken if subscriber.line is not None}
-        for line in lines:
-            line.hold()
+    def _hand_over(self, spread: Spread, woken: Sequence[Subscriber]) -> None:
+        """Wake many watchers, and let what they write in turn leave together."""
         # Those that still send what they got before take the batch later.
         taking = sum(subscriber.is_waiting for subscriber in woken)
-        spread.call_soon(functools.partial(self._end_round, spread, lines, taking, spread.processor()))
+        used_before = spread.processor()
+        for begin in range(0, len(woken), spread.together):
+            part = woken[begin : begin + spread.together]
+            lines = {subscriber.line for subscriber in part if subscriber.line is not None}
+            # Who is woken writes before anything that is called later.
+            spread.call_soon(functools.partial(_hold, lines))
+            _wake(part)
+            spread.call_soon(functools.partial(_send, lines))
+        spread.call_soon(functools.partial(self._note_cost, spread, taking, used_before))
         pause = max(len(woken) * self._watcher_seconds * spread.times, spread.shortest_seconds)
         self._next_flush = spread.clock() + min(pause, spread.longest_seconds)
 
-    def _end_round(self, spread: Spread, lines: Iterable[Line], taking: int, used_before: float) -> None:
-        for line in lines:
-            line.send()
+    def _note_cost(self, spread: Spread, taking: int, used_before: float) -> None:
         if taking >= spread.few_watchers:
             cost = (spread.processor() - used_before) / taking
             self._watcher_seconds += (cost - self._watcher_seconds) * spread.latest_share
@@ -317,6 +321,21 @@ class Hub:
         for key in _keys_of(event):
             if key in self._index:
                 yield from (group for group in self._index[key] if group.selection.matches(event))
+
+
+def _wake(subscribers: Iterable[Subscriber]) -> None:
+    for subscriber in subscribers:
+        subscriber.wake()
+
+
+def _hold(lines: Iterable[Line]) -> None:
+    for line in lines:
+        line.hold()
+
+
+def _send(lines: Iterable[Line]) -> None:
+    for line in lines:
+        line.send()
 
 
 def _reason_for(subscriber: Subscriber, reason: Exception) -> Exception:

@@ -19,6 +19,7 @@ from tinkwell.core.event import Event
 from tinkwell.core.log import Selection
 from tinkwell.server.watch.history import Entry, Ring
 from tinkwell.server.watch.hub import Hub, Spread
+from tinkwell.server.watch.subscriber import Subscriber
 
 
 def test_watchers_of_one_selection_share_what_is_sent_to_them() -> None:
@@ -251,17 +252,28 @@ class Line:
 
 
 async def test_what_many_watchers_get_leaves_together_on_the_connections_they_share() -> None:
-    loop, shared, idle = Loop(), Line(), Line()
-    hub = spreading_hub(loop.spread())
-    for place in range(20):
-        live(hub).line = shared if place % 2 else None
+    shared, idle = Line(), Line()
+    hub = spreading_hub(Loop().spread(call_soon=asyncio.get_running_loop().call_soon, together=20))
+    watchers = [live(hub) for _ in range(50)]
     other = hub.subscribe(Selection(names=frozenset({"another"})), position=1)
     other.line = idle
     hub.catch_up(other)
+
+    async def take(watcher: Subscriber) -> None:
+        await watcher.wait()
+        shared.log.append("write")
+
+    taking = [asyncio.create_task(take(watcher)) for watcher in watchers]
+    await asyncio.sleep(0)
+    for place, watcher in enumerate(watchers):
+        watcher.line = shared if place % 2 else None
     hub.publish([make_event(1)], released=1)
-    assert shared.log == ["hold"]
-    loop.run_soon()
-    assert (shared.log, idle.log) == (["hold", "send"], [])
+    assert shared.log == []
+    await asyncio.gather(*taking)
+    await asyncio.sleep(0)
+    parts = (20, 20, 10)
+    assert shared.log == [what for part in parts for what in ("hold", *part * ["write"], "send")]
+    assert idle.log == []
 
 
 async def test_the_pause_follows_what_handing_over_costs() -> None:
