@@ -31,6 +31,7 @@ class Connection:
     def __init__(self, peer: str) -> None:
         self.watches = 0
         self._peer = peer
+        self._is_looked_for = False
         self._socket: socket.socket | None = None
 
     @property
@@ -39,13 +40,16 @@ class Connection:
         return self._socket is not None
 
     def find(self) -> None:
-        """Look for the socket; it stays open, if only for us, until `close`."""
-        address = _parse(self._peer)
-        self._socket = _find(address) if address is not None and _CORK is not None else None
+        """Look for the socket, once; it stays open, if only for us, until `close`."""
+        if not self._is_looked_for and _CORK is not None:
+            self._is_looked_for = True
+            address = _parse(self._peer)
+            self._socket = _find(address) if address is not None else None
 
     def close(self) -> None:
-        """Forget the socket."""
+        """Forget the socket, and leave nothing kept back: other calls go on over the connection."""
         if self._socket is not None:
+            self.send()
             self._socket.close()
             self._socket = None
 

@@ -197,9 +197,8 @@ class Hub:
                 self.counts.fallen_behind += 1
                 self._leave(subscriber)
             woken += group.members
-        if woken and self._spread is not None:
-            self.is_spreading = len(woken) >= self._spread.few_watchers
-        if woken and self._spread is not None and self.is_spreading:
+        self.is_spreading = self._spread is not None and len(woken) >= self._spread.few_watchers
+        if self._spread is not None and self.is_spreading:
             self._hand_over(self._spread, woken)
         else:
             _wake(woken)

@@ -122,6 +122,26 @@ def test_a_system_without_the_means_works_as_without(monkeypatch: pytest.MonkeyP
             assert not lost.is_found
 
 
+def test_the_last_watch_leaves_nothing_kept_back_for_the_calls_that_go_on() -> None:
+    with connected() as (ours, client):
+        with watched(Connections(), name(client), MANY) as found:
+            found.hold()
+            ours.send(b"rest")
+        assert not is_corked(ours)
+        assert client.recv(100) == b"rest"
+
+
+def test_a_connection_is_looked_for_once_however_often_watches_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[object] = []
+    monkeypatch.setattr(connection, "_find", looks.append)
+    connections = Connections()
+    with connected() as (_, client), watched(connections, name(client), MANY - 1):
+        for _ in range(3):
+            with connections.shared(name(client)) as last:
+                last.hold()
+    assert len(looks) == 1
+
+
 def test_a_connection_that_ends_is_let_go_and_its_files_with_the_last_watch() -> None:
     before = open_files()
     with connected() as (ours, client), watched(Connections(), name(client), MANY) as found:
