@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVarTuple
 if TYPE_CHECKING:
     from _typeshed import FileDescriptorLike
 
-Ts = TypeVarTuple("Ts")
+_Ts = TypeVarTuple("_Ts")
 
 # So many wake-ups are taken at once.
 _MANY = 65_536
@@ -25,7 +25,7 @@ class Loop(asyncio.SelectorEventLoop):
     the loop would go round two hundred times, and find nothing to do in nearly all of them.
     """
 
-    def add_reader(self, fd: "FileDescriptorLike", callback: Callable[[*Ts], Any], *args: *Ts) -> None:
+    def add_reader(self, fd: "FileDescriptorLike", callback: Callable[[*_Ts], Any], *args: *_Ts) -> None:
         """Have the callback called whenever there is something to read."""
         handler = callback.func if isinstance(callback, functools.partial) else callback
         if isinstance(fd, socket.socket) and getattr(handler, "__name__", "") == _HANDLER:

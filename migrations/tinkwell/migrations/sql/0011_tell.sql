@@ -1,4 +1,4 @@
--- A ring that is given its event, instead of looking it up: that was four fifths of what the ring costs.
+-- A ring that is given its event, instead of looking it up: that was more than half of what the ring cost.
 
 -- Tells of the event that was inserted last, which is the last that this session has drawn a revision for. What is too
 -- long for a notification is not told.

@@ -24,7 +24,7 @@ def connected(
     with socket.socket(family) as listening:
         listening.bind((host, 0))
         listening.listen()
-        with socket.create_connection(listening.getsockname()[:2]) as client:
+        with socket.create_connection(listening.getsockname()[:2], timeout=10) as client:
             accepted, _ = listening.accept()
             with accepted:
                 yield accepted, client
@@ -71,7 +71,7 @@ def test_many_watches_hold_back_what_is_written_to_their_connection_and_to_no_ot
                 client.recv(100)
             ours.send(b", two")
             found.send()
-            client.setblocking(True)
+            client.settimeout(10)
             assert client.recv(100) == b"one, two"
         assert not is_corked(ours)
 
