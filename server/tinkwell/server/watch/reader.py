@@ -44,6 +44,8 @@ class Pace:
     eager_seconds: float = 0.002
     eager_events: int = 2
     eager_others_seconds: float = 0.0004
+    # Nobody waits for an event while nobody watches, and fewer polls leave more of the processors to writers.
+    unwatched_seconds: float = 0.020
     awake_seconds: float = 0.010
     ask_again_seconds: float = 0.010
     # Who is awake and hears rings silences writers so often at most: as a rule another one sleeps, and it is in vain.
@@ -312,6 +314,8 @@ class _Drive:
         )
 
     def _pause_seconds(self, now: float, used: float) -> float:
+        if not self._hub.subscriber_count:
+            return self._pace.unwatched_seconds
         if self._is_eager(now):
             return 0
         # What is read sooner would only wait for what comes after it; but above a gap others wait for the next page.

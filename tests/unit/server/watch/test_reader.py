@@ -18,6 +18,7 @@ from tinkwell.server.watch.reader import Pace, Reader
 
 FAST = Pace(
     poll_seconds=0,
+    unwatched_seconds=0,
     awake_seconds=0,
     ask_again_seconds=0,
     silence_seconds=0,
@@ -347,7 +348,7 @@ async def test_while_few_events_come_it_goes_to_sleep_between_them() -> None:
 async def test_under_load_it_wakes_and_lets_writers_be_silent(waiting: int, busy_rate: float) -> None:
     log, hub = Log(), make_hub()
     log.tells, log.waiting = True, waiting
-    limits = Limits(busy_rate=busy_rate, busy_events=8, events_for_look=2, looks=2, crowded_looks=1)
+    limits = Limits(busy_rate=busy_rate, busy_events=8, events_for_look=2, looks=2)
     async with running(log, hub, pace=dataclasses.replace(ASLEEP, limits=limits)) as reader:
         await eventually(lambda: reader.counts.sleeps == 1)
         awake: list[bool] = []
@@ -360,6 +361,16 @@ async def test_under_load_it_wakes_and_lets_writers_be_silent(waiting: int, busy
             assert revision < 5_000, "it sleeps on"
         await eventually(lambda: hub.released == revision)
         assert (log.looks > 0, reader.counts.timeouts) == (True, 0)
+
+
+async def test_while_nobody_watches_it_reads_seldom() -> None:
+    log, hub = Log(), make_hub()
+    log.silent_writers = 1
+    async with running(log, hub, pace=dataclasses.replace(FAST, unwatched_seconds=3_600)) as reader:
+        await eventually(lambda: reader.counts.polls == 1)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert reader.counts.polls == 1
 
 
 async def test_what_would_only_wait_for_watchers_is_not_read_sooner() -> None:
