@@ -43,7 +43,5 @@ AS $$
     SELECT pg_sequence_last_value('public.bell_wanted') > 0 OR current_setting('synchronous_commit') = 'off'
 $$;
 
-ALTER FUNCTION ring_bell(uuid, text, uuid, uuid, text, text, bigint, timestamptz, json) RESET search_path;
-
--- It says the same as that of 0011.
+-- It says the same as that of 0011, as does ring_bell.
 ALTER FUNCTION record_hardware() SET search_path = pg_catalog, public, pg_temp;

@@ -1,6 +1,6 @@
--- What records a change of a machine sets no search_path any more, which was a twentieth of what an insert costs. It runs as
--- the owner, so nothing in it may be looked up where the caller says: what it calls is bound here, once and for all, or
--- sets a path of its own, and everything else is named in full, down to types and operators.
+-- What records a change of a machine sets no search_path any more, which was a twentieth of what an insert costs. It
+-- runs as the owner, so nothing in it may be looked up where the caller says: what it calls is bound here, once and for
+-- all, and everything else is named in full, down to types and operators.
 
 -- `, "key": "2026-05-17T08:00:00.000000Z"`, or NULL for a moment that is NULL, which concat leaves out.
 CREATE OR REPLACE FUNCTION time_member(key text, moment timestamptz) RETURNS text
@@ -43,8 +43,36 @@ CREATE OR REPLACE FUNCTION must_ring() RETURNS boolean
 LANGUAGE sql
 RETURN pg_sequence_last_value('public.bell_wanted') > 0 OR current_setting('synchronous_commit') = 'off';
 
-ALTER FUNCTION ring_bell(uuid, text, uuid, uuid, text, text, bigint, timestamptz, json)
-    SET search_path = pg_catalog, public, pg_temp;
+CREATE OR REPLACE FUNCTION ring_bell(
+    id uuid, resource_type text, resource_id uuid, parent_id uuid, event_type text, name text, version bigint,
+    created_at timestamptz, data json
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    payload pg_catalog.text;
+    secret  pg_catalog.text;
+BEGIN
+    -- An event that was delivered must survive a crash, or its revision would be handed out twice.
+    IF pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off' THEN
+        PERFORM pg_catalog.set_config('synchronous_commit', 'on', true);
+    END IF;
+    IF pg_catalog.pg_sequence_last_value('public.bell_wanted') OPERATOR(pg_catalog.>) 0 THEN
+        -- The actor, which may be any text, comes last; in none of the others is there such a character.
+        payload := pg_catalog.concat_ws(
+            E'\x1f', pg_catalog.currval('public.events_revision'), id, resource_type,
+            coalesce(resource_id::pg_catalog.text, ''), coalesce(parent_id::pg_catalog.text, ''), event_type, name,
+            version, (pg_catalog.date_part('epoch', created_at) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8, data,
+            public.current_actor());
+        -- PostgreSQL keeps so much of a block to itself.
+        IF pg_catalog.octet_length(payload) OPERATOR(pg_catalog.>=)
+                (pg_catalog.current_setting('block_size')::pg_catalog.int4 OPERATOR(pg_catalog.-) 192) THEN
+            payload := '';
+        END IF;
+        SELECT channel INTO STRICT secret FROM public.bell_secret;
+        PERFORM pg_catalog.pg_notify(secret, payload);
+    END IF;
+END $$;
 
 CREATE OR REPLACE FUNCTION record_hardware() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
@@ -71,8 +99,9 @@ BEGIN
     shape := public.hardware_shape(NEW);
     size := pg_catalog.octet_length(shape::pg_catalog.text);
     -- The shape holds both, and more.
-    IF size OPERATOR(pg_catalog.>) 1048576 AND pg_catalog.octet_length(NEW.metadata::pg_catalog.text) OPERATOR(pg_catalog.+)
-            pg_catalog.octet_length(NEW.network::pg_catalog.text) OPERATOR(pg_catalog.>) 1048576 THEN
+    IF size OPERATOR(pg_catalog.>) 1048576
+       AND (pg_catalog.octet_length(NEW.metadata::pg_catalog.text) OPERATOR(pg_catalog.+)
+            pg_catalog.octet_length(NEW.network::pg_catalog.text)) OPERATOR(pg_catalog.>) 1048576 THEN
         RAISE EXCEPTION 'hardware % has more than 1 MiB of metadata and network together', NEW.id
             USING ERRCODE = 'check_violation', CONSTRAINT = 'hardware_size', TABLE = TG_TABLE_NAME;
     END IF;
