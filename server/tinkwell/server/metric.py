@@ -60,9 +60,10 @@ class MeteredHub(Hub):
 
     def publish(self, events: Sequence[Event], *, released: int) -> None:
         """See `Hub.publish`."""
-        if self.meter is not None:
-            self.meter.observe(events)
         super().publish(events, released=released)
+        if self.meter is not None and events:
+            # Once the watchers have been seen to, who need not wait for this.
+            asyncio.get_running_loop().call_soon(self.meter.observe, events[0], len(events), time.time())
 
 
 class DelayMeter:
@@ -80,12 +81,11 @@ class DelayMeter:
             "tinkwell_log_events", "Events that were released to this process.", registry=registry
         )
 
-    def observe(self, events: Sequence[Event]) -> None:
-        """Take a batch at the moment of its release."""
-        if events:
-            now = time.time() + self._lag.clock_offset_seconds
-            self._seconds.observe(max(0.0, now - events[0].created_at.timestamp()))
-            self._events.inc(len(events))
+    def observe(self, oldest: Event, count: int, now: float) -> None:
+        """Take a batch by its oldest event, how many there are, and the moment of their release by this clock."""
+        delay = now + self._lag.clock_offset_seconds - oldest.created_at.timestamp()
+        self._seconds.observe(max(0.0, delay))
+        self._events.inc(count)
 
 
 def build() -> Iterable[Metric]:

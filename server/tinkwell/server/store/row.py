@@ -25,21 +25,10 @@ def event(row: Iterable[Any]) -> Event:
         row
     )
     try:
-        return Event(
-            revision=revision,
-            id=event_id,
-            resource_type=_RESOURCE_TYPES[resource_type],
-            resource_id=resource_id,
-            parent_id=parent_id,
-            event_type=_EVENT_TYPES[event_type],
-            name=name,
-            version=version,
-            created_at=created_at,
-            actor=actor,
-            data=data,
-        )
+        about, kind = _RESOURCE_TYPES[resource_type], _EVENT_TYPES[event_type]
     except KeyError as error:
         raise UnknownKind(str(error)) from error
+    return Event(revision, event_id, about, resource_id, parent_id, kind, name, version, created_at, actor, data)
 
 
 def parse(payload: str) -> Event:

@@ -22,6 +22,8 @@ from tinkwell.server.watch.subscriber import Subscriber
 
 # How much of the ring one step looks through before others get their turn.
 _MAX_SCANNED = 5_000
+# So few groups are asked for less than it takes to look up who may be interested.
+_FEW_GROUPS = 4
 
 _Key = tuple[str, ResourceType | None, EventType | None]
 
@@ -316,10 +318,11 @@ class Hub:
         subscriber.wake()
         return rest
 
-    def _interested(self, event: Event) -> Iterator[Group]:
-        for key in _keys_of(event):
-            if key in self._index:
-                yield from (group for group in self._index[key] if group.selection.matches(event))
+    def _interested(self, event: Event) -> list[Group]:
+        if len(self._groups) <= _FEW_GROUPS:
+            return [group for group in self._groups.values() if group.selection.matches(event)]
+        found = [self._index[key] for key in _keys_of(event) if key in self._index]
+        return [group for groups in found for group in groups if group.selection.matches(event)]
 
 
 def _wake(subscribers: Iterable[Subscriber]) -> None:

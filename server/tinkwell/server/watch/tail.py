@@ -120,6 +120,11 @@ class Tail:
 
         One above the tail may only be told while `may_advance`.
         """
+        if event.revision == self.tail + 1 and not self._gaps:
+            # Nothing is missing and nothing waits, as nearly always.
+            self.tail = event.revision
+            self.next = self.tail + 1
+            return [event]
         if event.revision > self.tail:
             self._reach(event)
         elif not self._fill(event.revision):

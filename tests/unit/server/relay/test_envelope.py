@@ -1,6 +1,5 @@
 """Letters: what they hold, how large they are, and that nothing else is taken for one."""
 
-import dataclasses
 import datetime
 import json
 
@@ -18,7 +17,7 @@ PAYLOAD_BYTES = 1_000
 
 events = st.lists(
     st.builds(
-        lambda step, kind, data, at: (step, dataclasses.replace(make_event(1, kind=kind, data=data), created_at=at)),
+        lambda step, kind, data, at: (step, make_event(1, kind=kind, data=data)._replace(created_at=at)),
         st.integers(1, 3),
         st.integers(0, len(KINDS) - 1),
         st.text(max_size=400) | st.just("x" * 2_000),
@@ -33,7 +32,7 @@ def lay_out(steps: list[tuple[int, Event]]) -> list[Event]:
     laid, revision = [], 10
     for step, event in steps:
         revision += step
-        laid.append(dataclasses.replace(event, revision=revision))
+        laid.append(event._replace(revision=revision))
     return laid
 
 

@@ -1,7 +1,6 @@
 """Servers that go over from the database to the stream and back: no event is lost, repeated or out of order."""
 
 import asyncio
-import dataclasses
 import itertools
 from collections.abc import Awaitable, Callable
 from typing import cast
@@ -164,7 +163,7 @@ def test_a_large_event_of_a_kind_that_followers_do_not_know_sends_them_to_the_da
         following = followers(servers)
         unknown = cast("EventType", "WORKFLOW_PAUSED")
         event = make_event(database.last + 1, data=database.history_id + "x" * 10_000)
-        database.events.append(dataclasses.replace(event, event_type=unknown))
+        database.events.append(event._replace(event_type=unknown))
         database.ring()
         await until(lambda: all(server.has_all(database) for server in servers))
         assert all(server.relay.relay_counts.fallbacks == 1 for server in following)

@@ -16,7 +16,7 @@ from support.log_event import IDS, KINDS, make_event
 from support.log_table import Table, encode_event, encode_rows, parse, respond
 from tinkwell.core import errors
 from tinkwell.core.log import Selection
-from tinkwell.server.watch import batch, stream
+from tinkwell.server.watch import batch, hub, stream
 from tinkwell.server.watch.hub import Hub, Spread
 from tinkwell.server.watch.stream import Streams
 from tinkwell.server.watch.subscriber import Subscriber
@@ -227,13 +227,18 @@ class Machine:
     st.lists(selections, min_size=1, max_size=3),
     st.sampled_from([1, 6_000, 1 << 20]),
     st.sampled_from([1, 9_000, 1 << 20]),
+    st.sampled_from([0, 4]),
 )
 def test_every_watcher_gets_what_it_selected_in_order_all_of_it_and_once(
-    script: list[Move], chosen: list[Selection], ring_bytes: int, subscriber_bytes: int
+    script: list[Move], chosen: list[Selection], ring_bytes: int, subscriber_bytes: int, few_groups: int
 ) -> None:
     machine = Machine(ring_bytes=ring_bytes, subscriber_bytes=subscriber_bytes)
     # Small enough for a script to reach them.
-    with mock.patch.object(batch, "MAX_COUNT", 3), mock.patch.object(stream, "_MAX_ROWS", 3):
+    with (
+        mock.patch.object(batch, "MAX_COUNT", 3),
+        mock.patch.object(stream, "_MAX_ROWS", 3),
+        mock.patch.object(hub, "_FEW_GROUPS", few_groups),
+    ):
         asyncio.run(machine.run(script, chosen))
     for watcher in machine.watchers:
         wanted = machine.selected(watcher.selection, first=watcher.first, last=machine.hub.released)
