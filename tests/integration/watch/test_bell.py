@@ -207,6 +207,20 @@ async def test_who_cannot_take_what_is_told_hears_of_it_and_not_only_the_log(
         await waiting
 
 
+@pytest.mark.parametrize("told", ["?", "\x1f" * 10, "\x1f" * 11, "x" * 7_000, "1\x1f" * 8 + "9" * 30 + "\x1f{}\x1f"])
+async def test_what_is_told_in_a_form_that_nobody_knows_is_read_from_the_log(
+    connections: list[asyncpg.Connection], told: str
+) -> None:
+    writer, listener, holder = connections[:3]
+    bell = PostgresBell(listener, holder, heard=lambda: None)
+    await bell.start()
+    assert await bell.hush()
+    waiting = asyncio.create_task(bell.wait(60, lambda event: pytest.fail(f"takes {event}")))
+    await asyncio.sleep(0)
+    await writer.execute("SELECT pg_notify(secret_channel(), $1)", told)
+    assert await waiting
+
+
 async def test_beyond_so_many_events_that_nobody_takes_the_log_is_to_be_read(
     connections: list[asyncpg.Connection],
 ) -> None:

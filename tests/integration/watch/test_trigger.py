@@ -28,6 +28,11 @@ async def events(database: asyncpg.Connection) -> list[tuple[str, str, int]]:
     return [(row[0], row[1], row[2]) for row in rows]
 
 
+async def addresses(database: asyncpg.Connection) -> list[tuple[str | None, str | None]]:
+    rows = await database.fetch("SELECT mac::text, host(ip) FROM hardware_address ORDER BY mac, ip")
+    return [(row[0], row[1]) for row in rows]
+
+
 async def add_hardware(database: asyncpg.Connection, machine: str = MACHINE, network: object = NETWORK) -> None:
     await database.execute(
         "INSERT INTO hardware (id, metadata, network) VALUES ($1, $2, $3)",
@@ -73,6 +78,39 @@ async def test_hardware_is_created_updated_deleted_and_comes_back(database: asyn
         ("CREATED", "hardware.created", 5),
         ("DELETED", "hardware.deleted", 6),
     ]
+
+
+async def test_a_machine_that_is_deleted_from_the_beginning_is_no_event_until_it_comes_back(
+    database: asyncpg.Connection,
+) -> None:
+    statement = "INSERT INTO hardware (id, network, deleted_at) VALUES ($1, $2, now())"
+    await database.execute(statement, uuid.UUID(MACHINE), json.dumps(NETWORK))
+    assert (await events(database), await addresses(database)) == ([], [])
+    await database.execute("UPDATE hardware SET deleted_at = NULL")
+    assert await events(database) == [("CREATED", "hardware.created", 2)]
+    assert await addresses(database) == [("52:54:00:10:00:03", None), (None, "192.168.56.43")]
+
+
+async def test_the_addresses_of_a_machine_are_those_of_its_network(database: asyncpg.Connection) -> None:
+    await add_hardware(database, network={})
+    assert await addresses(database) == []
+    network = {"interfaces": [{}, {"dhcp": {"mac": "", "ip": {"address": ""}}}, *NETWORK["interfaces"]]}
+    for there, expected in ((network, 2), ({"interfaces": []}, 0), (NETWORK, 2), ({}, 0)):
+        await database.execute("UPDATE hardware SET network = $1", json.dumps(there))
+        assert len(await addresses(database)) == expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["UPDATE hardware SET metadata = $1", "INSERT INTO hardware (id, metadata) VALUES (gen_random_uuid(), $1)"],
+)
+async def test_a_machine_may_have_a_mebibyte_and_no_more(database: asyncpg.Connection, change: str) -> None:
+    await add_hardware(database, network={})
+    others = len('{"a": ""}' + "{}")
+    await database.execute(change, json.dumps({"a": "x" * ((1 << 20) - others)}))
+    with pytest.raises(asyncpg.CheckViolationError, match="has more than 1 MiB") as refused:
+        await database.execute(change, json.dumps({"a": "x" * ((1 << 20) - others + 1)}))
+    assert (refused.value.constraint_name, refused.value.table_name) == ("hardware_size", "hardware")
 
 
 async def test_an_event_carries_the_resource_exactly(database: asyncpg.Connection) -> None:

@@ -131,8 +131,8 @@ class PostgresBell:
     def _tell(self, payload: str, hear: Hear) -> bool:
         try:
             event = row.parse(payload)
-        except row.UnknownKind:
-            # An event of a later release, which the log does not give either, but says why.
+        except (ValueError, OverflowError):
+            # An event of a later release, or told in another form: the log gives it, or says why it cannot.
             self._must_read = True
             return False
         return hear(event)

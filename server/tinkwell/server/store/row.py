@@ -32,7 +32,7 @@ def event(row: Iterable[Any]) -> Event:
 
 
 def parse(payload: str) -> Event:
-    """Read what `ring_bell` tells. Raises `UnknownKind`."""
+    """Read what `ring_bell` tells. Raises `UnknownKind`, or, for anything else, `ValueError` or `OverflowError`."""
     revision, event_id, resource_type, resource_id, parent_id, event_type, name, version, micros, data, actor = (
         payload.split(_SEPARATOR, _FIELDS - 1)
     )
