@@ -29,12 +29,14 @@ class Page:
         return self.events[-1].revision if self.is_cut else float("inf")
 
 
-# An event as the table gives it, to be sent on without becoming an object: revision, id, resource_id, parent_id, its
-# kind (see `kind_of`), version, created_at in microseconds since 1970, data in UTF-8, and how many bytes the table has
-# counted of them.
-Row: TypeAlias = tuple[int, str, str, str, str, int, int, bytes, int]
+# An event as the table gives it, to be sent on without becoming an object: revision, its ids (see `ids_of`), its kind
+# (see `kind_of`), version, created_at in microseconds since 1970, data in UTF-8, and how many bytes the table has counted
+# of them.
+Row: TypeAlias = tuple[int, str, str, int, int, bytes, int]
 # Stands in no type or name; what follows the third is the actor, whatever it consists of.
 _SEPARATOR = "\x1f"
+# What protobuf writes before the resource's and the parent's id, so that the ids of a row are sent as they are.
+_RESOURCE_MARK, _PARENT_MARK = "\x1a$", '"$'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,14 +80,26 @@ def kind_of(kind: str) -> tuple[str, str, str, str]:
     return resource_type, event_type, name, actor
 
 
+def ids_of(ids: str) -> tuple[str, str, str]:
+    """Return id, resource_id and parent_id, which come as one text: a mark stands before each of the latter, if any."""
+    own, _, parent_id = ids.partition(_PARENT_MARK)
+    event_id, _, resource_id = own.partition(_RESOURCE_MARK)
+    return event_id, resource_id, parent_id
+
+
+def join_ids(event_id: str, resource_id: str, parent_id: str) -> str:
+    """Return what `ids_of` reads."""
+    about = f"{_RESOURCE_MARK}{resource_id}" if resource_id else ""
+    parent = f"{_PARENT_MARK}{parent_id}" if parent_id else ""
+    return f"{event_id}{about}{parent}"
+
+
 def row_of(event: Event) -> Row:
     """Return the event as the table gives it."""
     data = event.data.encode()
     return (
         event.revision,
-        event.id,
-        event.resource_id,
-        event.parent_id,
+        join_ids(event.id, event.resource_id, event.parent_id),
         _SEPARATOR.join((event.resource_type, event.event_type, event.name, event.actor)),
         event.version,
         (event.created_at - _EPOCH) // _MICROSECOND,
@@ -96,7 +110,8 @@ def row_of(event: Event) -> Row:
 
 def event_of(row: Row) -> Event:
     """Return the event that a row holds. Raises `ValueError` for kinds that are unknown here."""
-    revision, event_id, resource_id, parent_id, kind, version, created_at, data, _ = row
+    revision, ids, kind, version, created_at, data, _ = row
+    event_id, resource_id, parent_id = ids_of(ids)
     resource_type, event_type, name, actor = kind_of(kind)
     return Event(
         revision=revision,

@@ -62,9 +62,10 @@ def _join(encoded: Sequence[bytes]) -> bytes:
 
 
 def _encode(row: Row) -> bytes:
-    # A list: the order of the fields is that of rows, in every release.
-    *fields, data, _ = row
-    return json.dumps((*fields, data.decode()), ensure_ascii=False, separators=(",", ":")).encode()
+    # A list, whose order is the same in every release.
+    revision, ids, kind, version, created_at, data, _ = row
+    fields = (revision, *log.ids_of(ids), kind, version, created_at, data.decode())
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _decode(fields: Sequence[Any]) -> Event:
@@ -72,4 +73,5 @@ def _decode(fields: Sequence[Any]) -> Event:
     # Who encodes the event for watchers relies on it.
     if not all(map(_UUID.fullmatch, (event_id, resource_id or event_id, parent_id or event_id))):
         raise ValueError("an id is not a UUID")
-    return log.event_of((revision, event_id, resource_id, parent_id, kind, version, created_at, data.encode(), 0))
+    ids = log.join_ids(event_id, resource_id, parent_id)
+    return log.event_of((revision, ids, kind, version, created_at, data.encode(), 0))
