@@ -15,8 +15,8 @@ def encode_event(event: Event) -> bytes:
 
 
 def encode_rows(rows: Sequence[Row]) -> bytes:
-    """Encode rows as their revisions."""
-    return b"".join(b"%d " % row[0] for row in rows)
+    """Encode rows as their revisions, and as many spaces as they have data."""
+    return b"".join(b"%d %*s" % (row[0], row[-1], b"") for row in rows)
 
 
 def respond(fields: Sequence[bytes], revision: int, history_id: str) -> bytes:

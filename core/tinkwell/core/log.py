@@ -29,9 +29,9 @@ class Page:
         return self.events[-1].revision if self.is_cut else float("inf")
 
 
-# An event as the table gives it, to be sent on without becoming an object: revision, its ids (see `ids_of`), its kind
-# (see `kind_of`), version, created_at in microseconds since 1970, data in UTF-8, and how many bytes the table has counted
-# of them.
+# An event as the table gives it, to be sent on without becoming an object: revision, ids (see `ids_of`), kind (see
+# `kind_of`), version, created_at in microseconds since 1970, data in UTF-8, and how many bytes the table has counted of
+# them.
 Row: TypeAlias = tuple[int, str, str, int, int, bytes, int]
 # Stands in no type or name; what follows the third is the actor, whatever it consists of.
 _SEPARATOR = "\x1f"

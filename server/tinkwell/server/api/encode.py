@@ -2,10 +2,10 @@
 
 Concatenating encoded fields is what protobuf defines for messages, so clients see ordinary `WatchResponse` messages.
 
-Events are encoded by hand: protobuf's library is told of each field by itself, which takes twice as long. Its readers take
-fields in any order, and integers that are longer than need be. What neighbours have in common is encoded once for all of
-them. Until the end, bytes are written as characters (see `varint`); "$" is the length of a UUID, which all ids are that
-are not missing.
+Events are encoded by hand: protobuf's library is told of each field by itself, which takes twice as long. Readers take
+fields in any order, and integers that are longer than need be. What neighbours have in common is encoded once for all
+of them. Until the end, bytes are written as characters (see `varint`); "$" is the length of a UUID, which all ids are
+that are not missing.
 """
 
 import functools

@@ -1,7 +1,10 @@
 """What one watcher receives, in order: events that were kept, then live ones, and bookmarks in between."""
 
 import asyncio
+import bisect
 import contextlib
+import itertools
+import operator
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import Any, TypeVar
@@ -15,18 +18,24 @@ from tinkwell.server.watch.subscriber import Subscriber
 
 T = TypeVar("T")
 
-# Pieces of the table are larger than batches: each costs a few statements. The bytes are those of the events' data.
-_MAX_ROWS = 1_000
-_MAX_PIECE_BYTES = 512 << 10
+# Pieces of the table are larger than batches: each costs a few statements, between which the database waits. The bytes
+# are those of the events' data.
+_MAX_ROWS = 4_000
+_MAX_PIECE_BYTES = 2 << 20
 # Who replays and takes nothing holds up to two pieces, so pieces become small where there are many of them.
 _ALL_PIECES_BYTES = 64 << 20
 _MIN_PIECE_BYTES = 16 << 10
-# How many rows are encoded before others get their turn, the reading of the next piece among them.
-_ROWS_AT_ONCE = 200
+# How much is encoded before others get their turn, the reading of the next piece among them; and how much is then sent.
+_PART_ROWS = 200
+_PART_BYTES = 128 << 10
+_RESPONSE_BYTES = 512 << 10
 _TABLE_TRIES = 6
 _FIRST_PAUSE_SECONDS = 0.1
 
 Write = Callable[[bytes], Awaitable[None]]
+
+# The last of a row: how many bytes of data it has.
+_size = operator.itemgetter(-1)
 
 
 class Streams:
@@ -129,12 +138,21 @@ class Streams:
             self._pieces -= 1
 
     async def _send_piece(self, subscriber: Subscriber, write: Write, piece: Replay) -> None:
+        """Send a piece as one or more responses; the last of them has its bookmark."""
         fields: list[bytes] = []
-        for begin in range(0, len(piece.rows), _ROWS_AT_ONCE):
-            fields.append(self._encode_rows(piece.rows[begin : begin + _ROWS_AT_ONCE]))
+        count = size = 0
+        for part in _parts(piece.rows):
+            fields.append(self._encode_rows(part))
+            count += len(part)
+            size += len(fields[-1])
+            if size >= _RESPONSE_BYTES:
+                last = part[-1][0]
+                await self._send(subscriber, write, self._respond(fields, last, subscriber.history_id), count, last)
+                fields, count, size = [], 0, 0
             await asyncio.sleep(0)
-        response = self._respond(fields, piece.revision, subscriber.history_id)
-        await self._send(subscriber, write, response, len(piece.rows), piece.revision)
+        if fields or subscriber.told_revision < piece.revision:
+            response = self._respond(fields, piece.revision, subscriber.history_id)
+            await self._send(subscriber, write, response, count, piece.revision)
 
     async def _read_table(self, subscriber: Subscriber) -> Replay:
         async with self._turn:
@@ -155,6 +173,17 @@ class Streams:
                     self._hub.counts.table_reads += 1
                     return piece
         raise errors.Unavailable("the event log does not answer; try again")
+
+
+def _parts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Cut rows into parts of limited count and, but for the first row of each, limited bytes."""
+    bytes_before = list(itertools.accumulate(map(_size, rows), initial=0))
+    begin = 0
+    while begin < len(rows):
+        fitting = bisect.bisect_right(bytes_before, bytes_before[begin] + _PART_BYTES, begin) - 1
+        end = max(begin + 1, min(begin + _PART_ROWS, fitting))
+        yield rows[begin:end]
+        begin = end
 
 
 async def _beside(work: Coroutine[Any, Any, None], question: Coroutine[Any, Any, T]) -> T:

@@ -228,15 +228,23 @@ class Machine:
     st.sampled_from([1, 6_000, 1 << 20]),
     st.sampled_from([1, 9_000, 1 << 20]),
     st.sampled_from([0, 4]),
+    st.sampled_from([1, 1 << 20]),
 )
 def test_every_watcher_gets_what_it_selected_in_order_all_of_it_and_once(
-    script: list[Move], chosen: list[Selection], ring_bytes: int, subscriber_bytes: int, few_groups: int
+    script: list[Move],
+    chosen: list[Selection],
+    ring_bytes: int,
+    subscriber_bytes: int,
+    few_groups: int,
+    response_bytes: int,
 ) -> None:
     machine = Machine(ring_bytes=ring_bytes, subscriber_bytes=subscriber_bytes)
     # Small enough for a script to reach them.
     with (
         mock.patch.object(batch, "MAX_COUNT", 3),
-        mock.patch.object(stream, "_MAX_ROWS", 3),
+        mock.patch.object(stream, "_MAX_ROWS", 5),
+        mock.patch.object(stream, "_PART_ROWS", 2),
+        mock.patch.object(stream, "_RESPONSE_BYTES", response_bytes),
         mock.patch.object(hub, "_FEW_GROUPS", few_groups),
     ):
         asyncio.run(machine.run(script, chosen))

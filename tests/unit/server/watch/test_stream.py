@@ -57,6 +57,29 @@ async def test_the_table_is_read_one_piece_ahead_of_what_is_sent(monkeypatch: py
     assert hub.counts.table_reads >= 10
 
 
+async def test_a_piece_of_the_table_is_sent_as_several_responses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tinkwell.server.watch.stream._PART_ROWS", 3)
+    monkeypatch.setattr("tinkwell.server.watch.stream._RESPONSE_BYTES", 1)
+    hub, table = make_hub(ring_bytes=1), Table()
+    table.events = [make_event(revision) for revision in range(1, 8)]
+    hub.publish(table.events, released=9)
+    async with delivering(hub, table) as (transport, _, _):
+        # The numbers after the last event are dead.
+        await eventually(lambda: transport.responses[:4] == [([1, 2, 3], 3), ([4, 5, 6], 6), ([7], 7), ([], 9)])
+    assert table.reads == 1
+
+
+async def test_large_events_make_smaller_responses() -> None:
+    hub, table = make_hub(ring_bytes=1), Table()
+    table.events = [make_event(revision)._replace(data="x" * 100_000) for revision in range(1, 18)]
+    table.events[2] = table.events[2]._replace(data="x" * 600_000)
+    hub.publish(table.events, released=17)
+    async with delivering(hub, table) as (transport, _, _):
+        await eventually(lambda: transport.revisions == list(range(1, 18)))
+    sent = [revisions for revisions, _ in transport.responses if revisions]
+    assert sent == [[1, 2, 3], [4, 5, 6, 7, 8, 9], [10, 11, 12, 13, 14, 15], [16, 17]]
+
+
 @pytest.mark.parametrize("turns", range(40))
 async def test_a_replay_may_be_cancelled_at_any_moment(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
     monkeypatch.setattr("tinkwell.server.watch.stream._MAX_ROWS", 10)
@@ -136,7 +159,8 @@ async def test_an_error_of_the_transport_ends_a_stream_that_reads_ahead() -> Non
         await make_streams(hub, table).deliver(subscriber, fail, greeting=GREETING)
 
 
-async def test_pieces_of_the_table_become_small_where_many_watchers_hold_some() -> None:
+async def test_pieces_of_the_table_become_small_where_many_watchers_hold_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tinkwell.server.watch.stream._MAX_ROWS", 1_000)
     hub, table = make_hub(ring_bytes=1), Table()
     table.events = [make_event(revision) for revision in range(1, 3_001)]
     hub.publish(table.events, released=3_000)
@@ -147,5 +171,5 @@ async def test_pieces_of_the_table_become_small_where_many_watchers_hold_some() 
             transport.is_open.clear()
         await eventually(lambda: table.reads >= 600)
         # Together they hold what the few would, had they all pieces of the full size.
-        assert table.asked_bytes[0] == 512 << 10
+        assert table.asked_bytes[0] == 2 << 20
         assert min(table.asked_bytes) * 600 <= 64 << 20
