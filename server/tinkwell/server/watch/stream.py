@@ -23,7 +23,7 @@ T = TypeVar("T")
 _MAX_ROWS = 4_000
 _MAX_PIECE_BYTES = 2 << 20
 # Who replays and takes nothing holds up to two pieces, so pieces become small where there are many of them.
-_ALL_PIECES_BYTES = 64 << 20
+_ALL_PIECES_BYTES = 32 << 20
 _MIN_PIECE_BYTES = 16 << 10
 # How much is encoded before others get their turn, the reading of the next piece among them; and how much is then sent.
 _PART_ROWS = 200
@@ -138,7 +138,7 @@ class Streams:
             self._pieces -= 1
 
     async def _send_piece(self, subscriber: Subscriber, write: Write, piece: Replay) -> None:
-        """Send a piece as one or more responses; the last of them has its bookmark."""
+        """Send a piece as one or more responses, each with the revision that it reaches, the last with the piece's."""
         fields: list[bytes] = []
         count = size = 0
         for part in _parts(piece.rows):

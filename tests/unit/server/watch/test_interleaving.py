@@ -242,7 +242,7 @@ def test_every_watcher_gets_what_it_selected_in_order_all_of_it_and_once(
     # Small enough for a script to reach them.
     with (
         mock.patch.object(batch, "MAX_COUNT", 3),
-        mock.patch.object(stream, "_MAX_ROWS", 5),
+        mock.patch.object(stream, "_MAX_ROWS", 3),
         mock.patch.object(stream, "_PART_ROWS", 2),
         mock.patch.object(stream, "_RESPONSE_BYTES", response_bytes),
         mock.patch.object(hub, "_FEW_GROUPS", few_groups),

@@ -172,4 +172,4 @@ async def test_pieces_of_the_table_become_small_where_many_watchers_hold_some(mo
         await eventually(lambda: table.reads >= 600)
         # Together they hold what the few would, had they all pieces of the full size.
         assert table.asked_bytes[0] == 2 << 20
-        assert min(table.asked_bytes) * 600 <= 64 << 20
+        assert min(table.asked_bytes) * 600 <= 32 << 20
