@@ -4,6 +4,7 @@ import asyncio
 import json
 import uuid
 from collections.abc import AsyncIterator
+from functools import partial
 
 import asyncpg
 import pytest
@@ -17,6 +18,7 @@ MACHINE = "5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a11"
 TEMPLATE = "6b6f9d7e-1e44-4e0a-8d68-0cf3a8f8a001"
 WORKFLOW = "7c1a0f3d-5a0e-4a38-9a8b-3d8e8b1f7b02"
 INSERT = "INSERT INTO hardware (id) VALUES ($1)"
+WAITING = "SELECT EXISTS (SELECT FROM pg_locks WHERE pid = $1 AND NOT granted)"
 WANTED = "SELECT coalesce(pg_sequence_last_value('bell_wanted'), 0)"
 
 
@@ -103,6 +105,24 @@ async def test_the_bell_is_refused_while_somebody_may_write_silently(connections
         assert await writer.fetchval(WANTED) == 0
     assert await ear.rings() == 0
     assert await sleeper.hush()
+
+
+@pytest.mark.parametrize("planned", [0, 6], ids=["planning it", "planned before"])
+async def test_an_insert_looks_whether_to_ring_only_once_it_has_locked_the_log(
+    connections: list[asyncpg.Connection], planned: int
+) -> None:
+    writer, ear, other = connections[0], await Ear(connections[1]).listen(), connections[2]
+    await writer.execute("SET synchronous_commit = on")
+    await other.execute("SELECT setval('bell_wanted', 0)")
+    for _ in range(planned):
+        await writer.execute(INSERT, uuid.uuid4())
+    async with other.transaction():
+        await other.execute("LOCK TABLE events IN SHARE MODE")
+        writing = asyncio.create_task(writer.execute(INSERT, uuid.uuid4()))
+        await eventually(partial(connections[3].fetchval, WAITING, writer.get_server_pid()), deadline_seconds=10)
+        await other.execute("SELECT setval('bell_wanted', 1)")
+    await writing
+    assert await ear.rings() == 1
 
 
 async def test_an_event_of_a_savepoint_that_is_rolled_back_rings_nobody_and_the_next_one_does(

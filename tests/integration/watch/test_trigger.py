@@ -23,6 +23,15 @@ async def database(database_url: str) -> AsyncIterator[asyncpg.Connection]:
     await connection.close(timeout=5)
 
 
+@pytest.fixture(
+    params=["setval('bell_wanted', 0)", "setval('bell_wanted', 1)", "setval('bell_wanted', 0, false)"],
+    ids=["silent", "ringing", "after a crash"],
+)
+async def bell(database: asyncpg.Connection, request: pytest.FixtureRequest) -> None:
+    """Run the test where no reader sleeps, where one does, and where PostgreSQL has forgotten."""
+    await database.execute(f"SET synchronous_commit = on; SELECT {request.param}")
+
+
 async def events(database: asyncpg.Connection) -> list[tuple[str, str, int]]:
     rows = await database.fetch("SELECT event_type, name, version FROM events ORDER BY revision")
     return [(row[0], row[1], row[2]) for row in rows]
@@ -64,6 +73,7 @@ async def add_workflow(database: asyncpg.Connection, *, actions: int = 1) -> Non
             )
 
 
+@pytest.mark.usefixtures("bell")
 async def test_hardware_is_created_updated_deleted_and_comes_back(database: asyncpg.Connection) -> None:
     await add_hardware(database)
     await database.execute("UPDATE hardware SET metadata = '{}'")
@@ -80,6 +90,7 @@ async def test_hardware_is_created_updated_deleted_and_comes_back(database: asyn
     ]
 
 
+@pytest.mark.usefixtures("bell")
 async def test_a_machine_that_is_deleted_from_the_beginning_is_no_event_until_it_comes_back(
     database: asyncpg.Connection,
 ) -> None:
@@ -91,6 +102,7 @@ async def test_a_machine_that_is_deleted_from_the_beginning_is_no_event_until_it
     assert await addresses(database) == [("52:54:00:10:00:03", None), (None, "192.168.56.43")]
 
 
+@pytest.mark.usefixtures("bell")
 async def test_the_addresses_of_a_machine_are_those_of_its_network(database: asyncpg.Connection) -> None:
     await add_hardware(database, network={})
     assert await addresses(database) == []
@@ -104,6 +116,7 @@ async def test_the_addresses_of_a_machine_are_those_of_its_network(database: asy
     "change",
     ["UPDATE hardware SET metadata = $1", "INSERT INTO hardware (id, metadata) VALUES (gen_random_uuid(), $1)"],
 )
+@pytest.mark.usefixtures("bell")
 async def test_a_machine_may_have_a_mebibyte_and_no_more(database: asyncpg.Connection, change: str) -> None:
     await add_hardware(database, network={})
     others = len('{"a": ""}' + "{}")
@@ -113,6 +126,7 @@ async def test_a_machine_may_have_a_mebibyte_and_no_more(database: asyncpg.Conne
     assert (refused.value.constraint_name, refused.value.table_name) == ("hardware_size", "hardware")
 
 
+@pytest.mark.usefixtures("bell")
 async def test_an_event_carries_the_resource_exactly(database: asyncpg.Connection) -> None:
     await add_hardware(database)
     row = await database.fetchrow("SELECT data::text, size, resource_id::text, actor FROM events")
@@ -129,6 +143,16 @@ async def test_an_event_carries_the_resource_exactly(database: asyncpg.Connectio
     assert row[3] == await database.fetchval("SELECT session_user")
 
 
+@pytest.mark.usefixtures("bell")
+async def test_a_new_machine_draws_one_number_and_says_how_large_its_event_is(database: asyncpg.Connection) -> None:
+    for _ in range(3):
+        await database.execute("INSERT INTO hardware (id, metadata) VALUES (gen_random_uuid(), $1)", '{"name": "Zoë"}')
+    assert [row[0] for row in await database.fetch("SELECT revision FROM events ORDER BY revision")] == [1, 2, 3]
+    assert await database.fetchval("SELECT last_value FROM events_revision") == 3
+    assert await database.fetchval("SELECT count(*) FROM events WHERE size = octet_length(data::text)") == 3
+
+
+@pytest.mark.usefixtures("bell")
 async def test_the_actor_is_who_the_session_says_it_is(database: asyncpg.Connection) -> None:
     async with database.transaction():
         await database.execute("SELECT set_config('tinkwell.actor', 'night shift', true)")

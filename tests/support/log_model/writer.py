@@ -1,13 +1,16 @@
 """A transaction that writes events, step by step, as PostgreSQL runs it.
 
+              look   ┌────────┐ draw
+             ┌──────▶│ SILENT │───────┐
+             │       └────────┘       ▼
     IDLE ──▶ LOCKED ──▶ DRAWN ──▶ READY ──▶ VISIBLE ──▶ COMMITTED
       │  lock      draw      look   │  commit     unlock, and only then notify
       └─────────▶ savepoint ────────┤
                                     └──▶ the next insert, savepoint, roll back to it
 
-An insert locks the table before the default draws the number, and after that the transaction looks whether it must
-ring. One that is rolled back, which it may be at every step, was never there; what it had locked is free, and its
-notifications are not sent.
+An insert locks the table before the default draws the number. The transaction looks whether it must ring after that, or
+the insert itself does before it draws, in which case it goes on only if it need not. One that is rolled back, which it
+may be at every step, was never there; what it had locked is free, and its notifications are not sent.
 """
 
 import dataclasses
@@ -22,10 +25,11 @@ class At(enum.IntEnum):
     IDLE = 0
     LOCKED = 1
     DRAWN = 2
-    READY = 3
-    VISIBLE = 4
-    COMMITTED = 5
-    ABORTED = 6
+    SILENT = 3
+    READY = 4
+    VISIBLE = 5
+    COMMITTED = 6
+    ABORTED = 7
 
 
 # A notification that tells of no event; others are the revision of theirs.
@@ -109,6 +113,10 @@ def moves(writer: Writer, rule: Rule, *, drawn: int, number: Number, is_wanted: 
             yield _draw(writer._replace(has_table=True), At.READY, number)
         case At.LOCKED:
             yield _draw(writer, At.DRAWN, number)
+            if not is_wanted:
+                yield Move("be silent", writer._replace(at=At.SILENT), drawn)
+        case At.SILENT:
+            yield _draw(writer, At.READY, number)
         case At.DRAWN:
             yield from _look(writer, At.READY, rule, drawn=drawn, is_wanted=is_wanted)
         case At.VISIBLE:
