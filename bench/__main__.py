@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from bench import catalog, cluster, machine, process, report
+from bench import catalog, cluster, huge_pages, machine, process, report
 from bench.context import Case, Context, Scale
 from bench.result import Outcome
 from tinkwell.server.dev import place
@@ -56,7 +56,7 @@ async def _run(cases: Sequence[Case], scale: Scale) -> tuple[list[Outcome], dict
     _RESULTS.mkdir(parents=True)
     outcomes: list[Outcome] = []
     failures: dict[str, str] = {}
-    with place.temporary() as directory:
+    with huge_pages.permitted(), place.temporary() as directory:
         async with cluster.running() as own:
             facts = machine.describe(own, commit=machine.revision(process.ROOT))
             for case in cases:

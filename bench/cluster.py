@@ -15,7 +15,15 @@ from tinkwell.server.store import schema
 
 # Checkpoints happen between samples, not in them; all else is PostgreSQL's own default, fsync included.
 SETTINGS = {"max_wal_size": "8GB", "checkpoint_timeout": "1h", "autovacuum_naptime": "1h"}
-_SHOWN = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method", "shared_buffers", "max_connections")
+_SHOWN = (
+    "fsync",
+    "synchronous_commit",
+    "full_page_writes",
+    "wal_sync_method",
+    "shared_buffers",
+    "huge_pages_status",
+    "max_connections",
+)
 _TEMPLATE = "bench_template"
 _SETUP_SECONDS = 120
 
@@ -80,7 +88,9 @@ async def fetch_value(url: str, query: str) -> object:
 
 
 async def _shown_settings(url: str) -> dict[str, str]:
-    return {name: str(await fetch_value(url, f"SHOW {name}")) for name in (*_SHOWN, *SETTINGS)}
+    # Releases before 17 do not tell whether they got huge pages.
+    shown = {name: await fetch_value(url, f"SELECT current_setting('{name}', true)") for name in (*_SHOWN, *SETTINGS)}
+    return {name: str(value) for name, value in shown.items() if value is not None}
 
 
 def _beside(url: str, name: str) -> str:

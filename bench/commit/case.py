@@ -22,6 +22,10 @@ _NOTES = (
         "NOTIFY takes a lock of the whole cluster and holds it while the transaction is flushed, so those commits are"
         " flushed one by one: the slower the disk, the larger the difference. No two writers contend for the bell."
     ),
+    (
+        "Where the settings above say huge_pages_status = on, all variants have huge pages. With the bell, 100 clients"
+        " make 7 to 13 % more commits by them; those with NOTIFY each wait for the disk, and gain little."
+    ),
     "The latency beside long transactions begins when the revision is drawn, so that it includes the flush.",
 )
 
