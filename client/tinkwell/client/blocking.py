@@ -36,31 +36,20 @@ class Runner:
 
     def __init__(self) -> None:
         self._started = threading.Event()
+        self._lock = threading.Lock()  # over the next two, so that nothing is taken once the loop is about to end
+        self._is_open = True
         self._waiting: set[concurrent.futures.Future[Any]] = set()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), name="tinkwell-client", daemon=True)
+        self._thread = threading.Thread(target=self._loop_until_stopped, name="tinkwell-client", daemon=True)
         self._thread.start()
         self._started.wait()
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it still takes coroutines."""
-        return self._thread.is_alive()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine there and wait for it; an interrupt here cancels it there."""
         if threading.current_thread() is self._thread:
             coroutine.close()
             raise RuntimeError("a hook of a watch may not call the blocking client: it would wait for itself")
+        future = self._take(coroutine)
         try:
-            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        except RuntimeError as error:  # the loop is closed
-            coroutine.close()
-            raise errors.Closed from error
-        self._waiting.add(future)
-        try:
-            # The loop may have ended between taking the coroutine and beginning it; `stop` has not seen this one then.
-            if not self.is_running:
-                future.cancel()
             return future.result()
         except concurrent.futures.CancelledError as error:
             raise errors.Closed from error
@@ -79,17 +68,37 @@ class Runner:
 
     def stop(self) -> None:
         """End the loop, with all that still runs in it, and the thread."""
-        if self.is_running:
-            self._loop.call_soon_threadsafe(self._stopping.set)
-            self._thread.join()
-        for future in tuple(self._waiting):
-            future.cancel()
+        with self._lock:
+            if self._is_open:
+                self._is_open = False
+                self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join()
+
+    def _take(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        with self._lock:
+            if not self._is_open:
+                coroutine.close()
+                raise errors.Closed
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+            self._waiting.add(future)
+            return future
+
+    def _loop_until_stopped(self) -> None:
+        try:
+            asyncio.run(self._live())
+        finally:
+            for future in tuple(self._waiting):
+                future.cancel()
 
     async def _live(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         self._started.set()
-        await self._stopping.wait()
+        try:
+            await self._stopping.wait()
+        finally:  # also where a hook has ended the loop, with SystemExit
+            with self._lock:
+                self._is_open = False
 
 
 class Watch:

@@ -1,6 +1,7 @@
 """The client for scripts: the same calls and errors, from threads without an event loop."""
 
 import asyncio
+import contextlib
 import inspect
 import threading
 import uuid
@@ -137,6 +138,40 @@ async def test_closing_the_client_ends_calls_of_other_threads(server: testing.Fa
         client.close()
 
     await asyncio.to_thread(run)
+
+
+def test_calls_that_come_while_the_client_closes_end_too() -> None:
+    async def nothing() -> None:
+        pass
+
+    def call(runner: blocking.Runner) -> None:
+        with contextlib.suppress(errors.Closed):
+            while True:
+                runner.run(nothing())
+
+    # A call that is taken and never begun shows as a warning, "was never awaited", which pytest makes an error.
+    for _ in range(50):
+        runner = blocking.Runner()
+        callers = [threading.Thread(target=call, args=[runner]) for _ in range(3)]
+        for caller in callers:
+            caller.start()
+        runner.stop()
+        for caller in callers:
+            caller.join(10)
+        assert not any(caller.is_alive() for caller in callers)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # SystemExit ends the thread
+def test_a_hook_that_ends_the_loop_ends_all_calls() -> None:
+    async def exit_() -> None:
+        raise SystemExit
+
+    runner = blocking.Runner()
+    with pytest.raises(SystemExit):
+        runner.run(exit_())
+    with pytest.raises(errors.Closed):
+        runner.run(asyncio.sleep(60))
+    runner.stop()
 
 
 async def test_many_threads_may_share_a_client(server: testing.FakeServer) -> None:
