@@ -239,8 +239,9 @@ class _Server:
 
     def _register(self, log: PostgresLog) -> prometheus_client.CollectorRegistry:
         registry = metric.create_registry()
-        self._hub.meter = metric.DelayMeter(registry, self._lag)
+        self._hub.meter = metric.DelayMeter(self._lag)
         for collect in (
+            self._hub.meter.collect,
             functools.partial(metric.watching, self._hub),
             functools.partial(metric.delivery, self._hub, self._lag),
             functools.partial(metric.reading, self._reader, log),

@@ -4,12 +4,20 @@ Hot paths keep plain counts of their own, which are read here when Prometheus as
 """
 
 import asyncio
+import bisect
+import itertools
 import time
 from collections.abc import Callable, Iterable, Sequence
 from importlib import metadata
 
 import prometheus_client
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
 from tinkwell.core.event import Event
@@ -62,30 +70,36 @@ class MeteredHub(Hub):
         """See `Hub.publish`."""
         super().publish(events, released=released)
         if self.meter is not None and events:
-            # Once the watchers have been seen to, who need not wait for this.
-            asyncio.get_running_loop().call_soon(self.meter.observe, events[0], len(events), time.time())
+            self.meter.observe(events[0], len(events), time.time())
 
 
 class DelayMeter:
     """Measures, for each batch, how long its oldest event has been under way. The events' times are the database's."""
 
-    def __init__(self, registry: prometheus_client.CollectorRegistry, lag: Lag) -> None:
+    def __init__(self, lag: Lag) -> None:
         self._lag = lag
-        self._seconds = prometheus_client.Histogram(
-            "tinkwell_log_publish_delay_seconds",
-            "Time from the drawing of a revision to its release; of the oldest event in each batch.",
-            buckets=_DELAY_SECONDS,
-            registry=registry,
-        )
-        self._events = prometheus_client.Counter(
-            "tinkwell_log_events", "Events that were released to this process.", registry=registry
-        )
+        self._events = 0
+        self._seconds = 0.0
+        # How many batches took no longer than each of the bounds, and more than the one before; then all others.
+        self._batches = [0] * (len(_DELAY_SECONDS) + 1)
 
     def observe(self, oldest: Event, count: int, now: float) -> None:
         """Take a batch by its oldest event, how many there are, and the moment of their release by this clock."""
-        delay = now + self._lag.clock_offset_seconds - oldest.created_at.timestamp()
-        self._seconds.observe(max(0.0, delay))
-        self._events.inc(count)
+        delay = max(0.0, now + self._lag.clock_offset_seconds - oldest.created_at.timestamp())
+        self._events += count
+        self._seconds += delay
+        self._batches[bisect.bisect_left(_DELAY_SECONDS, delay)] += 1
+
+    def collect(self) -> Iterable[Metric]:
+        """Tell what was observed."""
+        yield _counter("tinkwell_log_events", "Events that were released to this process.", self._events)
+        bounds = (*(str(bound) for bound in _DELAY_SECONDS), "+Inf")
+        yield HistogramMetricFamily(
+            "tinkwell_log_publish_delay_seconds",
+            "Time from the drawing of a revision to its release; of the oldest event in each batch.",
+            buckets=list(zip(bounds, itertools.accumulate(self._batches), strict=True)),
+            sum_value=self._seconds,
+        )
 
 
 def build() -> Iterable[Metric]:

@@ -21,8 +21,11 @@ class Limits:
     # A rate is judged after so long, or after so many events if it is high.
     window_seconds: float = 0.1
     busy_events: int = 32
-    # Once for so many events it is looked whether writers wait for others' rings; so many looks are judged.
-    events_for_look: int = 32
+    # Once for so many events it is checked whether it had better wake. Only some of these checks look whether writers
+    # wait for others' rings, since a look costs about what ten events do: those that follow one that found somebody,
+    # and else one of so many. So many looks are judged.
+    events_for_check: int = 32
+    checks_for_look: int = 8
     looks: int = 8
     # When all of them find somebody, commits are slower than they need be: behind a slow disk two writers do, where at
     # 1,000 commits/s on a quick one every third look does. Then it is tried again after the first time, and after twice
@@ -39,25 +42,31 @@ class Load:
         self._since = now
         self._events = 0
         self._is_calm = False
-        self._unlooked = 0
+        self._unchecked = 0
+        self._checks = limits.checks_for_look
         self._waited: deque[bool] = deque(maxlen=limits.looks)
         self._crowded_seconds = 0.0
         self._crowded_until = now
 
     @property
+    def must_check(self) -> bool:
+        """Whether it is time to find out whether a reader that sleeps had better wake."""
+        return self._unchecked >= self._limits.events_for_check
+
+    @property
     def must_look(self) -> bool:
-        """Whether it is time to look whether writers wait."""
-        return self._unlooked >= self._limits.events_for_look
+        """Whether the next check is to know whether writers wait."""
+        return self._checks >= self._limits.checks_for_look or (bool(self._waited) and self._waited[-1])
 
     def release(self, events: int, *, now: float) -> None:
         """Take note of events, polled or told of."""
         self._judge(now)
         self._events += events
-        self._unlooked += events
+        self._unchecked += events
 
     def look(self, waiting: int) -> None:
         """Take note of how many writers wait for others' rings."""
-        self._unlooked = 0
+        self._checks = 0
         self._waited.append(waiting > 0)
 
     def is_calm(self, *, now: float) -> bool:
@@ -68,6 +77,8 @@ class Load:
     def is_busy(self, *, now: float, is_spread: bool) -> bool:
         """Whether a reader that sleeps had better wake; it is not calm again for a while then."""
         limits = self._limits
+        self._unchecked = 0
+        self._checks += 1
         if sum(self._waited) == limits.looks:
             self._waited.clear()
             self._stay_awake(now)
@@ -80,6 +91,8 @@ class Load:
 
     def _stay_awake(self, now: float) -> None:
         limits = self._limits
+        # The next trial is to show soon whether it is in vain.
+        self._checks = limits.checks_for_look
         was_in_vain = now < self._crowded_until + limits.longest_crowded_seconds
         wanted = 2 * self._crowded_seconds if was_in_vain else 0.0
         self._crowded_seconds = min(max(wanted, limits.first_crowded_seconds), limits.longest_crowded_seconds)

@@ -359,7 +359,7 @@ class _Drive:
             return
         is_over = now >= self._leave_at
         is_loaded = is_rung and now - began < self._pace.calm_seconds
-        if self._load.must_look and not (is_rung or is_over):
+        if self._load.must_check and not (is_rung or is_over):
             is_loaded = await self._is_busy()
             if not is_loaded:
                 return
@@ -367,7 +367,8 @@ class _Drive:
         self._cycle.dozed(is_rung=is_rung, leaves=is_over or is_loaded)
 
     async def _is_busy(self) -> bool:
-        self._load.look(await self._session.waiting())
+        if self._load.must_look:
+            self._load.look(await self._session.waiting())
         return self._load.is_busy(now=self._clock(), is_spread=self._hub.is_spreading)
 
     async def _linger(self) -> None:
@@ -380,7 +381,7 @@ class _Drive:
         step = self._cycle.step
         self._counts.told += 1
         self._publish(self._cycle.told(event))
-        return self._cycle.step is step and not self._load.must_look
+        return self._cycle.step is step and not self._load.must_check
 
     async def _compare(self) -> None:
         self._cycle.compared(await self._session.last_drawn())

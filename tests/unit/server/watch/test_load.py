@@ -8,7 +8,8 @@ LIMITS = Limits(
     spread_rate=20,
     window_seconds=1,
     busy_events=10,
-    events_for_look=5,
+    events_for_check=5,
+    checks_for_look=3,
     looks=4,
     first_crowded_seconds=1,
     longest_crowded_seconds=4,
@@ -51,14 +52,37 @@ def test_a_load_between_calm_and_busy_leaves_things_as_they_are() -> None:
         assert not load.is_calm(now=step / 50)
 
 
-def test_it_is_looked_for_waiting_writers_once_for_so_many_events() -> None:
+def test_a_load_is_checked_once_for_so_many_events() -> None:
     load = Load(LIMITS, now=0)
     load.release(4, now=0)
-    seen = [load.must_look]
+    seen = [load.must_check]
     load.release(1, now=0)
-    seen.append(load.must_look)
-    load.look(0)
-    assert [*seen, load.must_look] == [False, True, False]
+    seen.append(load.must_check)
+    load.is_busy(now=0, is_spread=False)
+    assert [*seen, load.must_check] == [False, True, False]
+
+
+def checks_until_look(load: Load) -> int:
+    count = 0
+    while not load.must_look:
+        load.is_busy(now=0, is_spread=False)
+        count += 1
+    return count
+
+
+def test_it_is_looked_for_waiting_writers_at_once_then_now_and_then_and_again_where_there_were_some() -> None:
+    load = Load(LIMITS, now=0)
+    seen = [checks_until_look(load)]
+    for waiting in (0, 1, 2, 0):
+        load.look(waiting)
+        seen.append(checks_until_look(load))
+    assert seen == [0, 3, 0, 0, 3]
+
+
+def test_whoever_has_woken_since_writers_wait_looks_at_once_when_next_asleep() -> None:
+    load = Load(LIMITS, now=0)
+    assert crowd(load, now=0)
+    assert checks_until_look(load) == 0
 
 
 def crowd(load: Load, *, now: float) -> bool:

@@ -131,7 +131,7 @@ async def test_while_few_events_come_it_goes_to_sleep_between_them() -> None:
 async def test_under_load_it_wakes_and_lets_writers_be_silent(waiting: int, busy_rate: float) -> None:
     log, hub = Log(), make_hub()
     log.tells, log.waiting = True, waiting
-    limits = Limits(busy_rate=busy_rate, busy_events=8, events_for_look=2, looks=2)
+    limits = Limits(busy_rate=busy_rate, busy_events=8, events_for_check=2, looks=2)
     async with running(log, hub, pace=dataclasses.replace(ASLEEP, limits=limits)) as reader:
         await eventually(lambda: reader.counts.sleeps == 1)
         awake: list[bool] = []
