@@ -10,7 +10,7 @@ from bench.result import Outcome, Table, Verdict, number, span
 
 _OURS, _THEIRS = "Tinkwell", "etcd"
 _WATCHERS = (20, 200)
-_RUNS_BEFORE = 5
+_RUNS_BEFORE = 3
 _SATURATED, _OFFERED = "saturation", "half of etcd's saturation"
 _COMPARES = f"""\
 {arena.WRITERS} writers in one process, and watchers of all that is written in {arena.WATCHING_PROCESSES} more, each
@@ -20,8 +20,8 @@ the same way: grpc.aio, messages parsed by protobuf, and for each event its revi
 its latency taken. For etcd a write is a Put to a new key; for Tinkwell it is an insert of a machine by SQL, one
 transaction each through the real schema with its triggers, whose event carries the machine, {arena.VALUE_BYTES} bytes
 of metadata among it. At *saturation* every writer writes as fast as its commits return. *Offered* is half of what etcd
-delivered to each watcher at saturation, the median of {_RUNS_BEFORE} runs before the others, since single ones
-differ by half; both get it, from {arena.WRITERS} writers at random phases.
+has delivered to each watcher at saturation until then: the median of {_RUNS_BEFORE} runs before the others and of those
+in the pairs, since single ones differ by half. Both of a pair get it, from {arena.WRITERS} writers at random phases.
 """
 _NOTES = (
     (
@@ -50,7 +50,7 @@ async def run(context: Context) -> Outcome:
         samples, offered = await _measure(context, watchers)
         tables += [
             _table(f"{watchers} watchers, saturation", samples[_SATURATED]),
-            _table(f"{watchers} watchers, {number(offered)} commits/s offered", samples[_OFFERED]),
+            _table(f"{watchers} watchers, about {number(offered)} commits/s offered", samples[_OFFERED]),
         ]
         verdicts += _verdicts(samples, watchers)
     return Outcome("Fan-out", _COMPARES, tuple(tables), tuple(verdicts), _NOTES)
@@ -58,29 +58,31 @@ async def run(context: Context) -> Outcome:
 
 async def _measure(context: Context, watchers: int) -> tuple[Samples, float]:
     seconds = context.scale.choose(quick=1.0, full=2.0)
-    offered = await _saturation(context, watchers, seconds) / watchers / 2
+    delivered = [await _saturation(context, watchers, seconds) for _ in range(_RUNS_BEFORE)]
     samples: Samples = {_SATURATED: defaultdict(list), _OFFERED: defaultdict(list)}
-    for name in statistic.interleave((_OURS, _THEIRS), context.scale.pairs):
+    rates: list[float] = []
+    for place, name in enumerate(statistic.interleave((_OURS, _THEIRS), context.scale.pairs)):
+        if place % 2 == 0:
+            rates.append(statistic.spread(delivered).median / watchers / 2)
         async with arena.running(context, name, watchers) as peer:
-            steady = await peer.sample(seconds=seconds, rate=offered)
+            steady = await peer.sample(seconds=seconds, rate=rates[-1])
             saturated = await peer.sample(seconds=seconds, rate=None)
         samples[_SATURATED][name].append(saturated)
         samples[_OFFERED][name].append(steady)
+        if name == _THEIRS:
+            delivered.append(saturated.delivered)
         high = number(steady.latencies.percentile(0.99) * 1000)
         context.say(
             f"fanout, {watchers} watchers, {name}: {number(saturated.delivered)} events/s;"
             f" p99 {high} ms at {number(steady.committed)} commits/s"
         )
-    return samples, offered
+    return samples, statistic.spread(rates).median
 
 
 async def _saturation(context: Context, watchers: int, seconds: float) -> float:
     """Measure how many events a second etcd delivers at saturation, to all of its watchers."""
-    delivered = []
-    for _ in range(_RUNS_BEFORE):
-        async with arena.running(context, _THEIRS, watchers) as peer:
-            delivered.append((await peer.sample(seconds=seconds, rate=None)).delivered)
-    return statistic.spread(delivered).median
+    async with arena.running(context, _THEIRS, watchers) as peer:
+        return (await peer.sample(seconds=seconds, rate=None)).delivered
 
 
 def _table(title: str, samples: dict[str, list[Sample]]) -> Table:
