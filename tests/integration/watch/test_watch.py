@@ -34,9 +34,10 @@ async def take(watch: "tinkwell.client.Watch", count: int) -> list[Event]:
 
 
 async def add_hardware(client: Client, count: int = 1) -> list[str]:
+    """Add machines, and wait until the server has released their events: what comes later comes to every watch."""
     ids = [str(uuid.uuid4()) for _ in range(count)]
-    for machine in ids:
-        await client.hardware.push({"id": machine, "metadata": {}})
+    changes = [await client.hardware.push({"id": machine, "metadata": {}}) for machine in ids]
+    await take(client.events.watch(from_revision=changes[-1].revision), 1)
     return ids
 
 
