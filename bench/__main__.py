@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -28,6 +29,8 @@ def main() -> int:
     options = parser.parse_args()
     scale = Scale(options.scale, options.pairs or _PAIRS[options.scale])
     cases = [case for case in catalog.CASES if not options.only or case.name in options.only]
+    # Whichever way the run is ended, what it has changed on this machine is put back.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     outcomes, failures = asyncio.run(_run(cases, scale))
     print(f"\n{report.plain(report.verdicts(outcomes))}\n")
     for name, failure in failures.items():
