@@ -36,7 +36,9 @@ class Runner:
 
     def __init__(self) -> None:
         self._started = threading.Event()
-        self._lock = threading.Lock()  # over the next two, so that nothing is taken once the loop is about to end
+        # Over the next two, so that nothing is taken once the loop is about to end. A finalizer or a signal handler may
+        # call again in the middle of a call, in the same thread.
+        self._lock = threading.RLock()
         self._is_open = True
         self._waiting: set[concurrent.futures.Future[Any]] = set()
         self._thread = threading.Thread(target=self._loop_until_stopped, name="tinkwell-client", daemon=True)
@@ -96,9 +98,10 @@ class Runner:
         self._started.set()
         try:
             await self._stopping.wait()
-        finally:  # also where a hook has ended the loop, with SystemExit
-            with self._lock:
-                self._is_open = False
+        finally:
+            if self._is_open:  # a hook has ended the loop, with SystemExit
+                with self._lock:
+                    self._is_open = False
 
 
 class Watch:

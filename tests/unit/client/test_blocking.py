@@ -161,6 +161,24 @@ def test_calls_that_come_while_the_client_closes_end_too() -> None:
         assert not any(caller.is_alive() for caller in callers)
 
 
+def test_a_call_may_come_in_the_middle_of_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = blocking.Runner()
+    submit = asyncio.run_coroutine_threadsafe
+
+    async def number(value: int) -> int:
+        return value
+
+    def submit_after_another(*args: Any) -> Any:
+        monkeypatch.undo()
+        # As when the garbage collector closes an iterator just then.
+        assert runner.run(number(1)) == 1
+        return submit(*args)
+
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", submit_after_another)
+    assert runner.run(number(2)) == 2
+    runner.stop()
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # SystemExit ends the thread
 def test_a_hook_that_ends_the_loop_ends_all_calls() -> None:
     async def exit_() -> None:

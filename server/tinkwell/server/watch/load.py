@@ -22,8 +22,8 @@ class Limits:
     window_seconds: float = 0.1
     busy_events: int = 32
     # Once for so many events it is checked whether it had better wake. Only some of these checks look whether writers
-    # wait for others' rings, since a look costs about what ten events do: those that follow one that found somebody,
-    # and else one of so many. So many looks are judged.
+    # wait for others' rings, since each is a statement: those that follow one that found somebody, and else one of so
+    # many. So many looks are judged.
     events_for_check: int = 32
     checks_for_look: int = 8
     looks: int = 8
