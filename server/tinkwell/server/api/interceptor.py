@@ -124,16 +124,16 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         list_seconds = None if is_watch else self._list_timeout_seconds
         write_seconds = None if is_watch else self._write_timeout_seconds
 
+        async def send(responses: Any, context: Context) -> None:
+            async with asyncio.timeout(list_seconds), contextlib.aclosing(responses):
+                async for response in responses:
+                    await write(context, response, write_seconds)
+
         async def serve(received: Any, context: Context) -> None:
-            async def work(known: auth.CallContext) -> None:
-                responses = handle(receive(received), known)
-                if inspect.isawaitable(responses):
-                    # This handler writes its responses itself.
-                    await responses
-                    return
-                async with asyncio.timeout(list_seconds), contextlib.aclosing(responses):
-                    async for response in responses:
-                        await write(context, response, write_seconds)
+            def work(known: auth.CallContext) -> Awaitable[None]:
+                responses: Any = handle(receive(received), known)
+                # A handler that can be awaited writes its responses itself.
+                return responses if inspect.isawaitable(responses) else send(responses, context)
 
             await self._guard(method, context, work)
 

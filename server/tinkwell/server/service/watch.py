@@ -57,13 +57,13 @@ class Watch:
         self._subscriber = subscriber
         self._streams = streams
 
-    async def deliver(self, write: Write, *, greeting: bytes, line: Line | None = None) -> None:
+    def deliver(self, write: Write, *, greeting: bytes, line: Line | None = None) -> Awaitable[None]:
         """Write the greeting and encoded responses until the watch ends; raises the reason, see `Streams.deliver`.
 
         `line` is what the responses are written to, if other watches use it, too.
         """
         self._subscriber.line = line
-        await self._streams.deliver(self._subscriber, write, greeting=greeting)
+        return self._streams.deliver(self._subscriber, write, greeting=greeting)
 
     def close(self) -> None:
         """Free everything; may be called twice."""

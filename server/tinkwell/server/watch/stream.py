@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from tinkwell.core import errors
 from tinkwell.core.log import Replay, Row, SourceLost
 from tinkwell.server.watch import source
-from tinkwell.server.watch.batch import MAX_BYTES, Batch, Respond
+from tinkwell.server.watch.batch import MAX_BYTES, Respond
 from tinkwell.server.watch.hub import Hub
 from tinkwell.server.watch.subscriber import Subscriber
 
@@ -67,8 +67,18 @@ class Streams:
         try:
             async with asyncio.timeout(None) as subscriber.limit:
                 await self._send(subscriber, write, greeting, 0, subscriber.position - 1)
+                # What is awaited while all is well is awaited right here: a message to each of many watchers pays for
+                # every coroutine in between, twice.
                 while True:
-                    await self._step(subscriber, write)
+                    if due := self._take(subscriber):
+                        response, count, bookmark = due
+                        subscriber.sending_since = subscriber.loop.time()
+                        await write(response)
+                        self._sent(subscriber, count, bookmark)
+                    elif subscriber.is_live:
+                        await subscriber.wait()
+                    else:
+                        await self._catch_up(subscriber, write)
         except TimeoutError:
             # The hub has interrupted it, and says why.
             subscriber.check()
@@ -76,30 +86,28 @@ class Streams:
         finally:
             subscriber.limit = None
 
-    async def _step(self, subscriber: Subscriber, write: Write) -> None:
+    def _take(self, subscriber: Subscriber) -> tuple[bytes, int, int] | None:
+        """Return the response that is due, how many events it has, and its bookmark; None when there is nothing."""
         batches = subscriber.take(max_bytes=MAX_BYTES)
-        if batches:
-            count = sum(len(batch.entries) for batch in batches)
-            await self._send(subscriber, write, self._join(subscriber, batches), count, batches[-1].revision)
-        elif not subscriber.is_live:
-            await self._catch_up(subscriber, write)
-        elif (bookmark := subscriber.take_bookmark()) is not None:
-            await self._send(subscriber, write, self._respond((), bookmark, subscriber.history_id), 0, bookmark)
-        else:
-            await subscriber.wait()
-
-    def _join(self, subscriber: Subscriber, batches: Sequence[Batch]) -> bytes:
         if len(batches) == 1:
-            return batches[0].response(self._respond, subscriber.history_id)
-        # Responses one after the other are one response, in which the last bookmark counts.
-        return b"".join([batch.response(self._respond, subscriber.history_id) for batch in batches])
+            batch = batches[0]
+            return batch.response(self._respond, subscriber.history_id), len(batch.entries), batch.revision
+        if batches:
+            # Responses one after the other are one response, in which the last bookmark counts.
+            response = b"".join([batch.response(self._respond, subscriber.history_id) for batch in batches])
+            return response, sum(len(batch.entries) for batch in batches), batches[-1].revision
+        if subscriber.is_live and (bookmark := subscriber.take_bookmark()) is not None:
+            return self._respond((), bookmark, subscriber.history_id), 0, bookmark
+        return None
 
     async def _send(self, subscriber: Subscriber, write: Write, response: bytes, count: int, bookmark: int) -> None:
-        clock = subscriber.loop.time
-        subscriber.sending_since = clock()
+        subscriber.sending_since = subscriber.loop.time()
         await write(response)
+        self._sent(subscriber, count, bookmark)
+
+    def _sent(self, subscriber: Subscriber, count: int, bookmark: int) -> None:
         subscriber.sending_since = None
-        subscriber.told_at = clock()
+        subscriber.told_at = subscriber.loop.time()
         subscriber.told_revision = bookmark
         self._hub.counts.responses += 1
         self._hub.counts.events += count

@@ -14,6 +14,7 @@ which it reads on in the ring or else in the table. So one that stands still cos
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tinkwell.core.log import Selection
@@ -22,6 +23,8 @@ from tinkwell.server.watch.line import Line
 
 if TYPE_CHECKING:
     from tinkwell.server.watch.hub import Hub
+
+_NOTHING: Sequence[Batch] = ()
 
 
 class Subscriber:
@@ -101,20 +104,22 @@ class Subscriber:
     @property
     def is_waiting(self) -> bool:
         """Whether it has nothing to do."""
-        return self._waiter is not None
+        return self._waiter is not None and not self._waiter.done()
 
-    def take(self, *, max_bytes: int) -> list[Batch]:
+    def take(self, *, max_bytes: int) -> Sequence[Batch]:
         """Take what is due; nothing when there is nothing. Raises the reason when the stream has ended."""
-        if self.group is not None:
-            taken = self.group.take(self.cursor, max_bytes=max_bytes)
+        group = self.group
+        if group is not None:
+            if self.cursor == group.following:
+                return _NOTHING
+            taken: Sequence[Batch] = group.take(self.cursor, max_bytes=max_bytes)
             self.cursor += len(taken)
         elif self._rest:
-            taken = [self._rest.popleft()]
+            taken = (self._rest.popleft(),)
         else:
             self.check()
-            return []
-        if taken:
-            self._is_reminded = False
+            return _NOTHING
+        self._is_reminded = False
         return taken
 
     def take_bookmark(self) -> int | None:
@@ -134,13 +139,10 @@ class Subscriber:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def wait(self) -> None:
-        """Wait until something may have changed."""
+    def wait(self) -> "asyncio.Future[None]":
+        """Return what is to be awaited: it ends when something may have changed."""
         self._waiter = self.loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
+        return self._waiter
 
     def end(self, reason: Exception, *, rest: list[Batch]) -> None:
         """End the stream with the reason, once it has taken the rest."""

@@ -280,8 +280,7 @@ async def test_the_pause_follows_what_handing_over_costs() -> None:
     loop = Loop()
     hub = spreading_hub(loop.spread(latest_share=1.0, times=2.0, shortest_seconds=0.01))
     watchers = [live(hub) for _ in range(20)]
-    waiting = [asyncio.create_task(watcher.wait()) for watcher in watchers]
-    await asyncio.sleep(0)
+    waiting = [watcher.wait() for watcher in watchers]
     hub.publish([make_event(1)], released=1)
     assert hub.pause_seconds == 0.04
     loop.used = 0.2
