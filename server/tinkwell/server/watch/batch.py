@@ -91,8 +91,6 @@ class Group:
     def take(self, cursor: int, *, max_bytes: int) -> list[Batch]:
         """Take batches from the cursor on for one member; at least one if there is any."""
         taken: list[Batch] = []
-        if cursor == self.following:
-            return taken
         size = 0
         for index in range(cursor - self.first, len(self._batches)):
             batch = self._batches[index]
