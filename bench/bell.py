@@ -2,6 +2,6 @@
 
 # What is left is what an event needs that must survive a crash.
 WITHOUT = """
-    CREATE OR REPLACE FUNCTION must_ring() RETURNS boolean LANGUAGE sql
-    AS $$ SELECT current_setting('synchronous_commit') = 'off' $$
+    CREATE OR REPLACE FUNCTION is_bell_wanted() RETURNS boolean LANGUAGE sql
+    AS $$ SELECT false $$
 """

@@ -108,21 +108,23 @@ async def test_the_bell_is_refused_while_somebody_may_write_silently(connections
 
 
 @pytest.mark.parametrize("planned", [0, 6], ids=["planning it", "planned before"])
+@pytest.mark.parametrize("wanted", [0, 1], ids=["silent before", "rang before"])
 async def test_an_insert_looks_whether_to_ring_only_once_it_has_locked_the_log(
-    connections: list[asyncpg.Connection], planned: int
+    connections: list[asyncpg.Connection], wanted: int, planned: int
 ) -> None:
     writer, ear, other = connections[0], await Ear(connections[1]).listen(), connections[2]
     await writer.execute("SET synchronous_commit = on")
-    await other.execute("SELECT setval('bell_wanted', 0)")
+    await other.execute("SELECT setval('bell_wanted', $1)", wanted)
     for _ in range(planned):
         await writer.execute(INSERT, uuid.uuid4())
+    assert await ear.rings() == planned * wanted
     async with other.transaction():
         await other.execute("LOCK TABLE events IN SHARE MODE")
         writing = asyncio.create_task(writer.execute(INSERT, uuid.uuid4()))
         await eventually(partial(connections[3].fetchval, WAITING, writer.get_server_pid()), deadline_seconds=10)
-        await other.execute("SELECT setval('bell_wanted', 1)")
+        await other.execute("SELECT setval('bell_wanted', $1)", 1 - wanted)
     await writing
-    assert await ear.rings() == 1
+    assert await ear.rings() == 1 - wanted
 
 
 async def test_an_event_of_a_savepoint_that_is_rolled_back_rings_nobody_and_the_next_one_does(
