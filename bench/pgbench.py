@@ -13,9 +13,11 @@ from bench.cluster import Cluster
 _NUMBERS = itertools.count()
 _SLACK_SECONDS = 60
 _SHOWN_CHARACTERS = 1_000
-# A machine that nobody has inspected yet: no addresses to keep, and nothing for PostgreSQL to put together.
+# A machine that nobody has inspected yet: no addresses to keep, and nothing for PostgreSQL to put together. Its id
+# comes from the client, as those of users do.
 MACHINE = """\
-INSERT INTO hardware (id, metadata) VALUES (gen_random_uuid(),
+\\set id random(0, 1152921504606846975)
+INSERT INTO hardware (id, metadata) VALUES (lpad(:id, 32, '0')::uuid,
     '{"state": "provisioning", "facility": {"facility_code": "lab", "plan_slug": "c3.small.x86"}, "instance":
         {"hostname": "node", "operating_system": {"slug": "debian_12", "distro": "debian", "version": "12"},
          "ssh_keys": ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKeyThatOpensNothing ops@lab"]}}');
