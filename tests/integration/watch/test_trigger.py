@@ -127,6 +127,26 @@ async def test_a_machine_may_have_a_mebibyte_and_no_more(database: asyncpg.Conne
 
 
 @pytest.mark.usefixtures("bell")
+async def test_ids_of_events_are_uuids_that_differ_though_writers_seed_their_random_numbers_alike(
+    database: asyncpg.Connection, database_url: str
+) -> None:
+    async def write(connection: asyncpg.Connection, machine: str) -> None:
+        await connection.execute("SET synchronous_commit = on; SELECT setseed(0.5)")
+        await add_hardware(connection, machine, network={})
+        await connection.execute("UPDATE hardware SET metadata = '{}' WHERE id = $1", uuid.UUID(machine))
+
+    other = await asyncpg.connect(database_url)
+    try:
+        await write(database, MACHINE)
+        await write(other, ACTION)
+    finally:
+        await other.close(timeout=5)
+    ids = [row[0] for row in await database.fetch("SELECT id FROM events")]
+    assert len(set(ids)) == 4
+    assert {(one.variant, one.version) for one in ids} == {(uuid.RFC_4122, 8)}
+
+
+@pytest.mark.usefixtures("bell")
 async def test_an_event_carries_the_resource_exactly(database: asyncpg.Connection) -> None:
     await add_hardware(database)
     row = await database.fetchrow("SELECT data::text, size, resource_id::text, actor FROM events")
