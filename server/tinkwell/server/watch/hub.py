@@ -93,6 +93,8 @@ class Hub:
         self._refusal: Exception | None = errors.Unavailable("the event log is not open yet; try again")
         # Set once the log has been opened for the first time.
         self.opened = asyncio.Event()
+        # Set while somebody watches.
+        self.watched = asyncio.Event()
         self.counts = Counts()
         # Everything up to it is in the batches of the groups.
         self.flushed = 0
@@ -131,11 +133,6 @@ class Hub:
     def is_open(self) -> bool:
         """Whether watchers are accepted."""
         return self._refusal is None
-
-    @property
-    def subscriber_count(self) -> int:
-        """How many watchers there are."""
-        return len(self._subscribers)
 
     @property
     def behind_count(self) -> int:
@@ -238,6 +235,7 @@ class Hub:
             raise errors.LimitReached(f"this server has its limit of {self._max_subscribers} watchers; try another one")
         subscriber = Subscriber(self, selection, history_id=self._history_id, position=position)
         self._subscribers.add(subscriber)
+        self.watched.set()
         if not is_counted:
             self._uncounted.add(subscriber)
         return subscriber
@@ -247,6 +245,8 @@ class Hub:
         self._leave(subscriber)
         self._subscribers.discard(subscriber)
         self._uncounted.discard(subscriber)
+        if not self._subscribers:
+            self.watched.clear()
 
     def end_slow(self, subscriber: Subscriber, reason: Exception) -> None:
         """End a watcher at once, whatever it is due, and interrupt whoever waits for it."""

@@ -16,6 +16,7 @@ reading goes on over a new session. Only another history, or events forgotten be
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 import math
@@ -44,8 +45,9 @@ class Pace:
     eager_seconds: float = 0.002
     eager_events: int = 2
     eager_others_seconds: float = 0.0004
-    # Nobody waits for an event while nobody watches, and fewer polls leave more of the processors to writers.
-    unwatched_seconds: float = 0.020
+    # Nobody waits for an event while nobody watches, and fewer polls leave more of the processors to writers. The first
+    # watcher ends the pause.
+    unwatched_seconds: float = 0.100
     awake_seconds: float = 0.010
     ask_again_seconds: float = 0.010
     # Who is awake and hears rings silences writers so often at most: as a rule another one sleeps, and it is in vain.
@@ -303,7 +305,12 @@ class _Drive:
             self._quiet_since = now
         if self._cycle.has_found:
             self._found_at = now
-        await asyncio.sleep(self._pause_seconds(now, used))
+        if self._hub.watched.is_set():
+            await asyncio.sleep(self._pause_seconds(now, used))
+        else:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._pace.unwatched_seconds):
+                    await self._hub.watched.wait()
         self._released_count = 0
         self._used_before, now = time.thread_time(), self._clock()
         self._others_used = self._used_before - used
@@ -314,8 +321,6 @@ class _Drive:
         )
 
     def _pause_seconds(self, now: float, used: float) -> float:
-        if not self._hub.subscriber_count:
-            return self._pace.unwatched_seconds
         if self._is_eager(now):
             return 0
         # What is read sooner would only wait for what comes after it; but above a gap others wait for the next page.

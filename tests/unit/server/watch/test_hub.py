@@ -103,7 +103,7 @@ def test_a_closed_watcher_leaves_nothing_behind() -> None:
     hub.publish([make_event(1)], released=1)
     subscriber.close()
     subscriber.close()
-    assert hub.subscriber_count == 0
+    assert not hub.subscribers
     assert not hub._index
     assert not hub._groups
 

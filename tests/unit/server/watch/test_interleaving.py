@@ -251,7 +251,7 @@ def test_every_watcher_gets_what_it_selected_in_order_all_of_it_and_once(
     for watcher in machine.watchers:
         wanted = machine.selected(watcher.selection, first=watcher.first, last=machine.hub.released)
         assert watcher.received == wanted
-    assert machine.hub.subscriber_count == 0
+    assert not machine.hub.subscribers
     assert not machine.hub._groups
     assert not machine.hub._index
     assert not machine.hub._pending

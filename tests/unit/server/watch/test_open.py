@@ -59,7 +59,7 @@ async def test_a_server_that_lags_behind_a_new_history_asks_to_try_again() -> No
     service = make_service(hub, Database(history_id="next", drawn=5))
     with pytest.raises(errors.Unavailable):
         await open_watch(service, FromRevision(3, "next"))
-    assert hub.subscriber_count == 0
+    assert not hub.subscribers
 
 
 async def test_a_former_history_is_refused_with_the_one_that_is_in_force() -> None:
@@ -72,18 +72,18 @@ async def test_a_former_history_is_refused_with_the_one_that_is_in_force() -> No
 async def test_a_watch_that_waits_for_its_revision_ends_with_its_history() -> None:
     hub, database = make_hub(), Database(drawn=5)
     opening = asyncio.ensure_future(open_watch(make_service(hub, database), FromRevision(3)))
-    await eventually(lambda: hub.subscriber_count == 1)
+    await eventually(lambda: len(hub.subscribers) == 1)
     hub.close(errors.OtherHistory("another", history_id="next"))
     hub.open(history_id="next", last=10)
     with pytest.raises(errors.OtherHistory):
         await opening
-    assert hub.subscriber_count == 0
+    assert not hub.subscribers
 
 
 async def test_a_watch_begins_once_its_revision_is_reached() -> None:
     hub, database = make_hub(), Database(drawn=5)
     opening = asyncio.ensure_future(open_watch(make_service(hub, database), FromRevision(3, "h")))
-    await eventually(lambda: hub.subscriber_count == 1)
+    await eventually(lambda: len(hub.subscribers) == 1)
     hub.publish([make_event(1), make_event(2)], released=2)
     assert await opening == (3, "h")
 

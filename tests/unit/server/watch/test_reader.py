@@ -33,7 +33,7 @@ async def test_it_opens_only_when_whoever_might_own_a_smaller_revision_has_ended
         assert hub.released == 2
 
 
-async def test_while_nobody_watches_it_reads_seldom() -> None:
+async def test_while_nobody_watches_it_reads_seldom_and_at_once_for_the_first_who_does() -> None:
     log, hub = Log(), make_hub()
     log.silent_writers = 1
     async with running(log, hub, pace=dataclasses.replace(FAST, unwatched_seconds=3_600)) as reader:
@@ -41,6 +41,15 @@ async def test_while_nobody_watches_it_reads_seldom() -> None:
         for _ in range(100):
             await asyncio.sleep(0)
         assert reader.counts.polls == 1
+        log.commit(1)
+        watcher = hub.subscribe(Selection(), position=1)
+        await eventually(lambda: hub.released == 1)
+        watcher.close()
+        await eventually(lambda: not hub.watched.is_set())
+        polls = reader.counts.polls
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert reader.counts.polls <= polls + 1
 
 
 async def test_what_would_only_wait_for_watchers_is_not_read_sooner() -> None:
