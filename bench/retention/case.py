@@ -14,6 +14,7 @@ from bench.context import Context
 from bench.load import watch
 from bench.replay import log
 from bench.result import Outcome, Table, Verdict, number
+from bench.retention import disk
 from tinkwell.core.retention import WIDTH, Policy
 from tinkwell.server.store import partition
 
@@ -30,18 +31,21 @@ _COMPARES = """\
 A log of {events:,} events, {oldest:,} of them in its oldest partition, which is as large as a partition gets.
 Meanwhile {writers} writers have a commit every {pause:.0f} ms or so, and {watchers} watchers watch. The oldest
 partition is forgotten, detached and dropped while a transaction that has used the log is still open; once that
-has ended, the clock runs. Whoever waits for a lock meanwhile is looked for every {look:.0f} ms.
+has ended, the clock runs. Whoever waits for a lock meanwhile is looked for every {look:.0f} ms. The disk's own share
+of a slow commit is shown by a file's flushes while a bare one, as large as the partition, is deleted.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Seconds: dropping once the last user was gone, the longest wait for a lock, and the slowest commits."""
+    """Seconds: dropping once the last user was gone, the longest wait for a lock, the slowest commits and flush."""
 
     dropped: float
     waited: float
     slowest_before: float
     slowest_during: float
+    slowest_flush: float
+    megabytes: float
     events: int
 
 
@@ -61,19 +65,21 @@ async def run(context: Context) -> Outcome:
         settings = context.directory / "retention.toml"
         settings.write_text("retention_interval_seconds = 0\n")
         async with process.server(url, f"--config={settings}", directory=context.directory) as server:
-            sample = await _sample(url, server.address, writers, watcher, events)
+            sample = await _sample(context, url, server.address, writers, watcher, events)
     context.say(f"retention: dropped within {number(sample.dropped)} s")
     return _outcome(sample)
 
 
 async def _sample(
-    url: str, address: str, writers: process.Generator, watcher: process.Generator, events: int
+    context: Context, url: str, address: str, writers: process.Generator, watcher: process.Generator, events: int
 ) -> Sample:
     async with partition.session(url) as session:
         if not await session.lock():
             raise process.Failed("somebody else looks after the partitions")
         shelf = await session.look(Policy(datetime.timedelta(days=1), 1))
         oldest = shelf.partitions[0]
+        size = await cluster.fetch_value(url, f"SELECT pg_total_relation_size('{oldest.name}')")
+        assert isinstance(size, int)
         await session.close(oldest)
         await watch.begin(watcher, address, watchers=_WATCHERS)
         await writers.ask(url=url, writers=_WRITERS, pause_seconds=_PAUSE_SECONDS)
@@ -95,7 +101,8 @@ async def _sample(
         written = before["commits"] + during["commits"] + after["commits"]
         await watch.catch_up(watcher, written * _WATCHERS)
     slowest = max(during["slowest"], after["slowest"])
-    return Sample(dropped, waits.longest_seconds, before["slowest"], slowest, events)
+    flush = await asyncio.to_thread(disk.slowest_flush, context.directory, size)
+    return Sample(dropped, waits.longest_seconds, before["slowest"], slowest, flush, size / 1e6, events)
 
 
 @contextlib.asynccontextmanager
@@ -150,6 +157,10 @@ def _outcome(sample: Sample) -> Outcome:
         (
             "slowest commit while the partition was dropped, and in the second after",
             number(sample.slowest_during * 1000),
+        ),
+        (
+            f"slowest flush of a file while one of {sample.megabytes:,.0f} MB was deleted, and in the second after",
+            number(sample.slowest_flush * 1000),
         ),
     )
     return Outcome(
