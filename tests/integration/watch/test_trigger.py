@@ -175,6 +175,24 @@ async def test_a_new_machine_draws_one_number_and_says_how_large_its_event_is(da
 
 
 @pytest.mark.usefixtures("bell")
+async def test_the_text_of_a_new_machine_is_that_of_any_machine(database: asyncpg.Connection) -> None:
+    await database.execute("SET TimeZone = 'Asia/Kathmandu'")
+    await database.execute("SET DateStyle = 'German'")
+    insert = "INSERT INTO hardware (id, version, metadata, network, created_at, updated_at) VALUES ({})"
+    odd = """gen_random_uuid(), 7, '{"name": "%5$s \\\\ \\" %%", "Zoë": null}', '{"rack": [1.50]}'"""
+    early, late = "'1969-12-31T23:59:59.5-11:00'", "'2026-02-28T18:15:00+05:45'"
+    await database.execute("INSERT INTO hardware (id) VALUES (gen_random_uuid())")
+    for times in (f"{early}, {early}", f"{early}, {late}", f"{late}, {early}", f"{late}, '2026-02-28T12:30:00Z'"):
+        await database.execute(insert.format(f"{odd}, {times}"))
+    written = await database.fetch(
+        "SELECT data::text, hardware_text(h) FROM events JOIN hardware h ON h.id = resource_id ORDER BY revision"
+    )
+    assert len(written) == 5
+    assert [row[0] for row in written] == [row[1] for row in written]
+    assert '"created_at": "2026-02-28T12:30:00.000000Z", "updated_at": "2026-02-28T12:30:00.000000Z"}' in written[4][0]
+
+
+@pytest.mark.usefixtures("bell")
 async def test_the_actor_is_who_the_session_says_it_is(database: asyncpg.Connection) -> None:
     async with database.transaction():
         await database.execute("SELECT set_config('tinkwell.actor', 'night shift', true)")
