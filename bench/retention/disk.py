@@ -3,9 +3,11 @@
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 _CHUNK = bytes(1 << 20)
+_PAGE = bytes(8192)
 _PAUSE_SECONDS = 0.001
 # Long enough for what the deletion leaves to be done.
 _AFTERWARDS_SECONDS = 1.0
@@ -19,35 +21,25 @@ def slowest_flush(directory: Path, size: int) -> float:
             file.write(_CHUNK)
         file.flush()
         os.fsync(file.fileno())
-    flushes = _Flushes(directory / "small")
-    flushes.start()
-    large.unlink()
-    time.sleep(_AFTERWARDS_SECONDS)
-    return flushes.stop()
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        flushing = pool.submit(_flush, directory / "small", stop)
+        try:
+            large.unlink()
+            time.sleep(_AFTERWARDS_SECONDS)
+        finally:
+            stop.set()
+        return flushing.result()
 
 
-class _Flushes:
-    """One flush after the other, of a page that is written before."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._stop = threading.Event()
-        self._slowest = 0.0
-        self._thread = threading.Thread(target=self._flush)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> float:
-        self._stop.set()
-        self._thread.join()
-        return self._slowest
-
-    def _flush(self) -> None:
-        with self._path.open("wb", buffering=0) as file:
-            while not self._stop.wait(_PAUSE_SECONDS):
-                file.seek(0)
-                file.write(_CHUNK[:8192])
-                began = time.perf_counter()
-                os.fdatasync(file.fileno())
-                self._slowest = max(self._slowest, time.perf_counter() - began)
+def _flush(path: Path, stop: threading.Event) -> float:
+    """Write a page and flush it, again and again until told to stop; return the seconds that the slowest flush took."""
+    slowest = 0.0
+    with path.open("wb", buffering=0) as file:
+        while not stop.wait(_PAUSE_SECONDS):
+            file.seek(0)
+            file.write(_PAGE)
+            began = time.perf_counter()
+            os.fdatasync(file.fileno())
+            slowest = max(slowest, time.perf_counter() - began)
+    return slowest

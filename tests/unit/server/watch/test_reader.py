@@ -45,7 +45,7 @@ async def test_while_nobody_watches_it_reads_seldom_and_at_once_for_the_first_wh
         watcher = hub.subscribe(Selection(), position=1)
         await eventually(lambda: hub.released == 1)
         watcher.close()
-        await eventually(lambda: not hub.watched.is_set())
+        assert not hub.watched.is_set()
         polls = reader.counts.polls
         for _ in range(100):
             await asyncio.sleep(0)
