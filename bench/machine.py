@@ -32,6 +32,7 @@ def describe(cluster: Cluster, *, commit: str) -> dict[str, str]:
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
         "system": f"{_system()}, Linux {platform.release()}",
         "Python": f"{platform.python_version()} ({packages})",
+        "file system": file_system(Path(tempfile.gettempdir()), Path("/proc/self/mountinfo").read_text()),
         "PostgreSQL": f"{cluster.version} ({settings})",
         "etcd": _etcd(),
         "write and flush of 8 kB": _flush(),
@@ -42,6 +43,17 @@ def revision(root: Path) -> str:
     """Return the commit that is checked out, and whether files differ from it."""
     described = _answer("git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12")
     return described or "unknown"
+
+
+def file_system(path: Path, mounts: str) -> str:
+    """Return the type of what a path is on, as /proc/self/mountinfo tells, and whether it discards deleted blocks."""
+    found = "unknown"
+    # The last of those mounted at the same place hides the others.
+    for mounted in sorted(map(str.split, mounts.splitlines()), key=lambda fields: len(fields[4])):
+        if path.resolve().is_relative_to(mounted[4]):
+            kind, _, options = mounted[mounted.index("-") + 1 :]
+            found = f"{kind}, {'with' if 'discard' in options.split(',') else 'without'} discard"
+    return found
 
 
 def _processor() -> str:

@@ -7,13 +7,14 @@ from bench.result import Outcome, Table, Verdict
 
 _CLIENTS = 32
 _SLOW_CLIENTS = 100
-_BELL, _SILENT, _NOTIFY = "bell", "no notification", "NOTIFY each"
+_BELL, _SILENT, _NOTIFY, _BARE = "bell", "no notification", "NOTIFY each", "no triggers"
 _COMPARES = """\
 One machine is inserted per transaction into `hardware`, through all of Tinkwell's triggers, by pgbench with prepared
 statements. One reader, a server's, is attached in every variant and must read every event: *bell* is Tinkwell as it
 is; *no notification* never looks for the bell, and its reader only polls; *NOTIFY each* has a trigger that notifies,
-without payload, in every transaction. Then the same with a disk that needs longer to flush, and writers whose
-events must not wait for another writer's open transaction. A first second, in which sessions fill their caches and the
+without payload, in every transaction. Then the same with a disk that needs longer to flush, where *no triggers*, which
+records nothing at all, shows the most that this machine could commit; and writers whose events must not wait for
+another writer's open transaction. A first second, in which sessions fill their caches and the
 reader is woken, is left out of the commits/s.
 """
 _NOTES = (
@@ -58,7 +59,7 @@ async def _slow(context: Context) -> tuple[tuple[Table, ...], Verdict]:
     try:
         async with slow_disk.running() as slow:
             rates, table = await throughput.measure(
-                context, slow, (_BELL, _NOTIFY), clients=_SLOW_CLIENTS, title=f"{_SLOW_CLIENTS} clients, {delay}"
+                context, slow, (_BELL, _NOTIFY, _BARE), clients=_SLOW_CLIENTS, title=f"{_SLOW_CLIENTS} clients, {delay}"
             )
     except slow_disk.NotPossible as error:
         return (), Verdict.missing(what, "≥", 20, reason=str(error))

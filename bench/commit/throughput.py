@@ -1,4 +1,4 @@
-"""The three schemas in turn, as fast as the clients can, on PostgreSQL as it is and with a slow disk."""
+"""The schemas in turn, as fast as the clients can, on PostgreSQL as it is and with a slow disk."""
 
 import asyncio
 import re
@@ -44,7 +44,8 @@ async def measure(
 
 
 async def _sample(context: Context, cluster: Cluster, name: str, *, clients: int, seconds: int) -> Sample:
-    async with VARIANTS[name].served(cluster, context.directory) as (url, server):
+    variant = VARIANTS[name]
+    async with variant.served(cluster, context.directory) as (url, server):
         meter = usage.Meter({"PostgreSQL": cluster.pid, "server": server.pid})
         written = await pgbench.write(
             cluster,
@@ -56,7 +57,7 @@ async def _sample(context: Context, cluster: Cluster, name: str, *, clients: int
             directory=context.directory,
         )
         cores = meter.read() | {"pgbench": written.cpu_seconds / (_WARM_UP_SECONDS + seconds)}
-        behind_seconds = await _catch_up(server, written.transactions)
+        behind_seconds = await _catch_up(server, written.transactions * variant.events)
     return Sample(written.commits_per_second, behind_seconds, cores)
 
 

@@ -1,4 +1,4 @@
-"""The three schemas that are compared, and the server that reads each. Only the notification differs."""
+"""The schemas that are compared, and the server that reads each. Only the notification differs, or all is left out."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -20,10 +20,11 @@ _TRIGGER = "CREATE TRIGGER events_notify AFTER INSERT ON events FOR EACH STATEME
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What makes the schema out of Tinkwell's, and whether its reader can only poll."""
+    """What makes the schema out of Tinkwell's, whether its reader only polls, and how many events a commit records."""
 
     statements: tuple[str, ...] = ()
     only_polls: bool = False
+    events: int = 1
 
     @asynccontextmanager
     async def served(self, cluster: Cluster, directory: Path) -> AsyncIterator[tuple[str, process.Server]]:
@@ -40,4 +41,7 @@ VARIANTS = {
     "bell": Variant(),
     "no notification": Variant((bell.WITHOUT,), only_polls=True),
     "NOTIFY each": Variant((bell.WITHOUT, _LISTEN, _NOTIFY_EACH, _TRIGGER)),
+    "no triggers": Variant(
+        ("DROP TRIGGER hardware_event ON hardware", "DROP TRIGGER hardware_addresses ON hardware"), events=0
+    ),
 }

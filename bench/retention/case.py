@@ -32,7 +32,8 @@ A log of {events:,} events, {oldest:,} of them in its oldest partition, which is
 Meanwhile {writers} writers have a commit every {pause:.0f} ms or so, and {watchers} watchers watch. The oldest
 partition is forgotten, detached and dropped while a transaction that has used the log is still open; once that
 has ended, the clock runs. Whoever waits for a lock meanwhile is looked for every {look:.0f} ms. The disk's own share
-of a slow commit is shown by a file's flushes while a bare one, as large as the partition, is deleted.
+of a slow commit is shown by a file's flushes while a bare one, as large as the partition, is deleted: with discard
+(see the file system above), the disk discards its blocks before it flushes anything else.
 """
 
 
