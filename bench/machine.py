@@ -51,8 +51,8 @@ def file_system(path: Path, mounts: str) -> str:
     # The last of those mounted at the same place hides the others.
     for mounted in sorted(map(str.split, mounts.splitlines()), key=lambda fields: len(fields[4])):
         if path.resolve().is_relative_to(mounted[4]):
-            kind, _, options = mounted[mounted.index("-") + 1 :]
-            found = f"{kind}, {'with' if 'discard' in options.split(',') else 'without'} discard"
+            kind, options = mounted[mounted.index("-") + 1], mounted[-1].split(",")
+            found = f"{kind}, {'with' if 'discard' in options else 'without'} discard"
     return found
 
 

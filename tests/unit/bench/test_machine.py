@@ -10,7 +10,7 @@ MOUNTS = """\
 22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/root rw,discard,errors=continue
 23 22 0:21 / /proc rw,nosuid - proc proc rw
 30 22 8:1 / /data rw,relatime shared:7 master:2 - xfs /dev/sda1 rw,nodiscard
-31 22 0:40 / /tmp rw - tmpfs first rw
+31 22 0:40 / /tmp rw - tmpfs  rw
 32 22 0:41 / /tmp rw - btrfs /dev/sdb rw,discard=async
 """
 
@@ -22,7 +22,7 @@ MOUNTS = """\
         ("/data", "xfs, without discard"),
         ("/data/postgresql", "xfs, without discard"),
         ("/database", "ext4, with discard"),
-        # What was mounted last hides the other, and what is discarded later holds nothing up.
+        # What was mounted last hides the other, whose source has no name; what is discarded later holds nothing up.
         ("/tmp/tinkwell", "btrfs, without discard"),
     ],
 )
