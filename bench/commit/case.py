@@ -14,8 +14,8 @@ statements. One reader, a server's, is attached in every variant and must read e
 is; *no notification* never looks for the bell, and its reader only polls; *NOTIFY each* has a trigger that notifies,
 without payload, in every transaction. Then the same with a disk that needs longer to flush, where *no triggers*, which
 records nothing at all, shows the most that this machine could commit; and writers whose events must not wait for
-another writer's open transaction. A first second, in which sessions fill their caches and the
-reader is woken, is left out of the commits/s.
+another writer's open transaction. A first second, in which sessions fill their caches and the reader is woken, is left
+out of the commits/s.
 """
 _NOTES = (
     "The server and pgbench take their share of PostgreSQL's cores in every variant; the tables say how much.",
