@@ -154,7 +154,8 @@ class Hub:
 
     def close(self, reason: Exception) -> None:
         """End every watcher, once it has what it is due, and accept no new one until opened again."""
-        self._refusal = reason
+        # Whoever comes now has lost nothing. What became of its position is said once the log is open again.
+        self._refusal = reason if isinstance(reason, errors.Unavailable) else _lost_place()
         self.flush()
         for subscriber in self._subscribers:
             own = _reason_for(subscriber, reason)
@@ -344,8 +345,12 @@ def _reason_for(subscriber: Subscriber, reason: Exception) -> Exception:
     is_ahead = isinstance(reason, errors.Compacted) and subscriber.position >= reason.oldest_revision
     if is_ahead and not subscriber.is_live:
         # What this server has missed was forgotten; what the watcher waits for was not.
-        return errors.Unavailable("this server has lost its place in the log; try again")
+        return _lost_place()
     return reason
+
+
+def _lost_place() -> errors.Unavailable:
+    return errors.Unavailable("this server has lost its place in the log; try again")
 
 
 def _keys(selection: Selection) -> Iterator[_Key]:

@@ -304,3 +304,13 @@ def test_who_waits_for_what_is_kept_is_not_told_that_it_was_forgotten() -> None:
         ahead.check()
     with pytest.raises(errors.Compacted):
         behind.check()
+
+
+@pytest.mark.parametrize("reason", [errors.Compacted(90, 100), errors.OtherHistory("another", history_id="i")])
+def test_who_comes_while_the_server_looks_for_its_place_is_asked_to_try_again(reason: Exception) -> None:
+    hub = make_hub()
+    hub.close(reason)
+    with pytest.raises(errors.Unavailable, match="lost its place"):
+        hub.subscribe(Selection(), position=500)
+    hub.open(history_id="i", last=499)
+    hub.subscribe(Selection(), position=500)
