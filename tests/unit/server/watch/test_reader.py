@@ -52,10 +52,12 @@ async def test_while_nobody_watches_it_reads_seldom_and_at_once_for_the_first_wh
         assert reader.counts.polls <= polls + 1
 
 
-async def test_what_would_only_wait_for_watchers_is_not_read_sooner() -> None:
+@pytest.mark.parametrize("eager_seconds", [0, 3_600])
+async def test_what_would_only_wait_for_watchers_is_not_read_sooner(eager_seconds: float) -> None:
     log, hub = Log(), make_hub(watcher_seconds=3_600)
     log.silent_writers = 1
-    async with running(log, hub) as reader:
+    pace = dataclasses.replace(FAST, eager_seconds=eager_seconds, eager_others_seconds=3_600)
+    async with running(log, hub, pace=pace) as reader:
         await eventually(lambda: reader.counts.polls > 20)
         hub.catch_up(hub.subscribe(Selection(), position=1))
         log.commit(1)
