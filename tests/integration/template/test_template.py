@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import uuid
 from typing import Any
 
 import grpc
@@ -12,6 +13,8 @@ from support.edge import Refusal, refused
 from support.resource import Resources
 from tinkwell.api.v1 import template_service_pb2 as pb
 from tinkwell.core import template as rules
+from tinkwell.server.store import engine
+from tinkwell.server.store import template as store
 
 ID = "0b1ec5ab-7d2e-4d7a-9e5a-5f1f2c7b8a01"
 OTHER_ID = "0b1ec5ab-7d2e-4d7a-9e5a-5f1f2c7b8a02"
@@ -149,6 +152,23 @@ async def test_many_creates_of_one_id_at_once_give_one_template(resources: Resou
     answers = await asyncio.gather(*(create(resources, "focal", template_id=ID) for _ in range(20)))
     assert {answer.id for answer in answers} == {ID}
     assert sorted(answer.revision for answer in answers) == [0] * 19 + [1]
+
+
+async def test_equal_inserts_at_once_are_not_told_of_the_name_that_they_share(database_url: str) -> None:
+    """PostgreSQL may look at the name first, in a few of a hundred tries."""
+    pool = engine.create(database_url, pool_size=10)
+
+    async def insert(template_id: str) -> bool:
+        async with pool.begin() as connection:
+            return await store.insert(connection, template_id, f"t-{template_id}", yaml())
+
+    try:
+        for _ in range(200):
+            template_id = str(uuid.uuid4())
+            inserted = await asyncio.gather(*(insert(template_id) for _ in range(10)))
+            assert sorted(inserted) == [False] * 9 + [True]
+    finally:
+        await pool.dispose()
 
 
 async def test_one_of_many_wins_a_name(resources: Resources) -> None:

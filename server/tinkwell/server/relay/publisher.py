@@ -63,7 +63,7 @@ class Publisher:
         try:
             await self._publish(term, start)
         except errors.Unavailable:
-            # The server is stopping; the next publisher goes on without a break.
+            # The server is stopping, or looks for its place in the log; the next term goes on where this one ended.
             return
         except errors.TinkwellError as ended:
             # Another history, or events that are no longer kept. Readers see that the stream does not go on where they

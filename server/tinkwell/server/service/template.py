@@ -58,18 +58,13 @@ class TemplateService:
             if await template.insert(transaction.connection, template_id, name, data):
                 return
             transaction.changed = False
+            if not await template.is_given(transaction.connection, template_id):
+                raise errors.AlreadyExists("name", name)
             stored = await template.find(transaction.connection, "id", template_id)
             if stored is None or (stored.name, stored.data) != (name, data):
                 raise errors.AlreadyExists("id", template_id)
 
-        try:
-            written = await self._write(work, actor)
-        except errors.AlreadyExists as taken:
-            if taken.taken_by != template_id:
-                raise
-            # Another call created the very template at the same moment, and PostgreSQL met its name before its id.
-            written = await self._write(work, actor)
-        return Created(template_id, written.revision)
+        return Created(template_id, (await self._write(work, actor)).revision)
 
     async def find(self, key: template.Key, text: str) -> record.Template:
         """Return the template of an id or a name. Raises `errors.NotFound`."""

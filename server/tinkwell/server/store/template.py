@@ -37,14 +37,20 @@ Key: TypeAlias = Literal["id", "name"]
 
 
 async def insert(connection: AsyncConnection, template_id: str, name: str, data: str) -> bool:
-    """Insert a template; False if the id was given before, also to one that is deleted now."""
+    """Insert a template; False if the id was given before, or the name is taken."""
+    # No index is named: of two equal ones at once, PostgreSQL may meet the other's name before it meets its id.
     statement = (
         postgresql.insert(table.template)
         .values(id=template_id, name=name, data=data)
-        .on_conflict_do_nothing(index_elements=[_TEMPLATE.id])
+        .on_conflict_do_nothing()
         .returning(_TEMPLATE.id)
     )
     return (await connection.execute(statement)).first() is not None
+
+
+async def is_given(connection: AsyncConnection, template_id: str) -> bool:
+    """Return whether a template has the id, or had it before it was deleted."""
+    return (await connection.execute(select(_TEMPLATE.id).where(_TEMPLATE.id == template_id))).first() is not None
 
 
 async def find(connection: AsyncConnection, key: Key, text: str) -> record.Template | None:
