@@ -105,6 +105,9 @@ async def test_an_event_is_the_same_whether_live_or_from_memory_or_from_the_tabl
         # More than the memory for the newest events holds.
         for _ in range(3):
             await client.hardware.push({"id": str(uuid.uuid4()), "metadata": {"filler": "x" * 500_000}})
+        # Who has received the last of them knows that the memory has taken them in.
+        await take(client.events.watch(from_revision=2), 3)
+        replayed.clear()
         from_table = await take(client.events.watch(from_revision=1), 1)
     assert replayed[0] == 1
     assert from_live == from_memory == from_table
