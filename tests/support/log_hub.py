@@ -90,10 +90,10 @@ class HangingTable(Table):
 
 @asynccontextmanager
 async def delivering(
-    hub: Hub, table: Table, *, position: int = 1, streams: Streams | None = None
+    hub: Hub, table: Table, *, position: int = 1, selection: Selection | None = None, streams: Streams | None = None
 ) -> AsyncIterator[tuple[Transport, Subscriber, "asyncio.Task[None]"]]:
     """Serve a new watcher until the block ends; yields what it is served over, itself, and the task that serves it."""
-    subscriber, transport = hub.subscribe(Selection(), position=position), Transport()
+    subscriber, transport = hub.subscribe(selection or Selection(), position=position), Transport()
     streams = streams or make_streams(hub, table)
     task = asyncio.create_task(streams.deliver(subscriber, transport.write, greeting=GREETING))
     try:

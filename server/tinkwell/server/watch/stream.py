@@ -1,41 +1,33 @@
 """What one watcher receives, in order: events that were kept, then live ones, and bookmarks in between."""
 
 import asyncio
-import bisect
-import contextlib
-import itertools
-import operator
+import functools
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from tinkwell.core import errors
-from tinkwell.core.log import Replay, Row, SourceLost
+from tinkwell.core.log import SourceLost
 from tinkwell.server.watch import source
 from tinkwell.server.watch.batch import MAX_BYTES, Respond
 from tinkwell.server.watch.hub import Hub
+from tinkwell.server.watch.piece import EncodeRows, Piece, Portion
+from tinkwell.server.watch.shelf import Holding, Shelf
 from tinkwell.server.watch.subscriber import Subscriber
 
 T = TypeVar("T")
 
 # Pieces of the table are larger than batches: each costs a few statements, between which the database waits. The bytes
-# are those of the events' data.
+# are those of the events' data; what is sent of them is held encoded as well.
 _MAX_ROWS = 4_000
 _MAX_PIECE_BYTES = 2 << 20
 # Who replays and takes nothing holds up to two pieces, so pieces become small where there are many of them.
 _ALL_PIECES_BYTES = 32 << 20
 _MIN_PIECE_BYTES = 16 << 10
-# How much is encoded before others get their turn, the reading of the next piece among them; and how much is then sent.
-_PART_ROWS = 200
-_PART_BYTES = 128 << 10
-_RESPONSE_BYTES = 512 << 10
 _TABLE_TRIES = 6
 _FIRST_PAUSE_SECONDS = 0.1
 
 Write = Callable[[bytes], Awaitable[None]]
-
-# The last of a row: how many bytes of data it has.
-_size = operator.itemgetter(-1)
 
 
 class Streams:
@@ -46,7 +38,7 @@ class Streams:
         hub: Hub,
         log: source.Source,
         *,
-        encode_rows: Callable[[Sequence[Row]], bytes],
+        encode_rows: EncodeRows,
         respond: Respond,
         table_readers: int,
     ) -> None:
@@ -55,8 +47,7 @@ class Streams:
         self._encode_rows = encode_rows
         self._respond = respond
         self._turn = asyncio.Semaphore(table_readers)
-        # How many pieces have been read, or are being read, and not been written.
-        self._pieces = 0
+        self._shelf = Shelf()
 
     async def deliver(self, subscriber: Subscriber, write: Write, *, greeting: bytes) -> None:
         """Write the greeting, and then what the subscriber is due, response by response, until it ends.
@@ -124,74 +115,57 @@ class Streams:
 
     async def _replay(self, subscriber: Subscriber, write: Write) -> None:
         """Read the table until the ring holds what comes next; a piece is read while the one before is being sent."""
-        with self._piece():
-            piece = await self._read_table(subscriber)
+        with self._shelf.holding() as holding:
+            piece = await self._take_piece(subscriber, holding)
             while True:
                 # What was read may belong to a history that began meanwhile.
                 subscriber.check()
-                subscriber.position = piece.revision + 1
-                sending = self._send_piece(subscriber, write, piece)
+                position, subscriber.position = subscriber.position, piece.revision + 1
+                sending = self._send_piece(subscriber, write, piece, position)
                 if self._hub.holds(subscriber.position):
                     await sending
                     return
-                with self._piece():
-                    piece = await _beside(sending, self._read_table(subscriber))
+                piece = await _beside(sending, self._take_piece(subscriber, holding))
+                holding.keep_last()
 
-    @contextlib.contextmanager
-    def _piece(self) -> Iterator[None]:
-        self._pieces += 1
-        try:
-            yield
-        finally:
-            self._pieces -= 1
+    async def _send_piece(self, subscriber: Subscriber, write: Write, piece: Piece, position: int) -> None:
+        """Send what a piece has from the position on, each response with the revision that it reaches."""
+        for portion in piece.portions(position):
+            if portion.count or subscriber.told_revision < portion.revision:
+                response = await self._response(portion, subscriber.history_id)
+                await self._send(subscriber, write, response, portion.count, portion.revision)
 
-    async def _send_piece(self, subscriber: Subscriber, write: Write, piece: Replay) -> None:
-        """Send a piece as one or more responses, each with the revision that it reaches, the last with the piece's."""
-        fields: list[bytes] = []
-        count = size = 0
-        for part in _parts(piece.rows):
-            fields.append(self._encode_rows(part))
-            count += len(part)
-            size += len(fields[-1])
-            if size >= _RESPONSE_BYTES:
-                last = part[-1][0]
-                await self._send(subscriber, write, self._respond(fields, last, subscriber.history_id), count, last)
-                fields, count, size = [], 0, 0
+    async def _response(self, portion: Portion, history_id: str) -> bytes:
+        while True:
+            response = portion.encode(self._encode_rows, self._respond, history_id)
+            if response is not None:
+                return response
             await asyncio.sleep(0)
-        if fields or subscriber.told_revision < piece.revision:
-            response = self._respond(fields, piece.revision, subscriber.history_id)
-            await self._send(subscriber, write, response, count, piece.revision)
 
-    async def _read_table(self, subscriber: Subscriber) -> Replay:
+    async def _take_piece(self, subscriber: Subscriber, holding: Holding) -> Piece:
+        key = subscriber.history_id, subscriber.selection
+        return await holding.take(key, subscriber.position, functools.partial(self._read_table, subscriber))
+
+    async def _read_table(self, subscriber: Subscriber) -> Piece:
+        first = subscriber.position
         async with self._turn:
             for attempt in range(_TABLE_TRIES):
                 subscriber.check()
                 try:
-                    piece = await self._log.replay(
+                    replay = await self._log.replay(
                         history_id=subscriber.history_id,
-                        first=subscriber.position,
+                        first=first,
                         last=self._hub.released,
                         selection=subscriber.selection,
                         max_count=_MAX_ROWS,
-                        max_bytes=max(_MIN_PIECE_BYTES, min(_MAX_PIECE_BYTES, _ALL_PIECES_BYTES // self._pieces)),
+                        max_bytes=max(_MIN_PIECE_BYTES, min(_MAX_PIECE_BYTES, _ALL_PIECES_BYTES // self._shelf.count)),
                     )
                 except SourceLost:
                     await asyncio.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**attempt))  # noqa: S311
                 else:
                     self._hub.counts.table_reads += 1
-                    return piece
+                    return Piece(first, replay)
         raise errors.Unavailable("the event log does not answer; try again")
-
-
-def _parts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """Cut rows into parts of limited count and, but for the first row of each, limited bytes."""
-    bytes_before = list(itertools.accumulate(map(_size, rows), initial=0))
-    begin = 0
-    while begin < len(rows):
-        fitting = bisect.bisect_right(bytes_before, bytes_before[begin] + _PART_BYTES, begin) - 1
-        end = max(begin + 1, min(begin + _PART_ROWS, fitting))
-        yield rows[begin:end]
-        begin = end
 
 
 async def _beside(work: Coroutine[Any, Any, None], question: Coroutine[Any, Any, T]) -> T:

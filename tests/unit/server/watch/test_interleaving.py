@@ -16,7 +16,7 @@ from support.log_event import IDS, KINDS, make_event
 from support.log_table import Table, encode_event, encode_rows, parse, respond
 from tinkwell.core import errors
 from tinkwell.core.log import Selection
-from tinkwell.server.watch import batch, hub, stream
+from tinkwell.server.watch import batch, hub, piece, shelf, stream
 from tinkwell.server.watch.hub import Hub, Spread
 from tinkwell.server.watch.stream import Streams
 from tinkwell.server.watch.subscriber import Subscriber
@@ -243,8 +243,9 @@ def test_every_watcher_gets_what_it_selected_in_order_all_of_it_and_once(
     with (
         mock.patch.object(batch, "MAX_COUNT", 3),
         mock.patch.object(stream, "_MAX_ROWS", 3),
-        mock.patch.object(stream, "_PART_ROWS", 2),
-        mock.patch.object(stream, "_RESPONSE_BYTES", response_bytes),
+        mock.patch.object(piece, "_PART_ROWS", 2),
+        mock.patch.object(piece, "_RESPONSE_BYTES", response_bytes),
+        mock.patch.object(shelf, "_NEAR_REVISIONS", 3),
         mock.patch.object(hub, "_FEW_GROUPS", few_groups),
     ):
         asyncio.run(machine.run(script, chosen))
@@ -255,3 +256,4 @@ def test_every_watcher_gets_what_it_selected_in_order_all_of_it_and_once(
     assert not machine.hub._groups
     assert not machine.hub._index
     assert not machine.hub._pending
+    assert not machine.streams._shelf.count

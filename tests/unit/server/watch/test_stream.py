@@ -58,14 +58,14 @@ async def test_the_table_is_read_one_piece_ahead_of_what_is_sent(monkeypatch: py
 
 
 async def test_a_piece_of_the_table_is_sent_as_several_responses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinkwell.server.watch.stream._PART_ROWS", 3)
-    monkeypatch.setattr("tinkwell.server.watch.stream._RESPONSE_BYTES", 1)
+    monkeypatch.setattr("tinkwell.server.watch.piece._PART_ROWS", 3)
+    monkeypatch.setattr("tinkwell.server.watch.piece._RESPONSE_BYTES", 1)
     hub, table = make_hub(ring_bytes=1), Table()
     table.events = [make_event(revision) for revision in range(1, 8)]
     hub.publish(table.events, released=9)
     async with delivering(hub, table) as (transport, _, _):
         # The numbers after the last event are dead.
-        await eventually(lambda: transport.responses[:4] == [([1, 2, 3], 3), ([4, 5, 6], 6), ([7], 7), ([], 9)])
+        await eventually(lambda: transport.responses[:3] == [([1, 2, 3], 3), ([4, 5, 6], 6), ([7], 9)])
     assert table.reads == 1
 
 
@@ -100,6 +100,19 @@ async def test_a_watcher_behind_the_ring_reads_the_table_again_after_a_failure()
     hub.publish(table.events, released=2)
     async with delivering(hub, table) as (transport, _, _):
         await eventually(lambda: transport.revisions == [1, 2])
+
+
+async def test_a_table_that_stays_away_is_tried_for_all_who_need_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tinkwell.server.watch.stream._FIRST_PAUSE_SECONDS", 0.001)
+    hub, table = make_hub(ring_bytes=1), Table()
+    table.failures = 1_000
+    hub.publish([make_event(1)], released=1)
+    streams = make_streams(hub, table)
+    async with contextlib.AsyncExitStack() as stack:
+        tasks = [(await stack.enter_async_context(delivering(hub, table, streams=streams)))[2] for _ in range(50)]
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(end) for end in ends] == [errors.Unavailable] * 50
+    assert table.reads == 6
 
 
 async def test_a_table_that_stays_away_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,10 +179,32 @@ async def test_pieces_of_the_table_become_small_where_many_watchers_hold_some(mo
     hub.publish(table.events, released=3_000)
     streams = make_streams(hub, table)
     async with contextlib.AsyncExitStack() as stack:
-        for _ in range(300):
-            transport, _, _ = await stack.enter_async_context(delivering(hub, table, streams=streams))
+        for number in range(300):
+            # Each has a selection of its own, so that they share nothing.
+            selection = Selection(names=frozenset({table.events[0].name, f"another.{number}"}))
+            transport, _, _ = await stack.enter_async_context(
+                delivering(hub, table, selection=selection, streams=streams)
+            )
             transport.is_open.clear()
         await eventually(lambda: table.reads >= 600)
         # Together they hold what the few would, had they all pieces of the full size.
         assert table.asked_bytes[0] == 2 << 20
         assert min(table.asked_bytes) * 600 <= 32 << 20
+
+
+async def test_watchers_that_are_behind_together_read_the_table_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tinkwell.server.watch.stream._MAX_ROWS", 100)
+    hub, table = make_hub(ring_bytes=1), Table()
+    table.events = [make_event(revision) for revision in range(1, 1_001)]
+    hub.publish(table.events, released=1_000)
+    streams = make_streams(hub, table)
+    async with contextlib.AsyncExitStack() as stack:
+        transports = {
+            position: (await stack.enter_async_context(delivering(hub, table, position=position, streams=streams)))[0]
+            for position in range(1, 80)
+        }
+        for position, transport in transports.items():
+            await eventually(lambda t=transport, p=position: t.revisions == list(range(p, 1_001)))  # type: ignore[misc]
+    # Alone each of them would read ten pieces.
+    assert table.reads <= 20
+    assert streams._shelf.count == 0
