@@ -6,18 +6,28 @@ from contextlib import asynccontextmanager
 
 from support.log_table import Table, encode_event, encode_rows, parse, respond
 from tinkwell.core.log import Replay, Selection
-from tinkwell.server.watch.hub import Hub
-from tinkwell.server.watch.stream import Streams
+from tinkwell.server.watch.hub import Hub, Spread
+from tinkwell.server.watch.stream import Streams, Write
 from tinkwell.server.watch.subscriber import Subscriber
 
 ALL = 1 << 20
 GREETING = b"created"
 
 
-def make_hub(*, ring_bytes: int = 1 << 20, subscriber_bytes: int = 1 << 20, max_subscribers: int = 1_000) -> Hub:
+def make_hub(
+    *,
+    ring_bytes: int = 1 << 20,
+    subscriber_bytes: int = 1 << 20,
+    max_subscribers: int = 1_000,
+    spread: Spread | None = None,
+) -> Hub:
     """Make a hub that is open, with nothing released."""
     hub = Hub(
-        encode=encode_event, ring_bytes=ring_bytes, subscriber_bytes=subscriber_bytes, max_subscribers=max_subscribers
+        encode=encode_event,
+        ring_bytes=ring_bytes,
+        subscriber_bytes=subscriber_bytes,
+        max_subscribers=max_subscribers,
+        spread=spread,
     )
     hub.open(history_id="h", last=0)
     return hub
@@ -90,12 +100,18 @@ class HangingTable(Table):
 
 @asynccontextmanager
 async def delivering(
-    hub: Hub, table: Table, *, position: int = 1, selection: Selection | None = None, streams: Streams | None = None
+    hub: Hub,
+    table: Table,
+    *,
+    position: int = 1,
+    selection: Selection | None = None,
+    streams: Streams | None = None,
+    write: Write | None = None,
 ) -> AsyncIterator[tuple[Transport, Subscriber, "asyncio.Task[None]"]]:
     """Serve a new watcher until the block ends; yields what it is served over, itself, and the task that serves it."""
     subscriber, transport = hub.subscribe(selection or Selection(), position=position), Transport()
     streams = streams or make_streams(hub, table)
-    task = asyncio.create_task(streams.deliver(subscriber, transport.write, greeting=GREETING))
+    task = asyncio.create_task(streams.deliver(subscriber, write or transport.write, greeting=GREETING))
     try:
         yield transport, subscriber, task
     finally:

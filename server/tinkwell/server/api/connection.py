@@ -7,6 +7,7 @@ not tell, but the process may look through its own open files. Where that is not
 `unix:` addresses or beside very many other connections, everything works as without.
 """
 
+import asyncio
 import contextlib
 import ipaddress
 import os
@@ -33,10 +34,11 @@ class Connection:
         self._peer = peer
         self._is_looked_for = False
         self._socket: socket.socket | None = None
+        self._is_held = False
 
     @property
     def is_found(self) -> bool:
-        """Whether `hold` and `send` do anything."""
+        """Whether `hold` does anything."""
         return self._socket is not None
 
     def find(self) -> None:
@@ -49,17 +51,22 @@ class Connection:
     def close(self) -> None:
         """Forget the socket, and leave nothing kept back: other calls go on over the connection."""
         if self._socket is not None:
-            self.send()
+            self._send()
             self._socket.close()
             self._socket = None
 
     def hold(self) -> None:
-        """Keep back what is written from now on, as far as it does not fill packets."""
-        self._cork(1)
+        """Keep back what is written during this turn of the event loop, as far as it does not fill packets."""
+        if self._socket is not None and not self._is_held:
+            self._is_held = True
+            self._cork(1)
+            # Whoever is to write in this turn does so before anything that is called later.
+            asyncio.get_running_loop().call_soon(self._send)
 
-    def send(self) -> None:
-        """Let what was kept back go, and what is written from now on at once."""
-        self._cork(0)
+    def _send(self) -> None:
+        if self._is_held:
+            self._is_held = False
+            self._cork(0)
 
     def _cork(self, value: int) -> None:
         if self._socket is not None and _CORK is not None:

@@ -17,7 +17,6 @@ from tinkwell.core.kind import EventType, ResourceType
 from tinkwell.core.log import Selection
 from tinkwell.server.watch.batch import MAX_BYTES, MAX_COUNT, Batch, Group
 from tinkwell.server.watch.history import Entry, Excerpt, Ring
-from tinkwell.server.watch.line import Line
 from tinkwell.server.watch.subscriber import Subscriber
 
 # How much of the ring one step looks through before others get their turn.
@@ -58,14 +57,13 @@ class Spread:
     call_later: Callable[[float, Callable[[], None]], asyncio.TimerHandle]
     clock: Callable[[], float]
     processor: Callable[[], float] = time.thread_time
-    # Fewer get each batch at once; of more, what so many write leaves together.
+    # Fewer get each batch at once; of more, what they write leaves together where they share a connection.
     few_watchers: int = 10
-    together: int = 200
     # What handing a batch to one watcher costs, before any has been measured, and how much the latest counts.
     watcher_seconds: float = 0.00002
     latest_share: float = 0.1
     # The pause, to what the handing over cost. About as much again is to be done when the transport has taken it.
-    times: float = 3.0
+    times: float = 2.5
     # The loop's timers are no finer, so that a shorter pause would become as long.
     shortest_seconds: float = 0.001
     longest_seconds: float = 0.02
@@ -204,17 +202,12 @@ class Hub:
             _wake(woken)
 
     def _hand_over(self, spread: Spread, woken: Sequence[Subscriber]) -> None:
-        """Wake many watchers, and let what they write in turn leave together."""
+        """Wake many watchers, and let what comes next wait."""
         # Those that still send what they got before take the batch later.
         taking = sum(subscriber.is_waiting for subscriber in woken)
         used_before = spread.processor()
-        for begin in range(0, len(woken), spread.together):
-            part = woken[begin : begin + spread.together]
-            lines = {subscriber.line for subscriber in part if subscriber.line is not None}
-            # Who is woken writes before anything that is called later.
-            spread.call_soon(functools.partial(_hold, lines))
-            _wake(part)
-            spread.call_soon(functools.partial(_send, lines))
+        _wake(woken)
+        # Who is woken writes before anything that is called later.
         spread.call_soon(functools.partial(self._note_cost, spread, taking, used_before))
         pause = max(len(woken) * self._watcher_seconds * spread.times, spread.shortest_seconds)
         self._next_flush = spread.clock() + min(pause, spread.longest_seconds)
@@ -276,7 +269,8 @@ class Hub:
         if not self.holds(subscriber.position):
             return None
         # Whoever joins has all that was published, so none of it may come again as a batch.
-        self.flush()
+        if self._pending:
+            self.flush()
         excerpt = self._ring.read(
             subscriber.position,
             subscriber.selection,
@@ -329,16 +323,6 @@ class Hub:
 def _wake(subscribers: Iterable[Subscriber]) -> None:
     for subscriber in subscribers:
         subscriber.wake()
-
-
-def _hold(lines: Iterable[Line]) -> None:
-    for line in lines:
-        line.hold()
-
-
-def _send(lines: Iterable[Line]) -> None:
-    for line in lines:
-        line.send()
 
 
 def _reason_for(subscriber: Subscriber, reason: Exception) -> Exception:

@@ -4,10 +4,10 @@ from typing import Protocol
 
 
 class Line(Protocol):
-    """A connection. Neither method may raise or wait."""
+    """A connection."""
 
     def hold(self) -> None:
-        """Keep back what is written from now on, as far as it does not fill packets."""
+        """Keep back what is written during this turn of the event loop, as far as it does not fill packets.
 
-    def send(self) -> None:
-        """Let what was kept back go, and what is written from now on at once."""
+        May be called before each write; neither raises nor waits.
+        """

@@ -1,5 +1,6 @@
 """Connections that many watches share are found among the open files, and what is written to them is kept back."""
 
+import asyncio
 import contextlib
 import socket
 from collections.abc import Iterator
@@ -58,21 +59,23 @@ def is_corked(end: socket.socket) -> bool:
         (socket.AF_INET6, "::1", "ipv6:[::1]:{}"),
     ],
 )
-def test_many_watches_hold_back_what_is_written_to_their_connection_and_to_no_other(
+async def test_many_watches_hold_back_what_is_written_in_a_turn_of_the_loop_to_their_connection_and_to_no_other(
     family: socket.AddressFamily, host: str, peer: str
 ) -> None:
     with connected(family, host) as (ours, client), connected(family, host) as (other, _):
         with watched(Connections(), peer.format(client.getsockname()[1]), MANY) as found:
-            found.hold()
-            assert (is_corked(ours), is_corked(client), is_corked(other)) == (True, False, False)
-            ours.send(b"one")
             client.setblocking(False)
-            with pytest.raises(BlockingIOError):
-                client.recv(100)
-            ours.send(b", two")
-            found.send()
-            client.settimeout(10)
-            assert client.recv(100) == b"one, two"
+            for first, rest in ((b"one", b", two"), (b"three", b", four")):
+                for part in (first, rest):
+                    found.hold()
+                    assert (is_corked(ours), is_corked(client), is_corked(other)) == (True, False, False)
+                    ours.send(part)
+                with pytest.raises(BlockingIOError):
+                    client.recv(100)
+                await asyncio.sleep(0)
+                assert not is_corked(ours)
+                async with asyncio.timeout(10):
+                    assert await asyncio.get_running_loop().sock_recv(client, 100) == first + rest
         assert not is_corked(ours)
 
 
@@ -100,7 +103,6 @@ def test_few_watches_are_not_worth_a_look() -> None:
 def test_what_cannot_be_found_works_as_without(peer: str) -> None:
     with watched(Connections(), peer, MANY) as lost:
         lost.hold()
-        lost.send()
         assert not lost.is_found
 
 
@@ -122,13 +124,17 @@ def test_a_system_without_the_means_works_as_without(monkeypatch: pytest.MonkeyP
             assert not lost.is_found
 
 
-def test_the_last_watch_leaves_nothing_kept_back_for_the_calls_that_go_on() -> None:
+async def test_the_last_watch_leaves_nothing_kept_back_for_the_calls_that_go_on() -> None:
     with connected() as (ours, client):
         with watched(Connections(), name(client), MANY) as found:
             found.hold()
             ours.send(b"rest")
         assert not is_corked(ours)
         assert client.recv(100) == b"rest"
+        # Nor does what was to come at the end of the turn touch what others do with the socket meanwhile.
+        ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+        await asyncio.sleep(0)
+        assert is_corked(ours)
 
 
 def test_a_connection_is_looked_for_once_however_often_watches_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +148,7 @@ def test_a_connection_is_looked_for_once_however_often_watches_come_and_go(monke
     assert len(looks) == 1
 
 
-def test_a_connection_that_ends_is_let_go_and_its_files_with_the_last_watch() -> None:
+async def test_a_connection_that_ends_is_let_go_and_its_files_with_the_last_watch() -> None:
     before = open_files()
     with connected() as (ours, client), watched(Connections(), name(client), MANY) as found:
         # As gRPC ends one: the other side learns of it although a copy is open here.
@@ -151,7 +157,7 @@ def test_a_connection_that_ends_is_let_go_and_its_files_with_the_last_watch() ->
         assert client.recv(1) == b""
         client.close()
         found.hold()
-        found.send()
+        await asyncio.sleep(0)
     assert open_files() == before
 
 
