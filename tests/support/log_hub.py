@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 from support.log_table import Table, encode_event, encode_rows, parse, respond
 from tinkwell.core.log import Replay, Selection
-from tinkwell.server.watch.hub import Hub, Spread
+from tinkwell.server.watch.hub import Hub
+from tinkwell.server.watch.spread import Spread
 from tinkwell.server.watch.stream import Streams, Write
 from tinkwell.server.watch.subscriber import Subscriber
 

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from support.log_event import make_event
 from tinkwell.core.event import Event
 from tinkwell.core.log import History, Page, Replay, Selection, SourceLost
-from tinkwell.server.watch.hub import Hub, Spread
+from tinkwell.server.watch.hub import Hub
 from tinkwell.server.watch.reader import Pace, Reader
+from tinkwell.server.watch.spread import Spread
 
 FAST = Pace(
     poll_seconds=0,

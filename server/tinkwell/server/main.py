@@ -65,8 +65,8 @@ from tinkwell.server.store.database import Database
 from tinkwell.server.store.election import PostgresElection
 from tinkwell.server.store.log import PostgresLog
 from tinkwell.server.tink.edge import Edge
-from tinkwell.server.watch.hub import Spread
 from tinkwell.server.watch.reader import Reader
+from tinkwell.server.watch.spread import Spread
 from tinkwell.server.watch.stream import Streams
 from tinkwell.server.watch.sweep import Patience, Sweep
 

@@ -110,7 +110,7 @@ class Publisher:
                 return _piece(excerpt.entries, excerpt.revision) if excerpt else await self._read_table(subscriber)
             if (remaining := alive_at - self._clock()) <= 0:
                 # It is live and has taken everything.
-                return Replay((), self._hub.flushed)
+                return Replay((), subscriber.reached)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(remaining):
                     await subscriber.wait()

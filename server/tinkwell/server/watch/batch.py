@@ -50,13 +50,18 @@ class Batch:
 
 
 class Group:
-    """The live watchers of one selection, and the batches that some of them have not taken."""
+    """Live watchers of one selection, and the batches that some of them have not taken.
 
-    def __init__(self, selection: Selection, *, limit_bytes: int) -> None:
+    Where there are many, they are two groups, which get their batches in turn: `turn` is 0 or 1.
+    """
+
+    def __init__(self, selection: Selection, *, turn: int = 0, limit_bytes: int) -> None:
         self.selection = selection
+        self.turn = turn
         self.members: set[Subscriber] = set()
-        # Published and not yet made a batch; only the hub adds to it.
+        # Published and not yet made a batch, and how much it is.
         self.pending: list[Entry] = []
+        self.pending_bytes = 0
         # The number of the batch that comes next.
         self.following = 0
         self._limit = limit_bytes
@@ -68,9 +73,14 @@ class Group:
         """The number of the oldest batch that is kept."""
         return self.following - len(self._batches)
 
+    def add(self, entry: Entry) -> None:
+        """Put aside what was published."""
+        self.pending.append(entry)
+        self.pending_bytes += entry.size
+
     def flush(self, revision: int) -> "list[Subscriber]":
         """Make batches of what is pending, which is all up to the revision; return who falls behind by that."""
-        pending, self.pending = self.pending, []
+        pending, self.pending, self.pending_bytes = self.pending, [], 0
         for batch in _cut(pending, revision):
             batch.remaining = len(self.members)
             self._batches.append(batch)

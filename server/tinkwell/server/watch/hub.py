@@ -7,7 +7,6 @@ no lock and leaves no gap.
 import asyncio
 import dataclasses
 import functools
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -17,12 +16,16 @@ from tinkwell.core.kind import EventType, ResourceType
 from tinkwell.core.log import Selection
 from tinkwell.server.watch.batch import MAX_BYTES, MAX_COUNT, Batch, Group
 from tinkwell.server.watch.history import Entry, Excerpt, Ring
+from tinkwell.server.watch.spread import Spread
 from tinkwell.server.watch.subscriber import Subscriber
 
 # How much of the ring one step looks through before others get their turn.
 _MAX_SCANNED = 5_000
 # So few groups are asked for less than it takes to look up who may be interested.
 _FEW_GROUPS = 4
+# From so many watchers of one selection on, further ones make another group, whose turn it is in between.
+_LARGE_GROUP = 50
+_TURNS = (0, 1)
 
 _Key = tuple[str, ResourceType | None, EventType | None]
 
@@ -43,30 +46,6 @@ class Counts:
     """Pieces of the ring that watchers who were behind have read."""
     table_reads: int = 0
     """Pieces of the table that they have read."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Spread:
-    """Lets a busy log reach many watchers in larger batches: the next waits in proportion to what the last ones cost.
-
-    What comes after a pause goes out at once, so an idle log has no delay. `call_soon`, `call_later` and `clock` are
-    the event loop's; `processor` tells the seconds that its thread has used of a processor.
-    """
-
-    call_soon: Callable[[Callable[[], None]], object]
-    call_later: Callable[[float, Callable[[], None]], asyncio.TimerHandle]
-    clock: Callable[[], float]
-    processor: Callable[[], float] = time.thread_time
-    # Fewer get each batch at once; of more, what they write leaves together where they share a connection.
-    few_watchers: int = 10
-    # What handing a batch to one watcher costs, before any has been measured, and how much the latest counts.
-    watcher_seconds: float = 0.00002
-    latest_share: float = 0.1
-    # The pause, to what the handing over cost. About as much again is to be done when the transport has taken it.
-    times: float = 2.5
-    # The loop's timers are no finer, so that a shorter pause would become as long.
-    shortest_seconds: float = 0.001
-    longest_seconds: float = 0.02
 
 
 class Hub:
@@ -94,20 +73,24 @@ class Hub:
         # Set while somebody watches.
         self.watched = asyncio.Event()
         self.counts = Counts()
-        # Everything up to it is in the batches of the groups.
-        self.flushed = 0
+        # Everything up to it is in the batches of the groups, by their turns; and how many watchers got the last ones.
+        self._flushed = [0 for _ in _TURNS]
+        self._woken = [0 for _ in _TURNS]
         # Whether what comes soon after the last events waits for more.
         self.is_spreading = False
         self._subscribers: set[Subscriber] = set()
         # Those of them that the limit does not hold for.
         self._uncounted: set[Subscriber] = set()
-        self._groups: dict[Selection, Group] = {}
+        self._groups: dict[tuple[Selection, int], Group] = {}
         # Each group under the keys by which an event finds it.
         self._index: defaultdict[_Key, set[Group]] = defaultdict(set)
-        # Groups in which something is pending, how much it is, and when it may go out.
+        # Groups in which something is pending, how much it is, whose turn it was, and when and how long after that the
+        # next ones may have it.
         self._pending: dict[Group, None] = {}
         self._pending_bytes = 0
+        self._turn = 0
         self._next_flush = 0.0
+        self._pause = 0.0
         self._timer: asyncio.TimerHandle | None = None
         # What handing a batch to one watcher costs.
         self._watcher_seconds = spread.watcher_seconds if spread is not None else 0.0
@@ -145,7 +128,7 @@ class Hub:
     def open(self, *, history_id: str, last: int) -> None:
         """Accept watchers of this history, released up to the revision. Those of before must have been ended."""
         self._ring = Ring(last=last, limit_bytes=self._ring_bytes)
-        self.flushed = last
+        self._flushed = [last for _ in _TURNS]
         self._history_id = history_id
         self._refusal = None
         self.opened.set()
@@ -169,16 +152,18 @@ class Hub:
         if self._spread is None or self._pending_bytes >= MAX_BYTES or not self._pending:
             self.flush()
         elif self._timer is None:
-            delay = self._next_flush - self._spread.clock()
-            if delay > 0:
-                self._timer = self._spread.call_later(delay, self.flush)
-            else:
+            waited = self._spread.clock() - self._next_flush
+            if waited >= self._pause:
                 self.flush()
+            elif waited >= 0:
+                self._take_turn(self._spread)
+            else:
+                self._timer = self._spread.call_later(-waited, functools.partial(self._take_turn, self._spread))
 
     def _hand_out(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             for group in self._interested(entry.event):
-                group.pending.append(entry)
+                group.add(entry)
                 self._pending[group] = None
                 self._pending_bytes += entry.size
 
@@ -187,15 +172,33 @@ class Hub:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self.flushed = self.released
-        pending, self._pending, self._pending_bytes = self._pending, {}, 0
+        self._flush(_TURNS)
+
+    def _take_turn(self, spread: Spread) -> None:
+        """Let those have it whose turn it is, and the others after the pause; all if it is nobody's."""
+        self._timer = None
+        self._turn = 1 - self._turn
+        is_due = any(group.turn == self._turn for group in self._pending)
+        self._flush((self._turn,) if is_due else _TURNS)
+        if self._pending:
+            self._timer = spread.call_later(self.pause_seconds, functools.partial(self._take_turn, spread))
+
+    def _flush(self, turns: Sequence[int]) -> None:
         woken: list[Subscriber] = []
-        for group in pending:
-            for subscriber in group.flush(self.flushed):
-                self.counts.fallen_behind += 1
-                self._leave(subscriber)
-            woken += group.members
-        self.is_spreading = self._spread is not None and len(woken) >= self._spread.few_watchers
+        for turn in turns:
+            self._flushed[turn] = self.released
+            before = len(woken)
+            for group in [group for group in self._pending if group.turn == turn]:
+                del self._pending[group]
+                self._pending_bytes -= group.pending_bytes
+                for subscriber in group.flush(self.released):
+                    self.counts.fallen_behind += 1
+                    self._leave(subscriber)
+                woken += group.members
+            self._woken[turn] = len(woken) - before
+        if not self._pending:
+            self._flushed = [self.released for _ in _TURNS]
+        self.is_spreading = self._spread is not None and sum(self._woken) >= self._spread.few_watchers
         if self._spread is not None and self.is_spreading:
             self._hand_over(self._spread, woken)
         else:
@@ -210,7 +213,8 @@ class Hub:
         # Who is woken writes before anything that is called later.
         spread.call_soon(functools.partial(self._note_cost, spread, taking, used_before))
         pause = max(len(woken) * self._watcher_seconds * spread.times, spread.shortest_seconds)
-        self._next_flush = spread.clock() + min(pause, spread.longest_seconds)
+        self._pause = min(pause, spread.longest_seconds)
+        self._next_flush = spread.clock() + self._pause
 
     def _note_cost(self, spread: Spread, taking: int, used_before: float) -> None:
         if taking >= spread.few_watchers:
@@ -249,6 +253,10 @@ class Hub:
         subscriber.end(reason, rest=[])
         subscriber.cut_off()
 
+    def flushed(self, group: Group) -> int:
+        """Return the revision up to which everything is in the batches of the group."""
+        return self._flushed[group.turn]
+
     def holds(self, revision: int) -> bool:
         """Whether everything from the revision on is still in memory."""
         return revision >= self._ring.first
@@ -285,16 +293,26 @@ class Hub:
         return excerpt
 
     def _join(self, subscriber: Subscriber) -> None:
-        group = self._groups.get(subscriber.selection)
-        if group is None:
-            group = Group(subscriber.selection, limit_bytes=self._subscriber_bytes)
-            self._groups[group.selection] = group
-            for key in _keys(group.selection):
-                self._index[key].add(group)
+        group = self._group_for(subscriber.selection)
         group.members.add(subscriber)
         subscriber.group = group
         subscriber.cursor = group.following
         subscriber.was_live = True
+
+    def _group_for(self, selection: Selection) -> Group:
+        first, second = (self._size(selection, turn) for turn in _TURNS)
+        turn = 1 if first >= _LARGE_GROUP and second < first else 0
+        group = self._groups.get((selection, turn))
+        if group is None:
+            group = Group(selection, turn=turn, limit_bytes=self._subscriber_bytes)
+            self._groups[selection, turn] = group
+            for key in _keys(selection):
+                self._index[key].add(group)
+        return group
+
+    def _size(self, selection: Selection, turn: int) -> int:
+        group = self._groups.get((selection, turn))
+        return len(group.members) if group is not None else 0
 
     def _leave(self, subscriber: Subscriber) -> list[Batch]:
         """Take a watcher out of its group, if it is in one; return what it is still due from there."""
@@ -304,8 +322,10 @@ class Hub:
         subscriber.group = None
         rest = group.leave(subscriber)
         if not group.members:
-            del self._groups[group.selection]
-            self._pending.pop(group, None)
+            del self._groups[group.selection, group.turn]
+            if group in self._pending:
+                del self._pending[group]
+                self._pending_bytes -= group.pending_bytes
             for key in _keys(group.selection):
                 self._index[key].discard(group)
                 if not self._index[key]:

@@ -106,6 +106,11 @@ class Subscriber:
         """Whether it has nothing to do."""
         return self._waiter is not None and not self._waiter.done()
 
+    @property
+    def reached(self) -> int:
+        """The revision up to which it has everything, if it has taken what is due."""
+        return self._hub.flushed(self.group) if self.group is not None else self.position - 1
+
     def take(self, *, max_bytes: int) -> Sequence[Batch]:
         """Take what is due; nothing when there is nothing. Raises the reason when the stream has ended."""
         group = self.group
@@ -127,7 +132,7 @@ class Subscriber:
         if not self._is_reminded:
             return None
         self._is_reminded = False
-        return self._hub.flushed
+        return self.reached
 
     def remind(self) -> None:
         """Let a waiting watcher be told how far the log is."""

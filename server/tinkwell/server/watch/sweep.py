@@ -61,7 +61,7 @@ class Sweep:
             reason = f"the watch is more than {patience.lag_revisions} revisions behind"
             self._hub.end_slow(watcher, errors.TooSlow(f"{reason}; resume after the last revision received"))
         elif watcher.is_waiting:
-            has_news = self._hub.flushed > watcher.told_revision
+            has_news = watcher.reached > watcher.told_revision
             silence = patience.bookmark_seconds if has_news else patience.quiet_seconds
             if now - watcher.told_at >= silence - self._round_seconds:
                 watcher.remind()

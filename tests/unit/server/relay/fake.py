@@ -14,9 +14,10 @@ from tinkwell.core.log import History, Page, Replay, Selection, SourceLost
 from tinkwell.server.relay.broker import BrokerLost, Delivery, Letter, Refused
 from tinkwell.server.relay.count import Role
 from tinkwell.server.relay.relay import Relay
-from tinkwell.server.watch.hub import Hub, Spread
+from tinkwell.server.watch.hub import Hub
 from tinkwell.server.watch.reader import Reader
 from tinkwell.server.watch.source import Source
+from tinkwell.server.watch.spread import Spread
 
 PAYLOAD_BYTES = 2_000
 MAX_SUBSCRIBERS = 10

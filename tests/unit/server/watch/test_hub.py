@@ -18,7 +18,9 @@ from tinkwell.core import errors
 from tinkwell.core.event import Event
 from tinkwell.core.log import Selection
 from tinkwell.server.watch.history import Entry, Ring
-from tinkwell.server.watch.hub import Hub, Spread
+from tinkwell.server.watch.hub import Hub
+from tinkwell.server.watch.spread import Spread
+from tinkwell.server.watch.subscriber import Subscriber
 
 
 def test_watchers_of_one_selection_share_what_is_sent_to_them() -> None:
@@ -177,10 +179,22 @@ class Loop:
         self.now = self.used = 0.0
         self.soon: list[Callable[[], None]] = []
         self.delays: list[float] = []
+        self.timer: asyncio.TimerHandle | None = None
+        self.callback: Callable[[], None] = lambda: None
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
         self.delays.append(delay)
-        return asyncio.get_running_loop().call_later(3_600, callback)
+        self.timer, self.callback = asyncio.get_running_loop().call_later(3_600, callback), callback
+        return self.timer
+
+    def fire(self) -> None:
+        """Let the last timer's time come."""
+        assert self.timer is not None
+        assert not self.timer.cancelled()
+        self.timer.cancel()
+        self.timer = None
+        self.now += self.delays[-1]
+        self.callback()
 
     def run_soon(self) -> None:
         soon, self.soon = self.soon, []
@@ -226,6 +240,78 @@ async def test_a_busy_log_reaches_many_watchers_in_larger_batches_and_an_idle_on
     assert hub.pause_seconds == 0
     hub.publish([make_event(4)], released=4)
     assert taken(watchers[0]) == [4]
+
+
+@pytest.fixture
+def halves(monkeypatch: pytest.MonkeyPatch) -> tuple[Loop, Hub, Subscriber, Subscriber]:
+    """A hub with twenty watchers in two halves, and one of each, who have an event."""
+    monkeypatch.setattr("tinkwell.server.watch.hub._LARGE_GROUP", 10)
+    loop = Loop()
+    hub = spreading_hub(loop.spread())
+    watchers = [live(hub) for _ in range(20)]
+    hub.publish([make_event(1)], released=1)
+    assert [taken(watcher) for watcher in watchers] == [[1]] * 20, "after a pause all get it at once"
+    return loop, hub, watchers[0], watchers[-1]
+
+
+async def test_many_watchers_get_what_comes_under_load_in_two_halves(
+    halves: tuple[Loop, Hub, Subscriber, Subscriber],
+) -> None:
+    loop, hub, first, last = halves
+    hub.publish([make_event(2)], released=2)
+    loop.fire()
+    assert (taken(first), taken(last)) == ([], [2])
+    assert (first.reached, last.reached) == (1, 2)
+    hub.publish([make_event(3)], released=3)
+    loop.fire()
+    assert (taken(first), taken(last)) == ([2, 3], [])
+    assert (first.reached, last.reached) == (3, 2)
+    loop.fire()
+    assert (taken(first), taken(last)) == ([], [3])
+    assert loop.delays == pytest.approx([0.02, 0.01, 0.01]), "the pause is in proportion to how many got the last ones"
+    assert loop.timer is None
+    assert (first.reached, last.reached) == (3, 3)
+
+
+async def test_a_half_whose_turn_is_over_soon_waits_for_the_other_one(
+    halves: tuple[Loop, Hub, Subscriber, Subscriber],
+) -> None:
+    loop, hub, first, last = halves
+    loop.now += 0.03
+    hub.publish([make_event(2)], released=2)
+    assert (taken(first), taken(last)) == ([], [2])
+    assert loop.delays == pytest.approx([0.01])
+    loop.fire()
+    assert (taken(first), taken(last)) == ([2], [])
+    loop.now += 0.02
+    hub.publish([make_event(3)], released=3)
+    assert (taken(first), taken(last)) == ([3], [3]), "after a whole pause in which nothing came nobody waits"
+
+
+async def test_a_half_that_has_nothing_to_get_is_not_waited_for(
+    halves: tuple[Loop, Hub, Subscriber, Subscriber],
+) -> None:
+    loop, hub, first, last = halves
+    group = last.group
+    for watcher in hub.subscribers:
+        if watcher.group is group:
+            watcher.close()
+    for revision in (2, 3):
+        hub.publish([make_event(revision)], released=revision)
+        loop.fire()
+        assert taken(first) == [revision]
+    assert loop.timer is None
+
+
+async def test_who_joins_while_a_half_waits_gets_nothing_twice(
+    halves: tuple[Loop, Hub, Subscriber, Subscriber],
+) -> None:
+    loop, hub, first, last = halves
+    hub.publish([make_event(2)], released=2)
+    loop.fire()
+    newcomer = live(hub)
+    assert (taken(first), taken(last), taken(newcomer)) == ([2], [2], [])
+    assert newcomer.reached == 2
 
 
 async def test_a_few_watchers_get_each_event_at_once() -> None:

@@ -18,7 +18,7 @@ from support.log_table import Table
 from support.waiting import eventually
 from tinkwell.core import errors
 from tinkwell.core.log import Selection
-from tinkwell.server.watch.hub import Spread
+from tinkwell.server.watch.spread import Spread
 
 
 async def test_a_stream_begins_with_what_is_kept_and_goes_on_live() -> None:
