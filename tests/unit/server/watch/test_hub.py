@@ -283,7 +283,7 @@ async def test_a_half_whose_turn_is_over_soon_waits_for_the_other_one(
     assert loop.delays == pytest.approx([0.01])
     loop.fire()
     assert (taken(first), taken(last)) == ([2], [])
-    loop.now += 0.02
+    loop.now += 0.025
     hub.publish([make_event(3)], released=3)
     assert (taken(first), taken(last)) == ([3], [3]), "after a whole pause in which nothing came nobody waits"
 
