@@ -53,7 +53,7 @@ def test_who_shares_a_piece_shares_what_was_encoded() -> None:
     whole = Piece(1, Replay(rows_of([1, 2, 3, 4, 5, 6, 7]), 9))
     # Both take turns, as two watchers do.
     first, second = next(whole.portions(1)), next(whole.portions(1))
-    responses = []
+    responses: list[bytes] = []
     while len(responses) < 2:
         responses = [
             response
