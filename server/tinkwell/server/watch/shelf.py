@@ -61,9 +61,10 @@ class Holding:
                 place.holders += 1
                 self._places.append(place)
                 return place.piece
-            # Whoever waits may be cancelled; the one that reads is not concerned.
+            # Whoever waits may be cancelled; the one that reads, who gives up after a few tries, is not concerned.
             await asyncio.wait((place.ended,))
             if (error := place.ended.result()) is not None:
+                # One error ends many; without this it would collect the frames of all of them.
                 raise error.with_traceback(None)
         place = self._shelf.add(key, position)
         self._places.append(place)
