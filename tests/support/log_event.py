@@ -1,7 +1,5 @@
 """Events as the log holds them, for tests that need some."""
 
-import datetime
-
 from tinkwell.core.event import Event
 from tinkwell.core.kind import EventType, ResourceType
 
@@ -27,7 +25,8 @@ def make_event(revision: int, *, kind: int = 0, resource: int = 1, parent: int =
         event_type=event_type,
         name=name,
         version=1,
-        created_at=datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
+        # The first of January 2026.
+        created_at=1_767_225_600_000_000,
         actor="test",
         data=data,
     )

@@ -1,6 +1,5 @@
 """One event of the log, as it is stored."""
 
-import datetime
 import sys
 from typing import NamedTuple
 
@@ -13,6 +12,8 @@ _OVERHEAD_BYTES = 1_000
 class Event(NamedTuple):
     """One change of one resource; `data` is the JSON text of the resource after it. Ids are canonical UUID text.
 
+    `created_at` is in microseconds since 1970, as it is read and sent on.
+
     A tuple, since so many are made: a frozen dataclass takes several times as long.
     """
 
@@ -24,7 +25,7 @@ class Event(NamedTuple):
     event_type: EventType
     name: str
     version: int
-    created_at: datetime.datetime
+    created_at: int
     actor: str
     data: str
 

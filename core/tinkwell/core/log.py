@@ -1,15 +1,11 @@
 """The event log as data: what is read from it, and which part of it a watcher wants."""
 
 import dataclasses
-import datetime
 from collections.abc import Sequence
 from typing import TypeAlias
 
 from tinkwell.core.event import Event
 from tinkwell.core.kind import EventType, ResourceType
-
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 class SourceLost(Exception):
@@ -102,7 +98,7 @@ def row_of(event: Event) -> Row:
         join_ids(event.id, event.resource_id, event.parent_id),
         _SEPARATOR.join((event.resource_type, event.event_type, event.name, event.actor)),
         event.version,
-        (event.created_at - _EPOCH) // _MICROSECOND,
+        event.created_at,
         data,
         len(data),
     )
@@ -122,7 +118,7 @@ def event_of(row: Row) -> Event:
         event_type=EventType(event_type),
         name=name,
         version=version,
-        created_at=_EPOCH + created_at * _MICROSECOND,
+        created_at=created_at,
         actor=actor,
         data=data.decode(),
     )

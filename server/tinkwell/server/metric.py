@@ -85,7 +85,7 @@ class DelayMeter:
 
     def observe(self, oldest: Event, count: int, now: float) -> None:
         """Take a batch by its oldest event, how many there are, and the moment of their release by this clock."""
-        delay = max(0.0, now + self._lag.clock_offset_seconds - oldest.created_at.timestamp())
+        delay = max(0.0, now + self._lag.clock_offset_seconds - oldest.created_at / 1_000_000)
         self._events += count
         self._seconds += delay
         self._batches[bisect.bisect_left(_DELAY_SECONDS, delay)] += 1

@@ -12,7 +12,7 @@ import pytest
 from support import server as servers
 from support.waiting import eventually
 from tinkwell.server.store import row, schema, statement
-from tinkwell.server.store.bell import PostgresBell
+from tinkwell.server.store.bell import Listener, PostgresBell
 
 MACHINE = "5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a11"
 TEMPLATE = "6b6f9d7e-1e44-4e0a-8d68-0cf3a8f8a001"
@@ -20,6 +20,12 @@ WORKFLOW = "7c1a0f3d-5a0e-4a38-9a8b-3d8e8b1f7b02"
 INSERT = "INSERT INTO hardware (id) VALUES ($1)"
 WAITING = "SELECT EXISTS (SELECT FROM pg_locks WHERE pid = $1 AND NOT granted)"
 WANTED = "SELECT coalesce(pg_sequence_last_value('bell_wanted'), 0)"
+
+
+class AsDocumented(Listener):
+    """Calls whom asyncpg's documentation says that it calls."""
+
+    _process_notification = asyncpg.Connection._process_notification
 
 
 def quoted(name: str) -> str:
@@ -212,13 +218,20 @@ async def test_every_kind_of_change_is_told_as_the_log_has_it(connections: list[
     ]
 
 
+@pytest.fixture(params=[Listener, AsDocumented])
+async def listener(request: pytest.FixtureRequest, database_url: str) -> AsyncIterator[Listener]:
+    opened = await asyncpg.connect(database_url, connection_class=request.param)
+    yield opened
+    await opened.close(timeout=5)
+
+
 async def test_who_cannot_take_what_is_told_hears_of_it_and_not_only_the_log(
-    connections: list[asyncpg.Connection],
+    connections: list[asyncpg.Connection], listener: Listener
 ) -> None:
     def fail(_: object) -> bool:
         raise ZeroDivisionError
 
-    writer, listener, holder = connections[:3]
+    writer, holder = connections[:2]
     bell = PostgresBell(listener, holder, heard=lambda: None)
     await bell.start()
     assert await bell.hush()
@@ -231,9 +244,9 @@ async def test_who_cannot_take_what_is_told_hears_of_it_and_not_only_the_log(
 
 @pytest.mark.parametrize("told", ["?", "\x1f" * 10, "\x1f" * 11, "x" * 7_000, "1\x1f" * 8 + "9" * 30 + "\x1f{}\x1f"])
 async def test_what_is_told_in_a_form_that_nobody_knows_is_read_from_the_log(
-    connections: list[asyncpg.Connection], told: str
+    connections: list[asyncpg.Connection], listener: Listener, told: str
 ) -> None:
-    writer, listener, holder = connections[:3]
+    writer, holder = connections[:2]
     bell = PostgresBell(listener, holder, heard=lambda: None)
     await bell.start()
     assert await bell.hush()
@@ -244,9 +257,9 @@ async def test_what_is_told_in_a_form_that_nobody_knows_is_read_from_the_log(
 
 
 async def test_beyond_so_many_events_that_nobody_takes_the_log_is_to_be_read(
-    connections: list[asyncpg.Connection],
+    connections: list[asyncpg.Connection], listener: Listener
 ) -> None:
-    writer, listener, holder = connections[:3]
+    writer, holder = connections[:2]
     told: list[int] = []
     bell = PostgresBell(listener, holder, heard=lambda: told.append(1))
     await bell.start()

@@ -38,7 +38,7 @@ async def test_the_delay_of_each_batch_is_that_of_its_oldest_event() -> None:
     hub = metric.MeteredHub(encode=lambda event: b"", ring_bytes=1 << 20, subscriber_bytes=1 << 20, max_subscribers=2)
     meter = metric.DelayMeter(Lag(nothing, hub))
     oldest = make_event(1)
-    since = oldest.created_at.timestamp()
+    since = oldest.created_at / 1_000_000
     # One that is younger than this clock says, one on a bound, one between two, and one above all.
     for delay, count in ((-1.0, 1), (0.25, 2), (0.3, 3), (90.0, 4)):
         meter.observe(oldest, count, since + delay)

@@ -2,7 +2,7 @@
 
 Concatenating encoded fields is what protobuf defines for messages, so clients see ordinary `WatchResponse` messages.
 
-Events are encoded by hand: protobuf's library is told of each field by itself, which takes twice as long. Readers take
+They are encoded by hand: protobuf's library is told of each field by itself, which takes twice as long. Readers take
 fields in any order, and integers that are longer than need be. What neighbours have in common is encoded once for all
 of them. Until the end, bytes are written as characters (see `varint`); "$" is the length of a UUID, which all ids are
 that are not missing.
@@ -21,6 +21,7 @@ from tinkwell.server.api import varint
 _RESOURCE_TYPES = {str(kind): pb.ResourceType.Value(f"RESOURCE_TYPE_{kind}") for kind in ResourceType}
 _EVENT_TYPES = {str(kind): pb.EventType.Value(f"EVENT_TYPE_{kind}") for kind in EventType}
 _KINDS_KEPT = 1_000
+_HISTORIES_KEPT = 10
 _SECOND = 1_000_000
 # Before all that a row can hold.
 _NEVER = -(1 << 63)
@@ -87,8 +88,12 @@ def _kind_fields(kind: str) -> str:
 
 def encode_response(fields: Sequence[bytes], revision: int, history_id: str) -> bytes:
     """Encode a batch: its events, encoded before, and the bookmark that they reach."""
-    tail = pb.WatchResponse(revision=revision, history_id=history_id).SerializeToString()
-    return b"".join((*fields, tail))
+    return b"".join((*fields, f"\x10{varint.of(revision)}{_history_field(history_id)}".encode("latin-1")))
+
+
+@functools.lru_cache(_HISTORIES_KEPT)
+def _history_field(history_id: str) -> str:
+    return pb.WatchResponse(history_id=history_id).SerializeToString().decode("latin-1")
 
 
 def encode_created(*, revision: int, history_id: str) -> bytes:

@@ -24,10 +24,25 @@ _CLOSE_SECONDS = 1
 Hear = Callable[[Event], bool]
 
 
+class Listener(asyncpg.Connection):  # type: ignore[misc] # asyncpg has no types
+    """Passes notifications on at once, where asyncpg would have the event loop go round once more before each.
+
+    Should a release of asyncpg's not call this method any more, they come as it says that they do.
+    """
+
+    hear: Callable[[str], None] | None = None
+
+    def _process_notification(self, pid: int, channel: str, payload: str) -> None:
+        if self.hear is not None:
+            self.hear(payload)
+        else:
+            super()._process_notification(pid, channel, payload)
+
+
 class PostgresBell:
     """Implements `tinkwell.server.watch.source.Bell`."""
 
-    def __init__(self, listener: asyncpg.Connection, holder: asyncpg.Connection, *, heard: Callable[[], None]) -> None:
+    def __init__(self, listener: Listener, holder: asyncpg.Connection, *, heard: Callable[[], None]) -> None:
         # Called for each notification.
         self._heard = heard
         self._listener = listener
@@ -46,7 +61,8 @@ class PostgresBell:
         for connection in (self._listener, self._holder):
             connection.add_termination_listener(self._lose)
         channel = await self._listener.fetchval("SELECT secret_channel()")
-        await self._listener.add_listener(channel, self._ring)
+        self._listener.hear = self._ring
+        await self._listener.add_listener(channel, lambda *told: self._ring(told[-1]))
         # Who watches PostgreSQL sees each session's last statement.
         await self._listener.fetchval("SELECT 1")
 
@@ -105,7 +121,7 @@ class PostgresBell:
         except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
             raise SourceLost("the doorbell's connection was lost") from error
 
-    def _ring(self, _connection: object, _process: int, _channel: str, payload: str) -> None:
+    def _ring(self, payload: str) -> None:
         self._heard()
         if not payload or len(self._told) == _MAX_TOLD:
             self._must_read = True
@@ -131,7 +147,7 @@ class PostgresBell:
     def _tell(self, payload: str, hear: Hear) -> bool:
         try:
             event = row.parse(payload)
-        except (ValueError, OverflowError):
+        except ValueError:
             # An event of a later release, or told in another form: the log gives it, or says why it cannot.
             self._must_read = True
             return False

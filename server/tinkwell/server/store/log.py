@@ -16,7 +16,7 @@ import asyncpg
 from tinkwell.core import errors
 from tinkwell.core.log import History, Page, Replay, Selection, SourceLost
 from tinkwell.server.store import engine, row, statement
-from tinkwell.server.store.bell import PostgresBell
+from tinkwell.server.store.bell import Listener, PostgresBell
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class PostgresLog:
         async with contextlib.AsyncExitStack() as stack:
             with _lost():
                 reader = await self._connect(stack, _READER)
-                listener = await self._connect(stack, _LISTENER)
+                listener = await self._connect(stack, _LISTENER, Listener)
                 holder = await self._connect(stack, _HOLDER)
                 if await reader.fetchval("SELECT pg_is_in_recovery()"):
                     raise SourceLost("this server is a standby; the log is read on the primary")
@@ -168,9 +168,18 @@ class PostgresLog:
     def _count_notification(self) -> None:
         self.notifications += 1
 
-    async def _connect(self, stack: contextlib.AsyncExitStack, settings: dict[str, str]) -> asyncpg.Connection:
+    async def _connect(
+        self,
+        stack: contextlib.AsyncExitStack,
+        settings: dict[str, str],
+        kind: type[asyncpg.Connection] = asyncpg.Connection,
+    ) -> asyncpg.Connection:
         connection = await asyncpg.connect(
-            self._dsn, timeout=_CONNECT_SECONDS, command_timeout=_COMMAND_SECONDS, server_settings=settings
+            self._dsn,
+            timeout=_CONNECT_SECONDS,
+            command_timeout=_COMMAND_SECONDS,
+            server_settings=settings,
+            connection_class=kind,
         )
         stack.callback(connection.terminate)
         return connection

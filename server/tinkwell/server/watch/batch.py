@@ -13,7 +13,7 @@ taken it is behind and reads on by itself.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tinkwell.core.log import Selection
@@ -34,10 +34,11 @@ class Batch:
 
     __slots__ = ("_response", "entries", "remaining", "revision", "size")
 
-    def __init__(self, entries: Sequence[Entry], revision: int) -> None:
+    def __init__(self, entries: Sequence[Entry], revision: int, *, size: int) -> None:
         self.entries = entries
         self.revision = revision
-        self.size = sum(entry.size for entry in entries)
+        # That of the entries.
+        self.size = size
         # How many watchers have not taken it.
         self.remaining = 0
         self._response: bytes | None = None
@@ -80,8 +81,9 @@ class Group:
 
     def flush(self, revision: int) -> "list[Subscriber]":
         """Make batches of what is pending, which is all up to the revision; return who falls behind by that."""
-        pending, self.pending, self.pending_bytes = self.pending, [], 0
-        for batch in _cut(pending, revision):
+        pending, self.pending = self.pending, []
+        size, self.pending_bytes = self.pending_bytes, 0
+        for batch in _cut(pending, revision, size=size):
             batch.remaining = len(self.members)
             self._batches.append(batch)
             self._bytes += batch.size
@@ -126,13 +128,20 @@ class Group:
             self._bytes -= self._batches.popleft().size
 
 
-def _cut(entries: Sequence[Entry], revision: int) -> Iterator[Batch]:
-    """Cut entries, all there are up to the revision, into batches that fit a response."""
+def _cut(entries: Sequence[Entry], revision: int, *, size: int) -> Iterable[Batch]:
+    """Cut entries, all there are up to the revision, into batches that fit a response; `size` is that of them all."""
+    if not entries:
+        return ()
+    if len(entries) <= MAX_COUNT and size <= MAX_BYTES:
+        return (Batch(entries, revision, size=size),)
+    return _pieces(entries, revision)
+
+
+def _pieces(entries: Sequence[Entry], revision: int) -> Iterator[Batch]:
     begin = size = 0
     for index, entry in enumerate(entries):
         if index > begin and (index - begin >= MAX_COUNT or size + entry.size > MAX_BYTES):
-            yield Batch(entries[begin:index], entry.event.revision - 1)
+            yield Batch(entries[begin:index], entry.event.revision - 1, size=size)
             begin, size = index, 0
         size += entry.size
-    if begin < len(entries):
-        yield Batch(entries[begin:], revision)
+    yield Batch(entries[begin:], revision, size=size)

@@ -100,7 +100,7 @@ class Cycle:
     @property
     def is_busy(self) -> bool:
         """Whether the last poll found anything new, or anything is missing."""
-        return self._has_found or bool(self.tail.gaps)
+        return self._has_found or self.tail.has_gaps
 
     def resume(self, *, history_id: str, released: int) -> None:
         """Go on after a revision up to which everything has been released by another source."""
@@ -173,7 +173,7 @@ class Cycle:
 
         `is_rung` when writers ring, though this reader is awake, and it is time to do something about it.
         """
-        if is_quiet and not self.tail.gaps:
+        if is_quiet and not self.tail.has_gaps:
             self.step = Step.CLEAR
         else:
             self._leaves = is_rung
@@ -208,7 +208,7 @@ class Cycle:
             self.step = Step.CLEAR
             return []
         released = self.tail.tell(event)
-        self.step = Step.LINGER if self.tail.gaps else Step.DOZE
+        self.step = Step.LINGER if self.tail.has_gaps else Step.DOZE
         return released
 
     def lingered(self) -> None:
@@ -253,7 +253,7 @@ class Cycle:
     def _turn_page(self) -> None:
         if self._is_cut:
             self.step = Step.READ
-        elif self._leaves or (self._has_bell and self.tail.gaps):
+        elif self._leaves or (self._has_bell and self.tail.has_gaps):
             self.step = Step.RELEASE
         elif self._has_bell:
             self.step = Step.DOZE

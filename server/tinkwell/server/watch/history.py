@@ -51,9 +51,10 @@ class Ring:
 
     def extend(self, entries: Sequence[Entry], *, last: int) -> None:
         """Add released entries; the log is released up to `last`."""
-        self._entries.extend(entries)
-        self._revisions.extend(entry.event.revision for entry in entries)
-        self._bytes += sum(entry.size for entry in entries)
+        for entry in entries:
+            self._entries.append(entry)
+            self._revisions.append(entry.event.revision)
+            self._bytes += entry.size
         self.last = last
         while self._bytes > self._limit and self._head < len(self._entries):
             self._give_up_oldest()

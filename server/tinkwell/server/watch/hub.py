@@ -184,20 +184,20 @@ class Hub:
             self._timer = spread.call_later(self.pause_seconds, functools.partial(self._take_turn, spread))
 
     def _flush(self, turns: Sequence[int]) -> None:
-        woken: list[Subscriber] = []
+        released = self._ring.last
         for turn in turns:
-            self._flushed[turn] = self.released
-            before = len(woken)
-            for group in [group for group in self._pending if group.turn == turn]:
-                del self._pending[group]
-                self._pending_bytes -= group.pending_bytes
-                for subscriber in group.flush(self.released):
-                    self.counts.fallen_behind += 1
-                    self._leave(subscriber)
-                woken += group.members
-            self._woken[turn] = len(woken) - before
+            self._flushed[turn], self._woken[turn] = released, 0
+        woken: list[Subscriber] = []
+        for group in [group for group in self._pending if group.turn in turns]:
+            del self._pending[group]
+            self._pending_bytes -= group.pending_bytes
+            for subscriber in group.flush(released):
+                self.counts.fallen_behind += 1
+                self._leave(subscriber)
+            woken += group.members
+            self._woken[group.turn] += len(group.members)
         if not self._pending:
-            self._flushed = [self.released for _ in _TURNS]
+            self._flushed = [released for _ in _TURNS]
         self.is_spreading = self._spread is not None and sum(self._woken) >= self._spread.few_watchers
         if self._spread is not None and self.is_spreading:
             self._hand_over(self._spread, woken)

@@ -322,7 +322,7 @@ class _Drive:
 
     def _pause_seconds(self, now: float, used: float) -> float:
         # What is read sooner would only wait for what comes after it; but above a gap others wait for the next page.
-        handed_on = 0 if self._cycle.tail.gaps else self._hub.pause_seconds
+        handed_on = 0 if self._cycle.tail.has_gaps else self._hub.pause_seconds
         if self._is_eager(now):
             return handed_on
         return max(self._pace.poll_seconds, used - self._used_before, handed_on)

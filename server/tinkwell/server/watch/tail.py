@@ -80,6 +80,11 @@ class Tail:
         return [(gap.first, gap.last) for gap in self._gaps]
 
     @property
+    def has_gaps(self) -> bool:
+        """Whether any revision below the tail is missing."""
+        return bool(self._gaps)
+
+    @property
     def oldest_gap(self) -> Gap | None:
         """The gap that everything waits for, if there is one."""
         return self._gaps[0] if self._gaps else None

@@ -1,7 +1,7 @@
 -- What lies in the gaps and above the tail, in order. The two parts are joined by UNION ALL, since OR would keep the
 -- planner from the index; each gap is a probe of its own. $5 bounds the bytes, but for the first event.
 SELECT revision, id::text, resource_type, coalesce(resource_id::text, ''), coalesce(parent_id::text, ''), event_type, name,
-       version, created_at, actor, data::text, size
+       version, (date_part('epoch', created_at) * 1000000)::bigint, actor, data::text, size
   FROM (
       SELECT seen.*, sum(size) OVER (ORDER BY revision) - size AS bytes_before
         FROM (
