@@ -69,7 +69,8 @@ class Latencies:
         wanted = share * self.count
         seen = 0
         for bucket in sorted(self._counts):
-            seen += self._counts[bucket]
-            if seen >= wanted:
-                return _SMALLEST_SECONDS * math.exp((bucket + 0.5) * _BUCKET)
+            count = self._counts[bucket]
+            if seen + count >= wanted:
+                return _SMALLEST_SECONDS * math.exp((bucket + (wanted - seen) / count) * _BUCKET)
+            seen += count
         raise ValueError("there are no latencies")

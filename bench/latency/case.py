@@ -3,8 +3,9 @@
 import contextlib
 import sys
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from statistics import mean
 
 from bench import process, statistic, usage
 from bench.context import Context
@@ -16,6 +17,8 @@ _OURS, _ROW, _ID = "Tinkwell", "NOTIFY with the row", "NOTIFY with the id"
 _DESIGNS = {_ROW: "row", _ID: "id"}
 _IDLE, _LOADED = "idle", "1,000 commits/s"
 _SINGLE_DIGIT_MS = 10
+# The designs take turns so often while all of them run: what the machine does meanwhile favours none.
+_WINDOWS = 3
 _COMPARES = """\
 One process writes machines and watches their events with Tinkwell's client library, so that one clock measures; its
 callback takes the time. The verdicts are on *before*, which begins when the inserting transaction is handed over, for
@@ -24,7 +27,8 @@ what NOTIFY costs there. Two classic designs run over the same tables and send t
 from a small asyncio server on the same event loop: a trigger whose NOTIFY carries the row as JSON, and a trigger
 whose NOTIFY carries the id, with one query per notification. *Idle* is one writer with a change every 50 to 100 ms;
 the load is offered by 16 writers at random phases, and its first second, in which sessions fill their caches, is left
-out.
+out. All three run beside each other, over databases of their own, and take turns every two seconds; those whose turn it
+is not have nothing to do.
 """
 _NOTES = (
     (
@@ -49,20 +53,42 @@ class Sample:
     rate: float
     cores: dict[str, float]
 
+    @classmethod
+    def of(cls, windows: Sequence["Sample"]) -> "Sample":
+        """Return what windows of the same length are together."""
+        before, after = Latencies(), Latencies()
+        for window in windows:
+            before.merge(window.before)
+            after.merge(window.after)
+        cores = {part: mean(window.cores[part] for window in windows) for part in windows[0].cores}
+        return cls(before, after, mean(window.rate for window in windows), cores)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A design whose server and client run, and the processes to meter."""
+
+    client: process.Generator
+    pids: dict[str, int]
+
 
 async def run(context: Context) -> Outcome:
     """Measure."""
     samples: dict[str, dict[str, list[Sample]]] = {_IDLE: defaultdict(list), _LOADED: defaultdict(list)}
-    for name in statistic.interleave((_OURS, *_DESIGNS), context.scale.pairs):
-        async with _client(context, name) as (client, pids):
-            idle = await _sample(client, pids, seconds=context.scale.choose(quick=1, full=5), writers=1, rate=13)
+    for _ in range(context.scale.pairs):
+        async with contextlib.AsyncExitStack() as stack:
+            sides = {name: await stack.enter_async_context(_side(context, name)) for name in (_OURS, *_DESIGNS)}
+            idle = await _in_turn(sides, seconds=context.scale.choose(quick=1, full=5), writers=1, rate=13)
             # In the first second of a session's load PostgreSQL compiles and plans.
-            await client.ask(seconds=1, writers=16, rate=1_000)
-            loaded = await _sample(client, pids, seconds=context.scale.choose(quick=1, full=6), writers=16, rate=1_000)
-        samples[_IDLE][name].append(idle)
-        samples[_LOADED][name].append(loaded)
-        middle = [number(taken.after.percentile(0.5) * 1000) for taken in (idle, loaded)]
-        context.say(f"latency, {name}: p50 {middle[0]} ms idle, {middle[1]} ms at {number(loaded.rate)} commits/s")
+            for side in sides.values():
+                await side.client.ask(seconds=1, writers=16, rate=1_000)
+            loaded = await _in_turn(sides, seconds=context.scale.choose(quick=1, full=6), writers=16, rate=1_000)
+        for name in sides:
+            samples[_IDLE][name].append(idle[name])
+            samples[_LOADED][name].append(loaded[name])
+            middle = [number(taken[name].after.percentile(0.5) * 1000) for taken in (idle, loaded)]
+            rate = number(loaded[name].rate)
+            context.say(f"latency, {name}: p50 {middle[0]} ms idle, {middle[1]} ms at {rate} commits/s")
     return Outcome(
         title="From commit to callback",
         compares=_COMPARES,
@@ -73,30 +99,38 @@ async def run(context: Context) -> Outcome:
 
 
 @contextlib.asynccontextmanager
-async def _client(context: Context, name: str) -> AsyncIterator[tuple[process.Generator, dict[str, int]]]:
-    """Run the design's server and the client, connected; yields the client, and the processes to meter."""
+async def _side(context: Context, name: str) -> AsyncIterator[Side]:
+    """Run the design's server and the client, connected."""
     design = _DESIGNS.get(name)
+    directory = context.directory / (design or "tinkwell")
+    directory.mkdir(exist_ok=True)
     async with contextlib.AsyncExitStack() as stack:
         url = await stack.enter_async_context(
             context.cluster.database(classic.statements(design) if design is not None else ())
         )
         if design is None:
-            ours = await stack.enter_async_context(process.server(url, directory=context.directory))
+            ours = await stack.enter_async_context(process.server(url, directory=directory))
             address, pid = ours.address, ours.pid
         else:
             command = (sys.executable, "-m", "bench.latency.classic", design, url)
-            theirs = await stack.enter_async_context(process.program(*command, log=context.directory / "classic.log"))
+            theirs = await stack.enter_async_context(process.program(*command, log=directory / "classic.log"))
             address, pid = (await theirs.line(r"^gRPC\s+(\S+)$")).group(1), theirs.pid
-        client = await stack.enter_async_context(process.generator("bench.latency.client", directory=context.directory))
+        client = await stack.enter_async_context(process.generator("bench.latency.client", directory=directory))
         await client.ask(address=address, database_url=url)
-        yield client, {"PostgreSQL": context.cluster.pid, "server": pid, "client": client.pid}
+        yield Side(client, {"PostgreSQL": context.cluster.pid, "server": pid, "client": client.pid})
 
 
-async def _sample(
-    client: process.Generator, pids: dict[str, int], *, seconds: float, writers: int, rate: int
-) -> Sample:
-    meter = usage.Meter(pids)
-    taken = await client.ask(seconds=seconds, writers=writers, rate=rate)
+async def _in_turn(sides: dict[str, Side], *, seconds: float, writers: int, rate: int) -> dict[str, Sample]:
+    """Measure each side for so long in all, in windows that take turns."""
+    windows: dict[str, list[Sample]] = defaultdict(list)
+    for name in statistic.interleave(tuple(sides), _WINDOWS):
+        windows[name].append(await _sample(sides[name], seconds=seconds / _WINDOWS, writers=writers, rate=rate))
+    return {name: Sample.of(taken) for name, taken in windows.items()}
+
+
+async def _sample(side: Side, *, seconds: float, writers: int, rate: int) -> Sample:
+    meter = usage.Meter(side.pids)
+    taken = await side.client.ask(seconds=seconds, writers=writers, rate=rate)
     return Sample(Latencies.parse(taken["before"]), Latencies.parse(taken["after"]), taken["rate"], meter.read())
 
 
