@@ -11,6 +11,8 @@ from bench.result import Outcome, Table, Verdict, number, span
 _OURS, _THEIRS = "Tinkwell", "etcd"
 _WATCHERS = (20, 200)
 _RUNS_BEFORE = 3
+# The offered load lasts so much longer: one commit in a hundred, of a few hundred a second, is few.
+_STEADY = 3
 _SATURATED, _OFFERED = "saturation", "half of etcd's saturation"
 _COMPARES = f"""\
 {arena.WRITERS} writers in one process, and watchers of all that is written in {arena.WATCHING_PROCESSES} more, each
@@ -65,7 +67,7 @@ async def _measure(context: Context, watchers: int) -> tuple[Samples, float]:
         if place % 2 == 0:
             rates.append(statistic.spread(delivered).median / watchers / 2)
         async with arena.running(context, name, watchers) as peer:
-            steady = await peer.sample(seconds=seconds, rate=rates[-1])
+            steady = await peer.sample(seconds=_STEADY * seconds, rate=rates[-1])
             saturated = await peer.sample(seconds=seconds, rate=None)
         samples[_SATURATED][name].append(saturated)
         samples[_OFFERED][name].append(steady)
