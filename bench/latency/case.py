@@ -17,8 +17,9 @@ _OURS, _ROW, _ID = "Tinkwell", "NOTIFY with the row", "NOTIFY with the id"
 _DESIGNS = {_ROW: "row", _ID: "id"}
 _IDLE, _LOADED = "idle", "1,000 commits/s"
 _SINGLE_DIGIT_MS = 10
-# The designs take turns so often while all of them run: what the machine does meanwhile favours none.
-_WINDOWS = 3
+# The designs take turns so often while all of them run: what the machine does meanwhile favours none. An even number,
+# so that who comes first in one turn comes last in another.
+_WINDOWS = 4
 _COMPARES = """\
 One process writes machines and watches their events with Tinkwell's client library, so that one clock measures; its
 callback takes the time. The verdicts are on *before*, which begins when the inserting transaction is handed over, for
@@ -27,8 +28,8 @@ what NOTIFY costs there. Two classic designs run over the same tables and send t
 from a small asyncio server on the same event loop: a trigger whose NOTIFY carries the row as JSON, and a trigger
 whose NOTIFY carries the id, with one query per notification. *Idle* is one writer with a change every 50 to 100 ms;
 the load is offered by 16 writers at random phases, and its first second, in which sessions fill their caches, is left
-out. All three run beside each other, over databases of their own, and take turns every two seconds; those whose turn it
-is not have nothing to do.
+out. All three run beside each other, over databases of their own, and take turns every second or two; the others have
+nothing to do meanwhile.
 """
 _NOTES = (
     (
