@@ -218,6 +218,19 @@ async def test_every_kind_of_change_is_told_as_the_log_has_it(connections: list[
     ]
 
 
+async def test_asyncpg_still_calls_what_hears_at_once(database_url: str, connections: list[asyncpg.Connection]) -> None:
+    listener = await asyncpg.connect(database_url, connection_class=Listener)
+    try:
+        later, heard = [], asyncio.get_running_loop().create_future()
+        await listener.add_listener("ring", lambda *told: later.append(told))
+        listener.hear = heard.set_result
+        await connections[0].execute("SELECT pg_notify('ring', 'now')")
+        assert await asyncio.wait_for(heard, 10) == "now"
+        assert not later
+    finally:
+        await listener.close(timeout=5)
+
+
 @pytest.fixture(params=[Listener, AsDocumented])
 async def listener(request: pytest.FixtureRequest, database_url: str) -> AsyncIterator[Listener]:
     opened = await asyncpg.connect(database_url, connection_class=request.param)
