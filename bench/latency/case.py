@@ -17,9 +17,10 @@ _OURS, _ROW, _ID = "Tinkwell", "NOTIFY with the row", "NOTIFY with the id"
 _DESIGNS = {_ROW: "row", _ID: "id"}
 _IDLE, _LOADED = "idle", "1,000 commits/s"
 _SINGLE_DIGIT_MS = 10
-# The designs take turns so often while all of them run: what the machine does meanwhile favours none. An even number,
-# so that who comes first in one turn comes last in another.
-_WINDOWS = 4
+# The designs take turns so often while all of them run: what the machine does meanwhile favours none. Even numbers, so
+# that who comes first in one turn comes last in another. Under load a turn of a second differs from the next one by
+# 7 %, and the designs by less, whatever processes and databases they are in: only many turns tell them apart.
+_WINDOWS = {_IDLE: 4, _LOADED: 16}
 _COMPARES = """\
 One process writes machines and watches their events with Tinkwell's client library, so that one clock measures; its
 callback takes the time. The verdicts are on *before*, which begins when the inserting transaction is handed over, for
@@ -28,7 +29,7 @@ what NOTIFY costs there. Two classic designs run over the same tables and send t
 from a small asyncio server on the same event loop: a trigger whose NOTIFY carries the row as JSON, and a trigger
 whose NOTIFY carries the id, with one query per notification. *Idle* is one writer with a change every 50 to 100 ms;
 the load is offered by 16 writers at random phases, and its first second, in which sessions fill their caches, is left
-out. All three run beside each other, over databases of their own, and take turns every second or two; the others have
+out. All three run beside each other, over databases of their own, and take turns about every second; the others have
 nothing to do meanwhile.
 """
 _NOTES = (
@@ -79,11 +80,13 @@ async def run(context: Context) -> Outcome:
     for _ in range(context.scale.pairs):
         async with contextlib.AsyncExitStack() as stack:
             sides = {name: await stack.enter_async_context(_side(context, name)) for name in (_OURS, *_DESIGNS)}
-            idle = await _in_turn(sides, seconds=context.scale.choose(quick=1, full=5), writers=1, rate=13)
+            seconds = context.scale.choose(quick=1, full=5)
+            idle = await _in_turn(sides, windows=_WINDOWS[_IDLE], seconds=seconds, writers=1, rate=13)
             # In the first second of a session's load PostgreSQL compiles and plans.
             for side in sides.values():
                 await side.client.ask(seconds=1, writers=16, rate=1_000)
-            loaded = await _in_turn(sides, seconds=context.scale.choose(quick=1, full=6), writers=16, rate=1_000)
+            seconds = context.scale.choose(quick=2, full=12)
+            loaded = await _in_turn(sides, windows=_WINDOWS[_LOADED], seconds=seconds, writers=16, rate=1_000)
         for name in sides:
             samples[_IDLE][name].append(idle[name])
             samples[_LOADED][name].append(loaded[name])
@@ -121,12 +124,14 @@ async def _side(context: Context, name: str) -> AsyncIterator[Side]:
         yield Side(client, {"PostgreSQL": context.cluster.pid, "server": pid, "client": client.pid})
 
 
-async def _in_turn(sides: dict[str, Side], *, seconds: float, writers: int, rate: int) -> dict[str, Sample]:
+async def _in_turn(
+    sides: dict[str, Side], *, windows: int, seconds: float, writers: int, rate: int
+) -> dict[str, Sample]:
     """Measure each side for so long in all, in windows that take turns."""
-    windows: dict[str, list[Sample]] = defaultdict(list)
-    for name in statistic.interleave(tuple(sides), _WINDOWS):
-        windows[name].append(await _sample(sides[name], seconds=seconds / _WINDOWS, writers=writers, rate=rate))
-    return {name: Sample.of(taken) for name, taken in windows.items()}
+    samples: dict[str, list[Sample]] = defaultdict(list)
+    for name in statistic.interleave(tuple(sides), windows):
+        samples[name].append(await _sample(sides[name], seconds=seconds / windows, writers=writers, rate=rate))
+    return {name: Sample.of(taken) for name, taken in samples.items()}
 
 
 async def _sample(side: Side, *, seconds: float, writers: int, rate: int) -> Sample:
