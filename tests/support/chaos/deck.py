@@ -52,7 +52,7 @@ class Deck(Generic[K]):
         return [
             f"injected {self.injected[kind]} times, where {self._rounds} were asked for: {kind}"
             for kind in self.kinds
-            if kind in self._given_up
+            if kind in self._given_up and self.injected[kind] < self._rounds
         ]
 
     async def deal(self) -> None:

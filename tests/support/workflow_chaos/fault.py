@@ -15,6 +15,8 @@ from support.workflow_chaos import worker
 from support.workflow_chaos.worker import Site, Worker
 from tinkwell.server.store import engine
 
+# Most runs are over in less than a second, and few at the same time.
+_LOOKS_FOR_A_RUN = 20
 _ERRORS = (asyncpg.PostgresError, *engine.CONNECTION_ERRORS)
 _BACKEND = """
     SELECT pid FROM pg_stat_activity
@@ -118,10 +120,12 @@ class Faults:
         return True
 
     async def _kill_run(self, name: str) -> bool:
-        found = [pid for site in self._sites for pid in site.processes(name)]
-        if found:
-            worker.kill(self._chance.choice(found))
-        return bool(found)
+        for _ in range(_LOOKS_FOR_A_RUN):
+            if found := [pid for site in self._sites for pid in site.processes(name)]:
+                worker.kill(self._chance.choice(found))
+                return True
+            await asyncio.sleep(self._chance.uniform(0, 0.2))
+        return False
 
     async def _kill_server(self) -> bool:
         async with self._some_server() as server:

@@ -40,3 +40,19 @@ async def test_a_deck_that_was_dealt_as_often_as_asked_falls_short_of_nothing() 
         await dealt.deal()
     assert min(dealt.injected.values()) >= 3
     assert dealt.shortfalls == []
+
+
+async def test_a_fault_that_happened_often_enough_may_be_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deck, "_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(deck, "_PATIENCE_SECONDS", 0.01)
+    left = {Kind.OFTEN: 1_000_000, Kind.NEVER: 3}
+
+    async def inject(kind: Kind) -> bool:
+        left[kind] -= 1
+        return left[kind] >= 0
+
+    dealt = Deck(list(Kind), inject, chance=random.Random(1), seconds=0.05, rounds=3)
+    async with asyncio.timeout(10):
+        await dealt.deal()
+    assert dealt.injected[Kind.NEVER] == 3
+    assert dealt.shortfalls == []
