@@ -31,8 +31,8 @@ from support.workflow_history import verdict
 from support.workflow_history.record import History
 
 _RESYNC_SECONDS = 10
-# Of the time of the faults, so that the last workflows meet some, too.
-_CREATION_SHARE = 0.9
+# Of the time of the faults, which may last longer when some are late: those that befall a run need one.
+_CREATION_SHARE = 1.1
 _STANDSTILL_SECONDS = 120
 _LEFTOVER_SECONDS = 60
 _PROGRESS_SECONDS = 30
