@@ -5,6 +5,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from unit.provisioner.conformance import new_key, texts, wait
 from support.waiting import eventually
 from tinkwell.core.decide import RunKey
 from tinkwell.provisioner import state
-from tinkwell.provisioner.runtime import port, process
+from tinkwell.provisioner.runtime import port, process, shim
 
 
 class ProcessHarness:
@@ -200,3 +201,19 @@ async def test_a_run_whose_supervisor_was_never_started_is_lost(harness: Process
     with pytest.raises(port.RunError) as caught:
         await wait(run)
     assert caught.value.reason is port.Reason.LOST
+
+
+@pytest.mark.parametrize("reads", range(5))
+async def test_a_run_that_is_removed_while_it_is_killed_takes_nobody_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: int
+) -> None:
+    killed, records = list[int](), [shim.identity(os.getpid())] * reads
+
+    def read(_run: process.ProcessRun, name: str) -> str:
+        return records.pop() if name == "process" and records else ""
+
+    monkeypatch.setattr(process.ProcessRun, "_recorded", read)
+    monkeypatch.setattr(os, "killpg", lambda group, _number: killed.append(group))
+    with ThreadPoolExecutor(1) as threads:
+        await process.ProcessRun(new_key(), tmp_path, threads).kill()
+    assert killed == [os.getpid()][:reads]

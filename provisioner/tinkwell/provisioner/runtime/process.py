@@ -179,9 +179,9 @@ class ProcessRun:
         """Ask the supervisor to kill the process, or kill the group of a process that has lost its supervisor."""
         if self._signal("shim", signal.SIGTERM):
             return
-        if self._alive("process"):
+        if pid := self._living("process"):
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._pid("process"), signal.SIGKILL)
+                os.killpg(pid, signal.SIGKILL)
 
     def _signal(self, name: str, number: signal.Signals) -> bool:
         """Signal a recorded process; False when it is dead."""
@@ -198,24 +198,28 @@ class ProcessRun:
 
     def _open(self, name: str) -> int | None:
         """Open a handle of the very process that was recorded, readable when it dies; None when it is dead."""
-        if not (pid := self._pid(name)):
+        if not (pid := self._living(name)):
             return None
         try:
             handle = os.pidfd_open(pid)
         except ProcessLookupError:
             return None
-        if self._alive(name):
+        if self._living(name):
             return handle
         os.close(handle)
         return None
 
     def _alive(self, name: str) -> bool:
-        return bool(pid := self._pid(name)) and shim.identity(pid) == self._recorded(name)
+        return self._living(name) != 0
 
-    def _pid(self, name: str) -> int:
-        """Return a recorded pid, 0 where there is none."""
-        fields = self._recorded(name).split()
-        return int(fields[1]) if fields else 0
+    def _living(self, name: str) -> int:
+        """Return the pid of a recorded process, 0 where none is recorded or it is dead.
+
+        The record is read once, for the run may be removed meanwhile: as a group to kill, 0 would be our own.
+        """
+        recorded = self._recorded(name)
+        fields = recorded.split()
+        return int(fields[1]) if fields and shim.identity(int(fields[1])) == recorded else 0
 
     def _recorded(self, name: str) -> str:
         try:
