@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from bench import catalog, cluster, huge_pages, machine, process, report
 from bench.context import Case, Context, Scale
 from bench.result import Outcome
-from tinkwell.server.dev import place
+from tinkwell.server.app.dev import place
 
 _RESULTS = process.ROOT / "build" / "bench"
 _PAGE = process.ROOT / "docs" / "benchmarks.md"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import asyncpg
 
-from tinkwell.server.dev import binaries, place, postgres
-from tinkwell.server.dev.binaries import Binaries
-from tinkwell.server.store import schema
+from tinkwell.server.app.dev import binaries, place, postgres
+from tinkwell.server.app.dev.binaries import Binaries
+from tinkwell.server.database import schema
 
 # Checkpoints happen between samples, not in them. Files of the write-ahead log are used again, as in a cluster that has
 # run for a while: to make a new one, 16 MB that are written and flushed, holds all commits up. All else is PostgreSQL's

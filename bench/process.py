@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tinkwell.server.dev import child
+from tinkwell.server.app.dev import child
 
 ROOT = Path(__file__).resolve().parent.parent
 _COMMAND = str(Path(sys.executable).with_name("tinkwell"))

@@ -3,7 +3,7 @@
 from unittest import mock
 
 from tinkwell.cli import main
-from tinkwell.server.store.bell import PostgresBell
+from tinkwell.server.log.store.doorbell import PostgresBell
 
 
 async def _refuse(_: PostgresBell) -> bool:

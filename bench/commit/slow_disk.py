@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench import cluster
 from bench.cluster import Cluster
-from tinkwell.server.dev import account, binaries, place
+from tinkwell.server.app.dev import account, binaries, place
 
 DELAY_MILLISECONDS = 2
 _COMPILE_SECONDS = 60

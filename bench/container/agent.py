@@ -12,9 +12,10 @@ import time
 from pathlib import Path
 from unittest import mock
 
-from tinkwell.core import decide
-from tinkwell.provisioner import agent, main
-from tinkwell.provisioner.job import Job
+from tinkwell.core.workflow import decide
+from tinkwell.provisioner.agent import agent
+from tinkwell.provisioner.agent.job import Job
+from tinkwell.provisioner.app import main
 
 _start = agent.Agent.start
 
@@ -28,7 +29,7 @@ async def _timed(self: agent.Agent, job: Job) -> None:
 def run(server: str, state_dir: str, concurrency: str) -> None:
     """Serve all workers until SIGTERM."""
     logging.basicConfig(level=logging.WARNING)
-    logging.getLogger("tinkwell.provisioner.driver").setLevel(logging.INFO)
+    logging.getLogger("tinkwell.provisioner.workflow.driver").setLevel(logging.INFO)
     settings = main.Settings(
         server=server,
         serves=decide.ALL_WORKERS,

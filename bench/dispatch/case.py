@@ -12,8 +12,8 @@ import tinkwell.client
 from bench import process, statistic, usage
 from bench.context import Context
 from bench.result import Outcome, Table, Verdict, number, span
-from tinkwell.client import model
-from tinkwell.core.kind import EventType
+from tinkwell.client.value import model
+from tinkwell.core.event.kinds import EventType
 
 _COMMAND = str(Path(sys.executable).with_name("tinkwell"))
 _LONGEST_SECONDS = 30

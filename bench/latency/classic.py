@@ -21,7 +21,7 @@ import grpc.aio
 
 from bench.latency import design
 from tinkwell.api.v1 import event_service_pb2 as pb
-from tinkwell.server import process
+from tinkwell.server.app import process
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["EventService"].full_name
 _TIMEOUT_SECONDS = 10

@@ -18,7 +18,7 @@ import tinkwell.client
 from bench import generator
 from bench.load.machine import Writer
 from bench.statistic import Latencies
-from tinkwell.client import model
+from tinkwell.client.value import model
 
 _WRITERS = 16
 _ARRIVE_SECONDS = 30

@@ -15,7 +15,7 @@ from bench import generator
 from bench.load.watcher import OPTIONS
 from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.api.v1 import event_service_pb2_grpc
-from tinkwell.client import convert
+from tinkwell.client.value import convert
 
 _WATCH = "/tinkwell.api.v1.EventService/Watch"
 

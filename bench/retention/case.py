@@ -15,8 +15,8 @@ from bench.load import watch
 from bench.replay import log
 from bench.result import Outcome, Table, Verdict, number
 from bench.retention import disk
-from tinkwell.core.retention import WIDTH, Policy
-from tinkwell.server.store import partition
+from tinkwell.core.event.retention import WIDTH, Policy
+from tinkwell.server.log.store import partition
 
 _WRITERS, _WATCHERS = 8, 10
 _PAUSE_SECONDS = 0.02

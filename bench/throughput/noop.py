@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
-from tinkwell.core.decide import RunKey
+from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.output import OutputLine
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from unittest import mock
 
 from bench.throughput import noop
-from tinkwell.core import decide
-from tinkwell.provisioner import main
+from tinkwell.core.workflow import decide
+from tinkwell.provisioner.app import main
 from tinkwell.provisioner.runtime import port
-from tinkwell.provisioner.state import StateDir
+from tinkwell.provisioner.state_dir.state_dir import StateDir
 
 
 async def _open_runtime(settings: main.Settings, directory: StateDir) -> port.Runtime:
@@ -22,7 +22,7 @@ async def _open_runtime(settings: main.Settings, directory: StateDir) -> port.Ru
 def run(server: str, state_dir: str, concurrency: str) -> None:
     """Serve all workers until SIGTERM. Only what says that it is ready is logged, as with the server."""
     logging.basicConfig(level=logging.WARNING)
-    logging.getLogger("tinkwell.provisioner.driver").setLevel(logging.INFO)
+    logging.getLogger("tinkwell.provisioner.workflow.driver").setLevel(logging.INFO)
     settings = main.Settings(
         server=server, serves=decide.ALL_WORKERS, state_dir=Path(state_dir), concurrency=int(concurrency)
     )

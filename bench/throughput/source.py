@@ -9,8 +9,8 @@ import uuid
 
 import tinkwell.client
 from bench import generator
-from tinkwell.client import model
-from tinkwell.core.kind import EventType
+from tinkwell.client.value import model
+from tinkwell.core.event.kinds import EventType
 
 _LONGEST_SECONDS = 240
 _TASK = """\

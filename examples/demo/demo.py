@@ -20,7 +20,7 @@ import docker
 import docker.errors
 import requests
 
-from tinkwell.server.dev import child
+from tinkwell.server.app.dev import child
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent

@@ -19,7 +19,7 @@ from testcontainers.community.postgres import PostgresContainer
 import tinkwell.client
 from support import server as server_support
 from tinkwell.client import EventType, State
-from tinkwell.server.store import schema
+from tinkwell.server.database import schema
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -18,7 +18,7 @@ from support import server as servers
 from support.hole import Hole
 from support.waiting import eventually
 from tinkwell.client import Event, errors
-from tinkwell.server import main
+from tinkwell.server.app import main
 
 WATCH = """
 import asyncio, sys, tinkwell.client

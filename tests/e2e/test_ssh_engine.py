@@ -15,9 +15,11 @@ from integration.provisioner import engine_image
 
 from support.waiting import eventually
 from tinkwell.client import Client, State
-from tinkwell.core.decide import RunKey
-from tinkwell.provisioner import state
-from tinkwell.provisioner.runtime import docker, port, setting, ssh
+from tinkwell.core.workflow.decide import RunKey
+from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.runtime.docker import runtime as docker
+from tinkwell.provisioner.runtime.docker import setting, ssh
+from tinkwell.provisioner.state_dir import state_dir
 
 pytestmark = [
     pytest.mark.docker,
@@ -32,18 +34,18 @@ async def host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ssh_ho
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> Iterator[state.StateDir]:
-    with contextlib.closing(state.StateDir.open(tmp_path)) as directory:
+def directory(tmp_path: Path) -> Iterator[state_dir.StateDir]:
+    with contextlib.closing(state_dir.StateDir.open(tmp_path)) as directory:
         yield directory
 
 
-async def connect(directory: state.StateDir, url: str, config: Path) -> docker.DockerRuntime:
+async def connect(directory: state_dir.StateDir, url: str, config: Path) -> docker.DockerRuntime:
     settings = setting.DockerSettings(host=url, ssh_config=config)
     async with asyncio.timeout(60):
         return await docker.DockerRuntime.connect(directory, concurrency=2, settings=settings)
 
 
-async def refusal(directory: state.StateDir, url: str, config: Path) -> str:
+async def refusal(directory: state_dir.StateDir, url: str, config: Path) -> str:
     with pytest.raises(port.RunError) as caught:
         await connect(directory, url, config)
     assert caught.value.reason is port.Reason.UNAVAILABLE
@@ -71,7 +73,7 @@ async def test_a_workflow_runs_on_an_engine_by_ssh(
 
 
 async def test_output_goes_on_where_it_was_when_a_login_has_broken_off(
-    engine: sdk.APIClient, directory: state.StateDir, tmp_path: Path, host: ssh_host.Host
+    engine: sdk.APIClient, directory: state_dir.StateDir, tmp_path: Path, host: ssh_host.Host
 ) -> None:
     script = "echo one; until [ -e /data/go ]; do sleep 0.05; done; echo two"
     spec = port.RunSpec(
@@ -111,7 +113,7 @@ async def test_output_goes_on_where_it_was_when_a_login_has_broken_off(
     ],
 )
 async def test_a_host_that_lets_nobody_in_is_said_with_what_to_do(
-    directory: state.StateDir, host: ssh_host.Host, options: dict[str, str], words: str
+    directory: state_dir.StateDir, host: ssh_host.Host, options: dict[str, str], words: str
 ) -> None:
     config = host.config(**options)
     said = await refusal(directory, host.url, config)
@@ -121,7 +123,7 @@ async def test_a_host_that_lets_nobody_in_is_said_with_what_to_do(
 
 
 async def test_a_host_that_has_no_engine_says_what_its_docker_program_says(
-    directory: state.StateDir, host: ssh_host.Host, tmp_path: Path
+    directory: state_dir.StateDir, host: ssh_host.Host, tmp_path: Path
 ) -> None:
     said = await refusal(directory, f"{host.url}{tmp_path}/no.sock", host.config())
     assert f"{tmp_path}/no.sock" in said
@@ -129,7 +131,7 @@ async def test_a_host_that_has_no_engine_says_what_its_docker_program_says(
 
 
 async def test_a_host_that_nobody_answers_for_is_said_at_once(
-    directory: state.StateDir, host: ssh_host.Host, monkeypatch: pytest.MonkeyPatch
+    directory: state_dir.StateDir, host: ssh_host.Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -141,7 +143,7 @@ async def test_a_host_that_nobody_answers_for_is_said_at_once(
 
 
 async def test_without_a_program_called_ssh_it_is_said_what_to_install(
-    directory: state.StateDir, host: ssh_host.Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    directory: state_dir.StateDir, host: ssh_host.Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     config = host.config()
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import asyncpg
 
-from tinkwell.server.dev import place, postgres
-from tinkwell.server.store import schema
+from tinkwell.server.app.dev import place, postgres
+from tinkwell.server.database import schema
 
 _MEMORY = Path("/dev/shm")
 # Most that a cluster ever takes: some databases, and the write-ahead log.

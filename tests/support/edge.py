@@ -12,7 +12,7 @@ from google.protobuf import any_pb2
 from google.protobuf import message as protobuf
 from google.rpc import error_details_pb2, status_pb2
 
-from tinkwell.server.api import auth, interceptor, metric
+from tinkwell.server.rpc import auth, interceptor, metric
 
 _DETAILS = {
     detail.DESCRIPTOR.full_name: detail

@@ -1,7 +1,7 @@
 """Events as the log holds them, for tests that need some."""
 
-from tinkwell.core.event import Event
-from tinkwell.core.kind import EventType, ResourceType
+from tinkwell.core.event.event import Event
+from tinkwell.core.event.kinds import EventType, ResourceType
 
 KINDS = [
     (ResourceType.HARDWARE, EventType.CREATED, "hardware.created"),

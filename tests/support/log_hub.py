@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from support.log_table import Table, encode_event, encode_rows, parse, respond
-from tinkwell.core.log import Replay, Selection
-from tinkwell.server.watch.hub import Hub
-from tinkwell.server.watch.spread import Spread
-from tinkwell.server.watch.stream import Streams, Write
-from tinkwell.server.watch.subscriber import Subscriber
+from tinkwell.core.event.page import Replay
+from tinkwell.core.event.selection import Selection
+from tinkwell.server.log.fanout.hub import Hub
+from tinkwell.server.log.fanout.pacing import Spread
+from tinkwell.server.log.fanout.stream import Streams, Write
+from tinkwell.server.log.fanout.subscriber import Subscriber
 
 ALL = 1 << 20
 GREETING = b"created"

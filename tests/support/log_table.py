@@ -3,10 +3,11 @@
 import contextlib
 from collections.abc import Callable, Sequence
 
-from tinkwell.core import errors, log
-from tinkwell.core.event import Event
-from tinkwell.core.log import History, Replay, Row, Selection, SourceLost
-from tinkwell.server.watch.source import Session
+from tinkwell.core import errors
+from tinkwell.core.event.event import Event
+from tinkwell.core.event.page import History, Replay, Row, SourceLost, row_of
+from tinkwell.core.event.selection import Selection
+from tinkwell.server.log.source import Session
 
 
 def encode_event(event: Event) -> bytes:
@@ -58,7 +59,7 @@ class Table:
         if first < self.oldest:
             raise errors.Compacted(first, self.oldest)
         found = [event for event in self.events if first <= event.revision <= last and selection.matches(event)]
-        rows = [log.row_of(event) for event in found[:max_count]]
+        rows = [row_of(event) for event in found[:max_count]]
         return Replay(rows, rows[-1][0] if len(rows) >= max_count else last)
 
     def session(self) -> contextlib.AbstractAsyncContextManager[Session]:

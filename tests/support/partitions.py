@@ -2,9 +2,9 @@
 
 import asyncpg
 
-from tinkwell.core.retention import Policy
-from tinkwell.server.service.retention import Retention
-from tinkwell.server.store import partition
+from tinkwell.core.event.retention import Policy
+from tinkwell.server.log.retention import Retention
+from tinkwell.server.log.store import partition
 
 
 def caretaker(database_url: str, policy: Policy, *, patience_seconds: float = 20) -> Retention:

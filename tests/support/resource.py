@@ -11,13 +11,13 @@ import asyncpg
 
 from support import edge
 from tinkwell.api.v1 import hardware_service_pb2_grpc, template_service_pb2_grpc
-from tinkwell.server.api.hardware import HardwareServicer
-from tinkwell.server.api.template import TemplateServicer
-from tinkwell.server.api.watch import Watches
-from tinkwell.server.service.hardware import HardwareService
-from tinkwell.server.service.template import TemplateService
-from tinkwell.server.store import engine
-from tinkwell.server.store.database import Database
+from tinkwell.server.database import engine
+from tinkwell.server.database.database import Database
+from tinkwell.server.hardware.api.servicer import HardwareServicer
+from tinkwell.server.hardware.service.operations import HardwareService
+from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.template.api.servicer import TemplateServicer
+from tinkwell.server.template.service.operations import TemplateService
 
 # Nothing here watches.
 _WATCHES = cast("Watches", None)

@@ -5,11 +5,12 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from support.log_event import make_event
-from tinkwell.core.event import Event
-from tinkwell.core.log import History, Page, Replay, Selection, SourceLost
-from tinkwell.server.watch.hub import Hub
-from tinkwell.server.watch.reader import Pace, Reader
-from tinkwell.server.watch.spread import Spread
+from tinkwell.core.event.event import Event
+from tinkwell.core.event.page import History, Page, Replay, SourceLost
+from tinkwell.core.event.selection import Selection
+from tinkwell.server.log.fanout.hub import Hub
+from tinkwell.server.log.fanout.pacing import Spread
+from tinkwell.server.log.read.reader import Pace, Reader
 
 FAST = Pace(
     poll_seconds=0,

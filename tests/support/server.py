@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tinkwell.server import main
+from tinkwell.server.app import main
 from tinkwell.server.settings import Settings
 
 _START_SECONDS = 30

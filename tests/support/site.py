@@ -13,14 +13,14 @@ import grpc.aio
 from support import edge
 from tinkwell.api.v1 import work_service_pb2, work_service_pb2_grpc, workflow_service_pb2_grpc
 from tinkwell.api.v1 import workflow_service_pb2 as pb
-from tinkwell.server.api.work import WorkServicer
-from tinkwell.server.api.workflow import WorkflowServicer
-from tinkwell.server.service.log import LogService
-from tinkwell.server.service.work import WorkService
-from tinkwell.server.service.workflow import WorkflowService
-from tinkwell.server.service.workflow_data import WorkflowDataService
-from tinkwell.server.store import engine
-from tinkwell.server.store.database import Database
+from tinkwell.server.database import engine
+from tinkwell.server.database.database import Database
+from tinkwell.server.lease.api.servicer import WorkServicer
+from tinkwell.server.lease.service.operations import WorkService
+from tinkwell.server.workflow.api.servicer import WorkflowServicer
+from tinkwell.server.workflow.service.data import WorkflowDataService
+from tinkwell.server.workflow.service.operations import WorkflowService
+from tinkwell.server.workflow.service.output import LogService
 
 # Machines as every site has them: number, MAC and addresses.
 ONE = "5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a01"

@@ -14,18 +14,23 @@ import rich_click as click
 from click.core import ParameterSource
 from click.exceptions import Exit
 
-from tinkwell.cli import connection, failure
-from tinkwell.cli.command import Component, Deferred, Group
+from tinkwell.cli import failure
+from tinkwell.cli.shell import connection
+from tinkwell.cli.shell.command import Component, Deferred, Group
 
 ENTRY_POINT_GROUP = "tinkwell.commands"
 
 _OWN = (
-    Component("hardware", "tinkwell.cli.hardware:hardware", "Machines: what they are, and how they boot."),
-    Component("template", "tinkwell.cli.template:template", "Templates: what to do on which machine, step by step."),
-    Component("workflow", "tinkwell.cli.workflow:workflow", "Workflows: templates carried out on certain machines."),
-    Component("events", "tinkwell.cli.event:events", "The log of everything that happens."),
+    Component("hardware", "tinkwell.cli.hardware.commands:hardware", "Machines: what they are, and how they boot."),
     Component(
-        "completion", "tinkwell.cli.completion:completion", "Print what a shell needs to complete command lines."
+        "template", "tinkwell.cli.template.commands:template", "Templates: what to do on which machine, step by step."
+    ),
+    Component(
+        "workflow", "tinkwell.cli.workflow.commands:workflow", "Workflows: templates carried out on certain machines."
+    ),
+    Component("events", "tinkwell.cli.event.commands:events", "The log of everything that happens."),
+    Component(
+        "completion", "tinkwell.cli.shell.completion:completion", "Print what a shell needs to complete command lines."
     ),
 )
 

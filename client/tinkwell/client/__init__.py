@@ -11,13 +11,14 @@ Scripts without an event loop use `tinkwell.client.blocking`, tests of one's own
 
 from tinkwell.client import environment as environment  # isort: skip  # before anything imports gRPC
 from tinkwell.client import errors
-from tinkwell.client.bulk import BulkChange, Conditional
 from tinkwell.client.channel import TLS
 from tinkwell.client.client import Client, connect
-from tinkwell.client.event import EventClient
-from tinkwell.client.hardware import HardwareClient
-from tinkwell.client.informer import Informer
-from tinkwell.client.model import (
+from tinkwell.client.event.client import EventClient
+from tinkwell.client.hardware.client import HardwareClient
+from tinkwell.client.hardware.push import BulkChange, Conditional
+from tinkwell.client.lease.client import WorkClient
+from tinkwell.client.template.client import TemplateClient
+from tinkwell.client.value.model import (
     Action,
     ActionStatus,
     Change,
@@ -37,11 +38,10 @@ from tinkwell.client.model import (
     Workflow,
     WorkflowContext,
 )
-from tinkwell.client.template import TemplateClient
-from tinkwell.client.watch import Watch
-from tinkwell.client.work import WorkClient
-from tinkwell.client.workflow import WorkflowClient
-from tinkwell.core.kind import EventType, ResourceType, State
+from tinkwell.client.watch.informer import Informer
+from tinkwell.client.watch.watch import Watch
+from tinkwell.client.workflow.client import WorkflowClient
+from tinkwell.core.event.kinds import EventType, ResourceType, State
 
 __all__ = [
     "TLS",

@@ -22,8 +22,14 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
-from tinkwell.client import channel, client, errors, event, hardware, service, template, watch, work, workflow
-from tinkwell.client.model import Event
+from tinkwell.client import channel, client, errors
+from tinkwell.client.event import client as event
+from tinkwell.client.hardware import client as hardware
+from tinkwell.client.lease import client as work
+from tinkwell.client.template import client as template
+from tinkwell.client.value.model import Event
+from tinkwell.client.watch import service, watch
+from tinkwell.client.workflow import client as workflow
 
 P = ParamSpec("P")
 S = TypeVar("S")

@@ -5,7 +5,12 @@ from typing import Self
 
 from grpc import aio
 
-from tinkwell.client import backoff, call, channel, errors, event, hardware, template, work, workflow
+from tinkwell.client import backoff, call, channel, errors
+from tinkwell.client.event import client as event
+from tinkwell.client.hardware import client as hardware
+from tinkwell.client.lease import client as work
+from tinkwell.client.template import client as template
+from tinkwell.client.workflow import client as workflow
 
 # grpc.health.v1.Health/Check, asked about the whole server. Both messages have one field; the bytes are those of an
 # empty request and of SERVING, which saves a dependency.

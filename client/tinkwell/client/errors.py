@@ -25,7 +25,7 @@ Error
 └── Closed                the client was closed, or is
 
 Whatever gRPC raises is turned into one of these by `from_rpc`: first by the reason in the status details, else by the
-status code. The server's half of that table is `tinkwell.server.api.status`.
+status code. The server's half of that table is `tinkwell.server.rpc.status`.
 """
 
 from collections.abc import Iterable, Mapping

@@ -16,7 +16,7 @@ TinkwellError
 ├── LimitReached        a limit on concurrent use is reached
 └── Unavailable         the server is stopping, or has lost its database
 
-Errors carry fields; their text is for people. The one table that maps them to gRPC is `tinkwell.server.api.status`, and
+Errors carry fields; their text is for people. The one table that maps them to gRPC is `tinkwell.server.rpc.status`, and
 its mirror is `tinkwell.client.errors`.
 """
 

@@ -1,4 +1,4 @@
-"""Alembic's environment: runs the revisions over the connection that `tinkwell.server.store.schema` hands in."""
+"""Alembic's environment: runs the revisions over the connection that `tinkwell.server.database.schema` hands in."""
 
 from alembic import context
 from sqlalchemy.engine import Connection

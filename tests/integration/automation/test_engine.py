@@ -9,11 +9,12 @@ import pytest
 
 from support.waiting import eventually
 from tinkwell.client import Client, connect, errors, testing
-from tinkwell.core.kind import EventType
-from tinkwell.provisioner.automation import engine, rule, rule_file
+from tinkwell.core.event.kinds import EventType
+from tinkwell.provisioner.automation import engine
+from tinkwell.provisioner.automation.rule import file, model
 
 SECONDS = 60
-RULES = rule_file.parse(
+RULES = file.parse(
     """
 name: test
 rules:
@@ -36,11 +37,11 @@ class Hands:
     """Holds effects until they may end."""
 
     def __init__(self) -> None:
-        self.begun: list[rule.Effect] = []
-        self.ended: list[rule.Effect] = []
+        self.begun: list[model.Effect] = []
+        self.ended: list[model.Effect] = []
         self.may_end = asyncio.Event()
 
-    async def perform(self, effect: rule.Effect) -> None:
+    async def perform(self, effect: model.Effect) -> None:
         self.begun.append(effect)
         await self.may_end.wait()
         self.ended.append(effect)

@@ -11,8 +11,8 @@ import asyncpg
 from support import automation
 from support.waiting import eventually
 from tinkwell.client import Client
-from tinkwell.core.kind import State
-from tinkwell.provisioner.automation import key
+from tinkwell.core.event.kinds import State
+from tinkwell.provisioner.automation.rule import key
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 RULES = EXAMPLES / "automation" / "recovery.yaml"

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 import trustme
 
-from tinkwell.client.model import Event
-from tinkwell.core.kind import EventType, ResourceType
-from tinkwell.provisioner.automation import address, attempt, rule, rule_file, webhook
+from tinkwell.client.value.model import Event
+from tinkwell.core.event.kinds import EventType, ResourceType
+from tinkwell.provisioner.automation.effect import attempt, public_address, webhook
+from tinkwell.provisioner.automation.rule import file, model
 
 RULES = """
 name: test
@@ -26,7 +27,7 @@ EVENT = Event(
 )
 
 
-async def resolve(host: str, port: int) -> Sequence[address.Address]:
+async def resolve(host: str, port: int) -> Sequence[public_address.Address]:
     """Find every host on this machine."""
     return [ipaddress.ip_address("127.0.0.1")]
 
@@ -59,12 +60,12 @@ async def test_the_certificate_must_be_the_hosts_though_the_connection_is_made_t
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
     asked: list[str | None] = []
     async with serving(authority, name, asked) as port:
-        rules = rule_file.parse(RULES.replace("PORT", str(port)), {}, source="test")
+        rules = file.parse(RULES.replace("PORT", str(port)), {}, source="test")
         action = rules.rules[0].action
-        assert isinstance(action, rule.PostWebhook)
+        assert isinstance(action, model.PostWebhook)
         hook = webhook.Webhook(action, concurrency=1, resolve=resolve)
         try:
-            tried = await hook.attempt(rule.Effect(rule_set="test", rule=rules.rules[0], event=EVENT))
+            tried = await hook.attempt(model.Effect(rule_set="test", rule=rules.rules[0], event=EVENT))
         finally:
             await hook.close()
     assert tried.outcome == attempt.Outcome(outcome), tried.detail

@@ -16,7 +16,7 @@ from support.waiting import eventually
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.api.v1 import workflow_service_pb2_grpc
 from tinkwell.core import errors
-from tinkwell.server.api import auth
+from tinkwell.server.rpc import auth
 
 CANCEL = "/tinkwell.api.v1.WorkflowService/CancelWorkflow"
 APPEND = "/tinkwell.api.v1.WorkflowService/AppendLogs"
@@ -116,7 +116,7 @@ async def test_a_fault_shows_a_reference_and_nothing_else(
         told = await refused(stub(server).CancelWorkflow(pb.CancelWorkflowRequest()))
     assert (told.code, told.reason) == (grpc.StatusCode.INTERNAL, "INTERNAL")
     assert "secret" not in told.message
-    [record] = [found for found in caplog.records if found.name == "tinkwell.server.api.interceptor"]
+    [record] = [found for found in caplog.records if found.name == "tinkwell.server.rpc.interceptor"]
     assert record.reference == told.metadata["reference"]  # type: ignore[attr-defined]
     assert record.exc_info is not None
     assert "secret" in str(record.exc_info[1])

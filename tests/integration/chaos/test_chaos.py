@@ -9,7 +9,7 @@ import pytest
 
 from support.chaos import run
 from support.chaos.fault import Kind
-from tinkwell.server.dev import place
+from tinkwell.server.app.dev import place
 
 SEED = 20
 SECONDS = 8.0

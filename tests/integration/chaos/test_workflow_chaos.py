@@ -6,7 +6,7 @@ import pytest
 
 from support.workflow_chaos import run
 from support.workflow_chaos.fault import Kind
-from tinkwell.server.dev import place
+from tinkwell.server.app.dev import place
 
 # Those that others do not do with more force.
 KINDS = (

@@ -16,8 +16,8 @@ from support.resource import Resources
 from support.waiting import eventually
 from tinkwell.api.v1 import hardware_service_pb2 as pb
 from tinkwell.core import errors
-from tinkwell.server.service.hardware import HardwareService
-from tinkwell.server.store import database as store
+from tinkwell.server.database import database as store
+from tinkwell.server.hardware.service.operations import HardwareService
 
 _MANY = 3_000
 # Machines of one batch share their moment of creation, so that the id decides; psql may also make strange ones.

@@ -14,11 +14,12 @@ from support.resource import Resources
 from tinkwell.api.v1 import hardware_service_pb2 as pb
 from tinkwell.client import Client
 from tinkwell.client import errors as client_errors
-from tinkwell.core import errors, network
-from tinkwell.server.api import hardware_stream
-from tinkwell.server.service import hardware_bulk
-from tinkwell.server.service.hardware import HardwareService
-from tinkwell.server.service.hardware_check import Sent
+from tinkwell.core import errors
+from tinkwell.core.hardware import network
+from tinkwell.server.hardware.api import push_stream
+from tinkwell.server.hardware.service import bulk_push
+from tinkwell.server.hardware.service.check import Sent
+from tinkwell.server.hardware.service.operations import HardwareService
 
 
 def machine_id(number: int) -> str:
@@ -85,7 +86,7 @@ async def test_events_come_in_the_order_of_the_stream_and_batches_are_bounded(re
     # A row's xmin is the transaction that wrote it.
     batches = await resources.fetch("SELECT count(*) AS machines FROM hardware GROUP BY xmin::text")
     assert len(batches) == len(responses) <= 18
-    assert max(row["machines"] for row in batches) <= hardware_bulk.MAX_BATCH_MACHINES
+    assert max(row["machines"] for row in batches) <= bulk_push.MAX_BATCH_MACHINES
 
 
 async def test_one_message_may_hold_more_than_a_batch(resources: Resources) -> None:
@@ -244,7 +245,7 @@ async def test_no_more_is_taken_while_the_database_is_busy(resources: Resources)
             taken += 50
             yield message
 
-    async def ignore(*_: hardware_bulk.Progress) -> None:
+    async def ignore(*_: bulk_push.Progress) -> None:
         pass
 
     writer = await asyncpg.connect(resources.database_url)
@@ -255,11 +256,11 @@ async def test_no_more_is_taken_while_the_database_is_busy(resources: Resources)
         service = HardwareService(resources.database)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(service.push_many(messages(), invite=ignore, report=ignore, actor="test"))
-            await waiting.eventually(lambda: taken >= hardware_bulk.MAX_BATCH_MACHINES)
+            await waiting.eventually(lambda: taken >= bulk_push.MAX_BATCH_MACHINES)
             for _ in range(2_000):
                 await asyncio.sleep(0)
             # One batch is being stored, one is pending, and one message waits to be.
-            assert taken <= 2 * hardware_bulk.MAX_BATCH_MACHINES + 2 * 50
+            assert taken <= 2 * bulk_push.MAX_BATCH_MACHINES + 2 * 50
             await blocking.rollback()
     finally:
         await writer.close()
@@ -269,7 +270,7 @@ async def test_no_more_is_taken_while_the_database_is_busy(resources: Resources)
 async def test_more_streams_than_a_server_takes_are_refused_before_they_send(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hardware_bulk, "_MAX_STREAMS", 1)
+    monkeypatch.setattr(bulk_push, "_MAX_STREAMS", 1)
     is_open, may_end = asyncio.Event(), asyncio.Event()
 
     async def slow() -> AsyncIterator[dict[str, object]]:
@@ -293,7 +294,7 @@ async def test_a_client_that_sends_nothing_is_not_waited_for() -> None:
         yield pb.PushManyRequest()
 
     with pytest.raises(errors.TooSlow, match=r"sent nothing for 0\.01 seconds"):
-        await anext(hardware_stream.receive(silent(), silence_seconds=0.01))
+        await anext(push_stream.receive(silent(), silence_seconds=0.01))
 
 
 async def test_a_watcher_receives_the_events_of_all_in_order(client: Client) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 import pytest
 
 from tinkwell.core import errors
-from tinkwell.server.http import application, listener
+from tinkwell.server.app import http_application
+from tinkwell.server.http import listener
 from tinkwell.server.http.probe import Probe
 
 
@@ -36,7 +37,7 @@ def make(
     checks: Checks | None = None, *, liveness: Checks | None = None, host: str = "127.0.0.1", port: int = 0
 ) -> listener.HttpListener:
     probe = Probe(liveness=liveness or alive, readiness=checks or Checks(), metrics=metrics)
-    return listener.HttpListener(application.create_application(probe, version="1.2.3"), host=host, port=port)
+    return listener.HttpListener(http_application.create_application(probe, version="1.2.3"), host=host, port=port)
 
 
 async def get(address: str, path: str) -> tuple[int, str]:

@@ -15,9 +15,9 @@ from prometheus_client.parser import text_string_to_metric_families
 import tinkwell.client
 from support.server import Server
 from support.waiting import eventually
-from tinkwell.server import metric
-from tinkwell.server.relay.count import Counts
-from tinkwell.server.workers import supervisor
+from tinkwell.server.app import metric
+from tinkwell.server.app.workers import supervisor
+from tinkwell.server.log.relay.count import Counts
 
 PAGE = Path(__file__).parents[3] / "docs" / "monitoring.md"
 PARTS = re.compile("(_bucket|_count|_sum)$")

@@ -12,9 +12,9 @@ import pytest
 from support.edge import Refusal, refused
 from support.resource import Resources
 from tinkwell.api.v1 import template_service_pb2 as pb
-from tinkwell.core import template as rules
-from tinkwell.server.store import engine
-from tinkwell.server.store import template as store
+from tinkwell.core.template import template as rules
+from tinkwell.server.database import engine
+from tinkwell.server.template.store import queries as store
 
 ID = "0b1ec5ab-7d2e-4d7a-9e5a-5f1f2c7b8a01"
 OTHER_ID = "0b1ec5ab-7d2e-4d7a-9e5a-5f1f2c7b8a02"

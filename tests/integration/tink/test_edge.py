@@ -20,10 +20,10 @@ from support.tink import FIRST_MAC, FIRST_WORKER, Tools, code, connected, fetch
 from support.tink_worker import Worker
 from tinkwell.api.tink import hardware_pb2
 from tinkwell.client import errors
-from tinkwell.core.kind import ResourceType
-from tinkwell.server import main
+from tinkwell.core.event.kinds import ResourceType
+from tinkwell.server.app import main
+from tinkwell.server.app.workers import supervisor
 from tinkwell.server.settings import Settings
-from tinkwell.server.workers import supervisor
 
 URL = "postgresql://db/tinkwell"
 

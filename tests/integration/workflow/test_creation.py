@@ -12,7 +12,7 @@ import pytest
 from support import edge
 from support.site import IPS, MACS, ONE, TWO, UNKNOWN, Site, action, devices, steps, task, template_text
 from tinkwell.api.v1 import workflow_service_pb2 as pb
-from tinkwell.core import template as core_template
+from tinkwell.core.template import template as core_template
 
 
 async def create(site: Site, template: str, hardware: str = "{}", workflow_id: str = "") -> pb.CreateWorkflowResponse:

@@ -11,7 +11,7 @@ import pytest
 from support.site import CANCELLED, FAILED, ONE, RUNNING, SUCCEEDED, TIMEOUT, TWO, Flow, Site, action, steps, task
 from support.waiting import eventually
 from tinkwell.api.v1 import workflow_service_pb2 as pb
-from tinkwell.server.store import schema
+from tinkwell.server.database import schema
 
 ROUNDS = 25
 ON_BOTH = (task("a", action("x")), task("b", action("y"), worker="{{.device_2}}"))

@@ -24,7 +24,7 @@ from support.site import (
     template_text,
 )
 from tinkwell.api.v1 import workflow_service_pb2 as pb
-from tinkwell.server.service import workflow as workflow_service
+from tinkwell.server.workflow.service import operations as workflow_service
 
 
 async def listed(site: Site, *states: pb.State.ValueType) -> list[pb.Workflow]:
@@ -191,7 +191,7 @@ async def test_a_worker_is_sent_all_its_workflows_oldest_first(site: Site) -> No
 async def test_more_workflows_and_reports_than_a_page_holds_are_sent_all(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tinkwell.server.service.workflow._PAGE", 3)
+    monkeypatch.setattr("tinkwell.server.workflow.service.operations._PAGE", 3)
     flows = [await site.create(steps(4)) for _ in range(6)]
     assert await contexts(site, ONE) == [flow.id for flow in flows]
     await flows[0].succeed(0, 1, 2, 3)
@@ -201,7 +201,7 @@ async def test_more_workflows_and_reports_than_a_page_holds_are_sent_all(
 
 
 async def test_a_worker_with_more_workflows_than_fit_is_told_so(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinkwell.server.service.workflow.MAX_CONTEXTS", 2)
+    monkeypatch.setattr("tinkwell.server.workflow.service.operations.MAX_CONTEXTS", 2)
     for _ in range(2):
         await site.create()
     assert len(await context_list(site, ONE)) == 2

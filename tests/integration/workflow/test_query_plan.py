@@ -9,21 +9,13 @@ import pytest
 import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from tinkwell.core.kind import State
-from tinkwell.server.store import (
-    action_status,
-    engine,
-    log_line,
-    table,
-    workflow,
-    workflow_move,
-    workflow_progress,
-    workflow_step,
-)
+from tinkwell.core.event.kinds import State
+from tinkwell.server.database import engine, table
+from tinkwell.server.workflow.store import action_status, output, progress, queries, report_move, step
 
 WORKFLOWS = 1_500
 MOVES = sqlalchemy.text(
-    workflow_move.READ.replace("$1", f"ARRAY['{uuid.UUID(int=1)}', '{uuid.UUID(int=2)}']").replace("$2", "1")
+    report_move.READ.replace("$1", f"ARRAY['{uuid.UUID(int=1)}', '{uuid.UUID(int=2)}']").replace("$2", "1")
 )
 WORKER = uuid.UUID(int=7)
 
@@ -117,26 +109,24 @@ async def one(connection: AsyncConnection) -> tuple[str, str]:
 
 async def test_queries_go_by_their_indexes(connection: AsyncConnection) -> None:
     workflow_id, action_id = await one(connection)
-    place = workflow_progress.BEGINNING
+    place = progress.BEGINNING
     due = {"worker_id": str(WORKER), "created_at": place.created_at, "id": place.workflow_id, "limit": 500}
-    assert indexes(await plan(connection, workflow_step.LOCK, {"id": workflow_id})) == {"workflow_pkey"}
-    assert "workflow_pkey" in indexes(
-        await plan(connection, workflow_step.STATES, {"id": workflow_id, "lease_token": 1})
-    )
+    assert indexes(await plan(connection, step.LOCK, {"id": workflow_id})) == {"workflow_pkey"}
+    assert "workflow_pkey" in indexes(await plan(connection, step.STATES, {"id": workflow_id, "lease_token": 1}))
     assert {"action_pkey", "workflow_pkey", "machine_hold_pkey"} <= indexes(await plan(connection, MOVES))
-    assert "action_place" in indexes(await plan(connection, workflow_progress.DUE, due))
-    for look in (workflow_progress.OF_WORKFLOW, workflow_progress.WITH_ACTIONS):
+    assert "action_place" in indexes(await plan(connection, progress.DUE, due))
+    for look in (progress.OF_WORKFLOW, progress.WITH_ACTIONS):
         assert {"action_place", "machine_hold_pkey"} <= indexes(await plan(connection, look, {"id": workflow_id}))
-    assert "workflow_pkey" in indexes(await plan(connection, workflow.ACTIONS, {"id": workflow_id}))
+    assert "workflow_pkey" in indexes(await plan(connection, queries.ACTIONS, {"id": workflow_id}))
     journal = action_status.select_page(workflow_id, after=0, limit=100)
     assert indexes(await plan(connection, journal)) == {"action_status_workflow"}
-    unfinished = workflow.select_live([State.PENDING, State.RUNNING])
+    unfinished = queries.select_live([State.PENDING, State.RUNNING])
     assert indexes(await plan(connection, unfinished)) == {"workflow_unfinished"}
     page = {"created_at": place.created_at, "id": place.workflow_id, "limit": 5000}
-    assert indexes(await plan(connection, workflow_progress.UNFINISHED, page)) == {"workflow_unfinished"}
+    assert indexes(await plan(connection, progress.UNFINISHED, page)) == {"workflow_unfinished"}
     beyond = {"workflow_id": workflow_id, "action_index": 0, "limit": 100}
-    assert indexes(await plan(connection, log_line.BEYOND, beyond)) == {"action_place", "log_line_pkey"}
-    within = await plan(connection, log_line.WITHIN, {"action_id": action_id, "attempt": 1, "number": 5, "limit": 100})
+    assert indexes(await plan(connection, output.BEYOND, beyond)) == {"action_place", "log_line_pkey"}
+    within = await plan(connection, output.WITHIN, {"action_id": action_id, "attempt": 1, "number": 5, "limit": 100})
     assert indexes(within) == {"log_line_pkey"}
     # The lines before the page are not even looked at.
     assert not [node for node in within if "Filter" in node or node["Node Type"] == "Sort"]

@@ -23,7 +23,7 @@ from support.site import (
     template_text,
 )
 from tinkwell.api.v1 import workflow_service_pb2 as pb
-from tinkwell.server.service import workflow_recovery
+from tinkwell.server.workflow.service import recovery as workflow_recovery
 
 
 async def end(flow: Flow, state: pb.State.ValueType = FAILED) -> None:

@@ -14,11 +14,13 @@ from support.site import FAILED, RUNNING, SUCCEEDED, Flow, Site, steps
 from support.waiting import eventually
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.client import errors as client_errors
-from tinkwell.server.api import workflow_message as message
-from tinkwell.server.service import report, report_group
-from tinkwell.server.service.workflow_report import ActionReport, Reported
-from tinkwell.server.store import engine, workflow_move
-from tinkwell.server.store.database import Database
+from tinkwell.server.database import engine
+from tinkwell.server.database.database import Database
+from tinkwell.server.workflow.api import message
+from tinkwell.server.workflow.service import report_group
+from tinkwell.server.workflow.service import report_intake as report
+from tinkwell.server.workflow.service.report import ActionReport, Reported
+from tinkwell.server.workflow.store import report_move
 
 
 class Gate:
@@ -217,14 +219,14 @@ async def test_what_has_changed_since_it_was_read_is_not_written(
     site: Site, other: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     [flow] = await running(site, 1)
-    read = workflow_move.read
+    read = report_move.read
 
     async def read_too_early(*args: Any, **kwargs: Any) -> Any:
         found = await read(*args, **kwargs)
         await other.execute(change, flow.id)
         return found
 
-    monkeypatch.setattr(workflow_move, "read", read_too_early)
+    monkeypatch.setattr(report_move, "read", read_too_early)
     before = await site.last_revision()
     await flow.refused(0, SUCCEEDED)
     assert "action.succeeded[0] 3" not in await site.events(after=before)

@@ -8,7 +8,7 @@ import pytest
 from support import edge
 from support.site import FAILED, ONE, PENDING, RUNNING, SUCCEEDED, TIMEOUT, Flow, Site, action, task
 from tinkwell.api.v1 import workflow_service_pb2 as pb
-from tinkwell.client import convert
+from tinkwell.client.value import convert
 
 
 async def create(site: Site, *, retries: int = 2, delay: int = 60, global_timeout: int = 0, **more: object) -> Flow:

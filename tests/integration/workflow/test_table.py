@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Mapping
 import asyncpg
 import pytest
 
-from tinkwell.core import lifecycle
-from tinkwell.core.kind import State
+from tinkwell.core.event.kinds import State
+from tinkwell.core.workflow import lifecycle
 
 
 @pytest.fixture

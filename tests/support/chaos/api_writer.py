@@ -12,7 +12,8 @@ import tinkwell.client
 from support.chaos.ledger import Ledger, Marks
 from support.chaos.server import Server
 from support.history.record import Change, Outcome
-from tinkwell.client import errors, model
+from tinkwell.client import errors
+from tinkwell.client.value import model
 
 _TIMEOUT_SECONDS = 10
 # The call may or may not have been carried out. What a repeated call is refused for, its first try may have done.

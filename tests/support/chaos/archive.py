@@ -9,8 +9,8 @@ import asyncpg
 
 from support.chaos.ledger import digest, find_token
 from support.history.record import History, Row, Watcher
-from tinkwell.core.retention import StepFailed
-from tinkwell.server.store import engine
+from tinkwell.core.event.retention import StepFailed
+from tinkwell.server.database import engine
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)

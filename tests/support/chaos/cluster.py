@@ -6,8 +6,8 @@ import os
 import signal
 from pathlib import Path
 
-from tinkwell.server.dev import postgres
-from tinkwell.server.store import schema
+from tinkwell.server.app.dev import postgres
+from tinkwell.server.database import schema
 
 
 class Cluster:

@@ -20,7 +20,7 @@ from support.chaos.server import Server
 from support.history.record import Change, FromRevision, Outcome
 from support.hole import Hole
 from support.waiting import eventually
-from tinkwell.server.store import engine
+from tinkwell.server.database import engine
 
 _ERRORS = (asyncpg.PostgresError, *engine.CONNECTION_ERRORS)
 _CONNECT_SECONDS = 5

@@ -8,9 +8,9 @@ import asyncpg
 
 from support.chaos import archive
 from support.history.record import Row
-from tinkwell.core.retention import Partition, Policy, StepFailed
-from tinkwell.server.service.retention import Retention
-from tinkwell.server.store import partition
+from tinkwell.core.event.retention import Partition, Policy, StepFailed
+from tinkwell.server.log.retention import Retention
+from tinkwell.server.log.store import partition
 
 _WIDTH = 50_000
 _AHEAD = 6 * _WIDTH

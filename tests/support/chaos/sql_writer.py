@@ -12,7 +12,7 @@ import asyncpg
 
 from support.chaos.ledger import Ledger, Marks, find_token
 from support.history.record import Change, Outcome
-from tinkwell.server.store import engine
+from tinkwell.server.database import engine
 
 APPLICATION = "chaos writer"
 _ERRORS = (asyncpg.PostgresError, *engine.CONNECTION_ERRORS)

@@ -14,8 +14,9 @@ from support.chaos.ledger import digest
 from support.history.record import LEFT, OPEN, FromRevision, Now, Selection, Since, Start, Stream, Watcher
 from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.api.v1 import event_service_pb2_grpc
-from tinkwell.client import backoff, call, channel, errors, selection, watch
-from tinkwell.core.kind import EventType, ResourceType
+from tinkwell.client import backoff, call, channel, errors
+from tinkwell.client.watch import selection, watch
+from tinkwell.core.event.kinds import EventType, ResourceType
 
 # The transport buffers little, so that a watcher that does not read is soon noticed by the server.
 _NARROW = (

@@ -5,10 +5,10 @@ import dataclasses
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tinkwell.core.event import Event
-from tinkwell.core.log import Page, SourceLost
-from tinkwell.server.watch.cycle import Cycle, HistoryEnded
-from tinkwell.server.watch.tail import Gap, Tail
+from tinkwell.core.event.event import Event
+from tinkwell.core.event.page import Page, SourceLost
+from tinkwell.server.log.read.order import Gap, Tail
+from tinkwell.server.log.read.state_machine import Cycle, HistoryEnded
 
 # A reader whose watchers were told that their events are gone.
 ENDED = -1

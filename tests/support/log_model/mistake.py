@@ -6,10 +6,10 @@ from support.log_model.state import ASKING, HAS_BELL, LOST, RUNG, Bounds, Log, R
 from support.log_model.world import LogModel
 from support.log_model.writer import ABORTED, Number, Rule, Writer
 from tinkwell.core import errors
-from tinkwell.core.event import Event
-from tinkwell.core.log import Page
-from tinkwell.server.watch.cycle import Cycle, HistoryEnded, Step
-from tinkwell.server.watch.tail import Tail
+from tinkwell.core.event.event import Event
+from tinkwell.core.event.page import Page
+from tinkwell.server.log.read.order import Tail
+from tinkwell.server.log.read.state_machine import Cycle, HistoryEnded, Step
 
 # What order the tail gives.
 

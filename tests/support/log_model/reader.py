@@ -20,9 +20,9 @@ from support.log_model.state import (
     ReaderMove,
 )
 from support.log_model.writer import PLAIN
-from tinkwell.core.event import Event
-from tinkwell.core.log import History, Page
-from tinkwell.server.watch.cycle import Cycle, Step
+from tinkwell.core.event.event import Event
+from tinkwell.core.event.page import History, Page
+from tinkwell.server.log.read.state_machine import Cycle, Step
 
 # How a pause may end: whether it has been quiet for long, and whether something is to be done about rings.
 _PAUSES = (("rests", False, False), ("finds it quiet", True, False), ("has been rung while awake", False, True))

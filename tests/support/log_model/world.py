@@ -36,7 +36,7 @@ from support.log_model.state import (
     World,
 )
 from support.log_model.writer import At, Number, Writer
-from tinkwell.server.watch.cycle import Cycle, Step
+from tinkwell.server.log.read.state_machine import Cycle, Step
 
 # The first revision that is kept once its elders have been forgotten.
 _KEPT = 2

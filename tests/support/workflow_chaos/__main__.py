@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from support.workflow_chaos import run
-from tinkwell.server.dev import place
+from tinkwell.server.app.dev import place
 
 _SECONDS_A_ROUND = 30
 

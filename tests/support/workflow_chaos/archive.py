@@ -8,7 +8,7 @@ import asyncpg
 
 from support.history.record import Watcher
 from support.workflow_history.record import Event, History, Status
-from tinkwell.core.kind import EventType, ResourceType, State
+from tinkwell.core.event.kinds import EventType, ResourceType, State
 
 _EVENTS = """
     SELECT revision, resource_type, resource_id::text, coalesce(parent_id::text, '') AS parent_id, event_type, version,

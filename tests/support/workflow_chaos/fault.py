@@ -13,7 +13,7 @@ from support.chaos.cluster import Cluster
 from support.chaos.server import Server
 from support.workflow_chaos import worker
 from support.workflow_chaos.worker import Site, Worker
-from tinkwell.server.store import engine
+from tinkwell.server.database import engine
 
 # Most runs are over in less than a second, and few at the same time.
 _LOOKS_FOR_A_RUN = 20

@@ -10,7 +10,7 @@ from support.history.record import Violation, Watcher
 from support.workflow_chaos.fault import Kind
 from support.workflow_chaos.worker import Worker
 from support.workflow_history.record import History, Mark
-from tinkwell.core.kind import EventType, ResourceType, State
+from tinkwell.core.event.kinds import EventType, ResourceType, State
 
 
 def tell(

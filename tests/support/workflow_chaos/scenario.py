@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from support.workflow_chaos import journal
 from support.workflow_history.record import Plan
-from tinkwell.core.kind import State
+from tinkwell.core.event.kinds import State
 
 ACTIONS = 5
 # Enough for everything that is lost on the way; one that fails by plan has fewer.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from support import process
 from support.waiting import eventually
-from tinkwell.provisioner.runtime import shim
+from tinkwell.provisioner.runtime.process import shim
 
 _EVER_SECONDS = 10 * 365 * 86_400.0
 _STOP_SECONDS = 60

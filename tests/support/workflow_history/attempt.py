@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from support.history.record import Violation
 from support.workflow_history.record import Effect, Mark, Status
-from tinkwell.core.kind import State
+from tinkwell.core.event.kinds import State
 
 _KILLED = 137
 

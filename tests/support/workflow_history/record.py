@@ -8,7 +8,7 @@ import dataclasses
 import enum
 from collections.abc import Sequence
 
-from tinkwell.core.kind import EventType, ResourceType, State
+from tinkwell.core.event.kinds import EventType, ResourceType, State
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from support.history.record import Violation
 from support.workflow_history import attempt, effect
 from support.workflow_history.record import History, Plan
 from support.workflow_history.world import Workflow, World
-from tinkwell.core.kind import State
+from tinkwell.core.event.kinds import State
 
 
 def judge(history: History) -> list[Violation]:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from support.history.record import Violation
 from support.workflow_history.record import Event
-from tinkwell.core import lifecycle
-from tinkwell.core.kind import EventType, ResourceType, State
+from tinkwell.core.event.kinds import EventType, ResourceType, State
+from tinkwell.core.workflow import lifecycle
 
 
 @dataclasses.dataclass(slots=True)

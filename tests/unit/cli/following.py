@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tinkwell.cli import workflow_tree
+from tinkwell.cli.workflow import tree as workflow_tree
 from tinkwell.client import Action, Event, Workflow
-from tinkwell.core.kind import EventType, ResourceType, State
+from tinkwell.core.event.kinds import EventType, ResourceType, State
 
 ID = "6f1c2b1e-8a54-4b7e-9a53-6f3f1f0f2a11"
 START = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)

@@ -4,8 +4,9 @@ import pytest
 from click.testing import CliRunner
 
 from support.command_line import CommandLine
-from tinkwell.cli import failure, session
+from tinkwell.cli import failure
 from tinkwell.cli.main import main
+from tinkwell.cli.shell import session
 from tinkwell.client import errors as client_errors
 from tinkwell.core import errors
 

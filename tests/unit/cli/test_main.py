@@ -9,7 +9,8 @@ import pytest
 import rich_click as click
 from click.testing import CliRunner
 
-from tinkwell.cli import command, main
+from tinkwell.cli import main
+from tinkwell.cli.shell import command
 
 COMMANDS = {
     "hardware": {"push", "get", "list", "delete", "watch", "phone-home"},
@@ -99,7 +100,7 @@ def test_a_component_that_lacks_a_module_says_what_to_install(
 
 
 def test_a_component_runs_with_its_own_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    component = command.Component("thing", "tinkwell.cli.completion:completion", "A thing.")
+    component = command.Component("thing", "tinkwell.cli.shell.completion:completion", "A thing.")
     monkeypatch.setattr(main, "_components", lambda: {"thing": component})
     code, stdout, _ = run("thing", "bash")
     assert (code, stdout.startswith("# For this shell:")) == (0, True)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tinkwell.client import Action, Hardware, LogLine, Workflow, testing
-from tinkwell.core.kind import EventType, State
+from tinkwell.core.event.kinds import EventType, State
 
 TINKWELL = str(Path(sys.executable).with_name("tinkwell"))
 WAIT_SECONDS = 20

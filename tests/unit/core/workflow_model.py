@@ -6,9 +6,10 @@ from typing import Any, TypeAlias, TypeVar
 
 from hypothesis import strategies as st
 
-from tinkwell.core import errors, lifecycle, transition
-from tinkwell.core.kind import State
-from tinkwell.core.transition import (
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import State
+from tinkwell.core.workflow import lifecycle, transition
+from tinkwell.core.workflow.transition import (
     Action,
     AdvanceWorkflow,
     Changes,

@@ -12,8 +12,8 @@ from typing import Protocol
 
 import pytest
 
-from tinkwell.client.model import LogStream
-from tinkwell.core.decide import RunKey
+from tinkwell.client.value.model import LogStream
+from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.runtime import output, port
 
 SECONDS = 30

@@ -6,7 +6,8 @@ import pytest
 from unit.provisioner import stage as support
 
 from support.patient_loop import PatientLoop
-from tinkwell.provisioner import agent, retry
+from tinkwell.provisioner.agent import agent
+from tinkwell.provisioner.queue import retry
 
 
 def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], PatientLoop]]:

@@ -3,10 +3,12 @@
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
-from tinkwell.client import errors, model
+from tinkwell.client import errors
 from tinkwell.client.testing.lease import Ledger
+from tinkwell.client.value import model
 from tinkwell.core import errors as core_errors
-from tinkwell.core import lease, transition
+from tinkwell.core.lease import lease
+from tinkwell.core.workflow import transition
 
 LEASE_SECONDS = 30.0
 

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
-from tinkwell.client.model import LogStream
-from tinkwell.core.decide import RunKey
+from tinkwell.client.value.model import LogStream
+from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.runtime import output, port
 
 KILLED = 137

@@ -12,10 +12,12 @@ from typing import Any, TypeAlias
 
 from unit.provisioner import fake_lease
 
-from tinkwell.client import errors, model
+from tinkwell.client import errors
+from tinkwell.client.value import model
 from tinkwell.core import errors as core_errors
-from tinkwell.core import lease, transition
-from tinkwell.core.kind import EventType, ResourceType, State
+from tinkwell.core.event.kinds import EventType, ResourceType, State
+from tinkwell.core.lease import lease
+from tinkwell.core.workflow import transition
 
 # The slot of the provisioner that calls.
 CALLER: ContextVar[int] = ContextVar("caller", default=-1)

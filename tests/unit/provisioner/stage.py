@@ -9,10 +9,11 @@ from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
 from unit.provisioner.fake_server import CALLER, FakeServer
 
 from support.waiting import eventually
-from tinkwell.client import model
-from tinkwell.core.decide import ALL_WORKERS, RunKey
-from tinkwell.core.kind import State
-from tinkwell.provisioner import driver, lease
+from tinkwell.client.value import model
+from tinkwell.core.event.kinds import State
+from tinkwell.core.workflow.decide import ALL_WORKERS, RunKey
+from tinkwell.provisioner.lease import keeper
+from tinkwell.provisioner.workflow import driver
 
 
 class Files:
@@ -99,7 +100,7 @@ class Stage:
             self.server,
             runtime or self.runtime,
             self.files,
-            keeper=lease.Keeper(self.server.leases, owner=f"owner/{slot}", engine=engine),
+            keeper=keeper.Keeper(self.server.leases, owner=f"owner/{slot}", engine=engine),
             claims=self.claims.of(slot),
             serves=serves,
             concurrency=concurrency,

@@ -8,7 +8,7 @@ import pytest
 
 from support.workflow_history import verdict
 from support.workflow_history.record import Effect, Event, History, Mark, Plan, Status
-from tinkwell.core.kind import EventType, ResourceType, State
+from tinkwell.core.event.kinds import EventType, ResourceType, State
 
 FLOW, OTHER = "w", "v"
 MACHINE, SECOND = "m", "n"

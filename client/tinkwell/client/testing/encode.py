@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from google.protobuf import descriptor, message
 
-from tinkwell.client import message as json_message
+from tinkwell.client.value import message as json_message
 
 M = TypeVar("M", bound=message.Message)
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.api.v1 import event_service_pb2_grpc
-from tinkwell.client import shape
-from tinkwell.client.model import Position
 from tinkwell.client.testing import encode
 from tinkwell.client.testing.world import World
-from tinkwell.core import errors, value
-from tinkwell.core.kind import EventType, ResourceType
+from tinkwell.client.value import shape
+from tinkwell.client.value.model import Position
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import EventType, ResourceType
+from tinkwell.core.value import parse
 
 _BUILT_IN = {str(kind) for kind in ResourceType} - {ResourceType.CUSTOM}
 
@@ -32,7 +33,7 @@ class EventServicer(event_service_pb2_grpc.EventServiceServicer):
             yield response
 
     async def Publish(self, request: pb.PublishRequest, context: Any) -> pb.PublishResponse:
-        value.parse_event_name("name", request.name)
+        parse.parse_event_name("name", request.name)
         if request.name.partition(".")[0].upper() in _BUILT_IN:
             raise errors.InvalidField.of("name", "begins with a built-in prefix")
         event = self._world.emit(

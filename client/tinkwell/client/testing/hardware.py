@@ -8,12 +8,13 @@ from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2, hardware_service_pb2_grpc
 from tinkwell.api.v1 import hardware_service_pb2 as pb
-from tinkwell.client import bulk, convert, shape
-from tinkwell.client.model import Hardware
+from tinkwell.client.hardware import push
 from tinkwell.client.testing import encode
 from tinkwell.client.testing.world import World
+from tinkwell.client.value import convert, shape
+from tinkwell.client.value.model import Hardware
 from tinkwell.core import errors
-from tinkwell.core.kind import EventType, ResourceType
+from tinkwell.core.event.kinds import EventType, ResourceType
 
 
 class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
@@ -29,7 +30,7 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
         self, request_iterator: AsyncIterator[pb.PushManyRequest], context: Any
     ) -> AsyncIterator[pb.PushManyResponse]:
         """Answer each request; after a machine that is refused, only when the client has stopped sending."""
-        await context.send_initial_metadata(((bulk.READY_KEY, "1"),))
+        await context.send_initial_metadata(((push.READY_KEY, "1"),))
         done = pb.PushManyResponse()
         failure: errors.TinkwellError | None = None
         async for request in request_iterator:

@@ -4,8 +4,8 @@ import dataclasses
 import uuid
 from collections.abc import Collection
 
-from tinkwell.client.model import MachineHold
-from tinkwell.core.lease import Hold, Lease, Reporter
+from tinkwell.client.value.model import MachineHold
+from tinkwell.core.lease.lease import Hold, Lease, Reporter
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

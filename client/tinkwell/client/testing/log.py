@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Collection
 from datetime import UTC, datetime, timedelta
 
 from tinkwell.api.v1 import event_service_pb2 as pb
-from tinkwell.client import convert, selection
-from tinkwell.client.model import Event
 from tinkwell.client.testing import encode
+from tinkwell.client.value import convert
+from tinkwell.client.value.model import Event
+from tinkwell.client.watch import selection
 from tinkwell.core import errors
-from tinkwell.core.kind import ResourceType
+from tinkwell.core.event.kinds import ResourceType
 
 
 class EventLog:

@@ -4,10 +4,12 @@ import dataclasses
 from datetime import UTC, datetime, timedelta
 from typing import Any, assert_never
 
-from tinkwell.client.model import Action, ActionStatus, Workflow
 from tinkwell.client.testing.world import World
-from tinkwell.core import errors, lease, transition
-from tinkwell.core.kind import State
+from tinkwell.client.value.model import Action, ActionStatus, Workflow
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import State
+from tinkwell.core.lease import lease
+from tinkwell.core.workflow import transition
 
 
 def take(world: World, report: ActionStatus, *, lease_token: int = 0) -> tuple[transition.Action, transition.Changes]:

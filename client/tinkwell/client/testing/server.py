@@ -12,13 +12,13 @@ from tinkwell.api.v1 import (
     work_service_pb2_grpc,
     workflow_service_pb2_grpc,
 )
-from tinkwell.client.model import Event
 from tinkwell.client.testing import event, gate, hardware, template, work, workflow
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.testing.log import EventLog
 from tinkwell.client.testing.world import R, World
+from tinkwell.client.value.model import Event
 from tinkwell.core import errors
-from tinkwell.core.kind import EventType, ResourceType
+from tinkwell.core.event.kinds import EventType, ResourceType
 
 _HEALTH_SERVICE = "grpc.health.v1.Health"
 _SERVING, _NOT_SERVING = b"\x08\x01", b"\x08\x02"

@@ -9,12 +9,12 @@ from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2, template_service_pb2_grpc
 from tinkwell.api.v1 import template_service_pb2 as pb
-from tinkwell.client.model import Template
 from tinkwell.client.testing import encode
 from tinkwell.client.testing.world import World
+from tinkwell.client.value.model import Template
 from tinkwell.core import errors
-from tinkwell.core import template as core_template
-from tinkwell.core.kind import ResourceType
+from tinkwell.core.event.kinds import ResourceType
+from tinkwell.core.template import template as core_template
 
 
 class TemplateServicer(template_service_pb2_grpc.TemplateServiceServicer):

@@ -8,7 +8,7 @@ from tinkwell.api.v1 import work_service_pb2 as pb
 from tinkwell.api.v1 import work_service_pb2_grpc
 from tinkwell.client.testing.world import World
 from tinkwell.core import errors
-from tinkwell.core.kind import ResourceType, State
+from tinkwell.core.event.kinds import ResourceType, State
 
 LEASE_SECONDS = 30.0
 

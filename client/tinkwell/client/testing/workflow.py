@@ -14,14 +14,15 @@ from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2, workflow_service_pb2_grpc
 from tinkwell.api.v1 import workflow_service_pb2 as pb
-from tinkwell.client import convert, shape
-from tinkwell.client.model import Action, LogLine, Template, Workflow, WorkflowContext
 from tinkwell.client.testing import encode, report, status
 from tinkwell.client.testing.world import World
-from tinkwell.core import devices as core_devices
-from tinkwell.core import errors, transition
-from tinkwell.core import template as core_template
-from tinkwell.core.kind import ResourceType, State
+from tinkwell.client.value import convert, shape
+from tinkwell.client.value.model import Action, LogLine, Template, Workflow, WorkflowContext
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import ResourceType, State
+from tinkwell.core.template import template as core_template
+from tinkwell.core.workflow import devices as core_devices
+from tinkwell.core.workflow import transition
 
 
 class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from tinkwell.client.model import Action, ActionStatus, Event, Hardware, LogLine, Position, Template, Workflow
 from tinkwell.client.testing.lease import Ledger
 from tinkwell.client.testing.log import EventLog
+from tinkwell.client.value.model import Action, ActionStatus, Event, Hardware, LogLine, Position, Template, Workflow
 from tinkwell.core import errors
-from tinkwell.core.kind import EventType, ResourceType, State
+from tinkwell.core.event.kinds import EventType, ResourceType, State
 
 Resource = Hardware | Template | Workflow | Action
 R = TypeVar("R", Hardware, Template, Workflow, Action)

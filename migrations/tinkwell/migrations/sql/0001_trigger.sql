@@ -10,7 +10,7 @@ BEGIN
     RETURN NEW;
 END $$;
 
--- The same tables as in tinkwell.core.lifecycle; a test holds them together.
+-- The same tables as in tinkwell.core.workflow.lifecycle; a test holds them together.
 CREATE FUNCTION check_transition() RETURNS trigger
 LANGUAGE plpgsql
 AS $$

@@ -83,7 +83,7 @@ def run(ctx: click.RichContext, /, rules: Path, state_dir: Path | None, log_leve
     import asyncio
 
     from tinkwell import client
-    from tinkwell.provisioner import log
+    from tinkwell.provisioner import logging_setup as log
     from tinkwell.provisioner.automation import main
 
     log.set_up(log_level)
@@ -98,7 +98,7 @@ def run(ctx: click.RichContext, /, rules: Path, state_dir: Path | None, log_leve
 @click.argument("file", type=_FILE)
 def check(file: Path) -> None:
     """Check a file of rules and print them; what environment variables hold is not looked at."""
-    from tinkwell.provisioner.automation import description
+    from tinkwell.provisioner.automation.rule import description
 
     for line in description.describe(_load(file, None)):
         click.echo(line)
@@ -141,8 +141,8 @@ def redeliver(
     import asyncio
 
     from tinkwell import client
-    from tinkwell.provisioner import log
-    from tinkwell.provisioner.automation import redelivery
+    from tinkwell.provisioner import logging_setup as log
+    from tinkwell.provisioner.automation.effect import redelivery
 
     if bool(keys) is failed:
         raise click.UsageError("give the keys of effects, or --failed for all that have failed for good")
@@ -159,7 +159,8 @@ def redeliver(
 
 
 async def _redeliver(settings: Any, keys: tuple[str, ...]) -> bool:
-    from tinkwell.provisioner.automation import attempt, main
+    from tinkwell.provisioner.automation import main
+    from tinkwell.provisioner.automation.effect import attempt
 
     are_done = True
     async with contextlib.aclosing(main.redeliver(settings, keys)) as tries:
@@ -170,11 +171,11 @@ async def _redeliver(settings: Any, keys: tuple[str, ...]) -> bool:
 
 
 def _deliveries(state_dir: Path | None, name: str) -> list[Any]:
-    from tinkwell.provisioner.automation import delivery
+    from tinkwell.provisioner.automation.effect import delivery_log
 
     directory = (state_dir or _default_state_dir()) / "automation"
     try:
-        return list(delivery.latest(directory, name).values())
+        return list(delivery_log.latest(directory, name).values())
     except OSError as error:
         raise click.ClickException(f"{directory} cannot be read: {error.strerror}") from error
 
@@ -200,7 +201,7 @@ def _settings(ctx: click.Context, rules: Path, state_dir: Path | None) -> Any:
 
 
 def _load(path: Path, environment: Any) -> Any:
-    from tinkwell.provisioner.automation import rule_file
+    from tinkwell.provisioner.automation.rule import file as rule_file
 
     try:
         return rule_file.load(path, environment)

@@ -20,9 +20,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NoReturn
 
-from tinkwell.client import errors, event, watch
-from tinkwell.provisioner import retry
-from tinkwell.provisioner.automation import ledger, matching, position, rule
+from tinkwell.client import errors
+from tinkwell.client.event import client
+from tinkwell.client.watch import watch
+from tinkwell.provisioner.automation import ledger, position
+from tinkwell.provisioner.automation.rule import matching, model
+from tinkwell.provisioner.queue import retry
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +42,7 @@ LOOK_BACK_SECONDS = 300.0
 HEAD_SECONDS = 30.0
 
 
-Perform = Callable[[rule.Effect], Awaitable[None]]
+Perform = Callable[[model.Effect], Awaitable[None]]
 
 
 class Engine:
@@ -47,8 +50,8 @@ class Engine:
 
     def __init__(
         self,
-        api: event.EventClient,
-        rules: rule.RuleSet,
+        api: client.EventClient,
+        rules: model.RuleSet,
         perform: Perform,
         *,
         max_begun: int = MAX_BEGUN,
@@ -147,7 +150,7 @@ class Engine:
         self._ledger, self._history_id = self._new_ledger({}), ""
         return LOOK_BACK_SECONDS
 
-    async def _begin(self, group: asyncio.TaskGroup, book: ledger.Ledger, effects: Sequence[rule.Effect]) -> None:
+    async def _begin(self, group: asyncio.TaskGroup, book: ledger.Ledger, effects: Sequence[model.Effect]) -> None:
         for effect in effects:
             await self._room.acquire()
             before, mine = self._lanes.get(effect.lane), asyncio.Event()
@@ -155,7 +158,7 @@ class Engine:
             group.create_task(self._do(book, effect, before, mine), name=effect.key)
 
     async def _do(
-        self, book: ledger.Ledger, effect: rule.Effect, before: asyncio.Event | None, mine: asyncio.Event
+        self, book: ledger.Ledger, effect: model.Effect, before: asyncio.Event | None, mine: asyncio.Event
     ) -> None:
         """Do an effect after the one before it in its lane has ended."""
         try:

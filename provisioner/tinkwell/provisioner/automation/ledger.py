@@ -13,7 +13,8 @@ import logging
 from collections.abc import Mapping
 from datetime import datetime
 
-from tinkwell.provisioner.automation import expectation, matching, rule
+from tinkwell.provisioner.automation import expectation
+from tinkwell.provisioner.automation.rule import matching, model
 
 logger = logging.getLogger(__name__)
 
@@ -21,14 +22,14 @@ logger = logging.getLogger(__name__)
 class Ledger:
     """What is owed by one rule set. `begun` are the revisions of positions as they were read."""
 
-    def __init__(self, rules: rule.RuleSet, begun: Mapping[str, int]) -> None:
+    def __init__(self, rules: model.RuleSet, begun: Mapping[str, int]) -> None:
         self._rules = rules
         self._begun = dict(begun)
         self._owed: dict[int, int] = {}
         self._expected = {
             each.name: expectation.Expectations(each.trigger.within)
             for each in rules.rules
-            if isinstance(each.trigger, rule.Expected)
+            if isinstance(each.trigger, model.Expected)
         }
         self.seen = min(begun.values())
 
@@ -42,17 +43,17 @@ class Ledger:
         """How many expectations are open."""
         return sum(len(expected) for expected in self._expected.values())
 
-    def take(self, sight: matching.Sight, *, at: datetime) -> list[rule.Effect]:
+    def take(self, sight: matching.Sight, *, at: datetime) -> list[model.Effect]:
         """Take the next event, made `at` a time, and return what is to be done about it; each is to be finished."""
         event = sight.event
-        effects: list[rule.Effect] = []
+        effects: list[model.Effect] = []
         for each in self._rules.rules:
             match each.trigger:
-                case rule.Pattern() as pattern:
+                case model.Pattern() as pattern:
                     is_new = event.revision > self._begun[self._rules.position]
                     if is_new and matching.matches(pattern, sight, rule_name=each.name):
-                        effects.append(rule.Effect(rule_set=self._rules.name, rule=each, event=event))
-                case rule.Expected() as expected:
+                        effects.append(model.Effect(rule_set=self._rules.name, rule=each, event=event))
+                case model.Expected() as expected:
                     if event.revision > self._begun[self._rules.position_of(each)]:
                         self._look(each.name, expected, sight, at)
         if effects:
@@ -69,16 +70,16 @@ class Ledger:
         deadlines = (expected.next_deadline() for expected in self._expected.values())
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
-    def overdue(self, now: datetime) -> list[rule.Effect]:
+    def overdue(self, now: datetime) -> list[model.Effect]:
         """Return what is to be done about what did not come before `now`; each is to be finished."""
         return [
-            rule.Effect(rule_set=self._rules.name, rule=each, event=event)
+            model.Effect(rule_set=self._rules.name, rule=each, event=event)
             for each in self._rules.rules
             if each.name in self._expected
             for event in self._expected[each.name].overdue(now)
         ]
 
-    def finish(self, effect: rule.Effect) -> None:
+    def finish(self, effect: model.Effect) -> None:
         """Note that an effect was done, or has failed for good."""
         revision = effect.event.revision
         if effect.rule.name in self._expected:
@@ -104,7 +105,7 @@ class Ledger:
     def _floor(self, first: int | None) -> int:
         return self.seen if first is None else first - 1
 
-    def _look(self, name: str, expected: rule.Expected, sight: matching.Sight, at: datetime) -> None:
+    def _look(self, name: str, expected: model.Expected, sight: matching.Sight, at: datetime) -> None:
         # An event may be both: each heartbeat ends the wait for it, and begins the one for the next.
         if matching.matches(expected.event, sight, rule_name=name):
             self._expected[name].arrive(sight.event.resource_id, at=at)

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinkwell import client
-from tinkwell.provisioner.automation import attempt, delivery, engine, performer, position, redelivery, rule, tally
+from tinkwell.provisioner.automation import engine, position
+from tinkwell.provisioner.automation.effect import attempt, delivery_log, performer, redelivery, tally
+from tinkwell.provisioner.automation.rule import model
 
 logger = logging.getLogger(__name__)
 
@@ -22,16 +24,16 @@ class Settings:
     server: str
     token: str | None
     tls: client.TLS | None
-    rules: rule.RuleSet
+    rules: model.RuleSet
     state_dir: Path
 
 
-async def run(server: client.Client, rules: rule.RuleSet, state_dir: Path) -> None:
+async def run(server: client.Client, rules: model.RuleSet, state_dir: Path) -> None:
     """Run rules until cancelled; returns when another process has claimed their position.
 
     Raises `client.errors.Error` for what only an operator can mend.
     """
-    log = delivery.DeliveryLog(state_dir / "automation", rules.name)
+    log = delivery_log.DeliveryLog(state_dir / "automation", rules.name)
     async with performer.open_doers(rules, server.workflows) as doers:
         doing = performer.Performer(doers, log, rules)
         worker = engine.Engine(server.events, rules, doing.perform)

@@ -8,8 +8,9 @@ import functools
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from tinkwell.client import errors, model
-from tinkwell.provisioner import retry
+from tinkwell.client import errors
+from tinkwell.client.value import model
+from tinkwell.provisioner.queue import retry
 
 
 class Fenced(Exception):

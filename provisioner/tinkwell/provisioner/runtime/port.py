@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from tinkwell.core.decide import RunKey
+from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.runtime.output import OutputLine
 
 

@@ -9,7 +9,8 @@ import ipaddress
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from tinkwell.core import errors, value
+from tinkwell.core import errors
+from tinkwell.core.value import parse
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -34,5 +35,5 @@ def _address(field: str, text: str) -> Address:
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
-        raise errors.InvalidField.of(field, f"{value.show(text)} is not an IP address") from None
+        raise errors.InvalidField.of(field, f"{parse.show(text)} is not an IP address") from None
     return getattr(address, "ipv4_mapped", None) or address

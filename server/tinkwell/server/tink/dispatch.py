@@ -18,13 +18,14 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from tinkwell.api.v1 import event_service_pb2
-from tinkwell.core import errors, value
-from tinkwell.core.kind import EventType, ResourceType, State
-from tinkwell.core.log import Selection
-from tinkwell.core.workflow import Progress
-from tinkwell.server.service.watch import Now
-from tinkwell.server.service.workflow import WorkflowService
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import EventType, ResourceType, State
+from tinkwell.core.event.selection import Selection
+from tinkwell.core.value import parse
+from tinkwell.core.workflow.record import Progress
+from tinkwell.server.log.watching import Now
 from tinkwell.server.tink.feed import Feed
+from tinkwell.server.workflow.service.operations import WorkflowService
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +115,7 @@ class Dispatch:
         Returns where there is no room to wait. Raises `errors.InvalidField`, and `errors.Unavailable` when the server
         stops.
         """
-        worker_id = value.parse_uuid("worker_id", worker_id)
+        worker_id = parse.parse_uuid("worker_id", worker_id)
         if self._held_count >= self._max_held:
             await self._look(worker_id, None, write)
             return

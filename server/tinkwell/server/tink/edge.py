@@ -15,20 +15,20 @@ from tinkwell.api.tink import (
     workflow_pb2,
     workflow_pb2_grpc,
 )
-from tinkwell.server.api import auth, interceptor
-from tinkwell.server.api.metric import CallMetrics
-from tinkwell.server.service.hardware import HardwareService
-from tinkwell.server.service.template import TemplateService
-from tinkwell.server.service.watch import WatchService
-from tinkwell.server.service.workflow import WorkflowService
-from tinkwell.server.service.workflow_data import WorkflowDataService
-from tinkwell.server.store.database import Database
+from tinkwell.server.database.database import Database
+from tinkwell.server.hardware.service.operations import HardwareService
+from tinkwell.server.log.watching import WatchService
+from tinkwell.server.rpc import auth, interceptor
+from tinkwell.server.rpc.metric import CallMetrics
+from tinkwell.server.template.service.operations import TemplateService
 from tinkwell.server.tink.dispatch import Dispatch
 from tinkwell.server.tink.event import EventsServicer
 from tinkwell.server.tink.feed import Feed
 from tinkwell.server.tink.hardware import HardwareServicer
 from tinkwell.server.tink.template import TemplateServicer
 from tinkwell.server.tink.workflow import WorkflowServicer
+from tinkwell.server.workflow.service.data import WorkflowDataService
+from tinkwell.server.workflow.service.operations import WorkflowService
 
 ACTOR = "tinkerbell"
 

@@ -6,12 +6,12 @@ from collections.abc import Awaitable
 from tinkwell.api.tink import events_pb2 as pb
 from tinkwell.api.tink import events_pb2_grpc
 from tinkwell.api.v1 import event_service_pb2
-from tinkwell.core import value
-from tinkwell.core.log import Selection
-from tinkwell.server.api import interceptor
-from tinkwell.server.api.interceptor import Context
-from tinkwell.server.service.aside import Aside
-from tinkwell.server.service.watch import Since
+from tinkwell.core.event.selection import Selection
+from tinkwell.core.value import parse
+from tinkwell.server.database.offload import Aside
+from tinkwell.server.log.watching import Since
+from tinkwell.server.rpc import interceptor
+from tinkwell.server.rpc.interceptor import Context
 from tinkwell.server.tink import event_message as message
 from tinkwell.server.tink.feed import Feed
 
@@ -56,7 +56,7 @@ def _selection(request: pb.WatchRequest) -> Selection:
     return Selection(
         event_types=frozenset().union(*(message.EVENT_TYPES[number] for number in event_types or message.EVENT_TYPES)),
         resource_types=frozenset(message.RESOURCE_TYPES[number] for number in resource_types or message.RESOURCE_TYPES),
-        resource_id=request.resource_id and value.parse_uuid("resource_id", request.resource_id),
+        resource_id=request.resource_id and parse.parse_uuid("resource_id", request.resource_id),
     )
 
 

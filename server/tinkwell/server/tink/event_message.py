@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 
 from tinkwell.api.tink import events_pb2 as pb
 from tinkwell.api.v1 import event_service_pb2
-from tinkwell.core import document, errors
-from tinkwell.core.kind import EventType, ResourceType
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import EventType, ResourceType
+from tinkwell.core.value import document
 
 RESOURCE_TYPES: Mapping[int, ResourceType] = {
     pb.RESOURCE_TYPE_TEMPLATE: ResourceType.TEMPLATE,

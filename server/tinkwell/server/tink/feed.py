@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 from tinkwell.api.v1 import event_service_pb2
 from tinkwell.core import errors
-from tinkwell.core.log import Selection
-from tinkwell.server.service.watch import Start, WatchService
+from tinkwell.core.event.selection import Selection
+from tinkwell.server.log.watching import Start, WatchService
 
 logger = logging.getLogger(__name__)
 

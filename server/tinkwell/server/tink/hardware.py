@@ -6,13 +6,14 @@ from collections.abc import AsyncGenerator, Awaitable
 from tinkwell.api.tink import hardware_pb2 as pb
 from tinkwell.api.tink import hardware_pb2_grpc
 from tinkwell.api.v1 import event_service_pb2
-from tinkwell.core import errors, record
-from tinkwell.core.kind import EventType, ResourceType
-from tinkwell.core.log import Selection
-from tinkwell.server.api import auth, interceptor
-from tinkwell.server.api.interceptor import Context
-from tinkwell.server.service.hardware import HardwareService
-from tinkwell.server.service.watch import Now
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import EventType, ResourceType
+from tinkwell.core.event.selection import Selection
+from tinkwell.core.hardware.record import Hardware
+from tinkwell.server.hardware.service.operations import HardwareService
+from tinkwell.server.log.watching import Now
+from tinkwell.server.rpc import auth, interceptor
+from tinkwell.server.rpc.interceptor import Context
 from tinkwell.server.tink import resource_message as message
 from tinkwell.server.tink.feed import Feed
 
@@ -73,7 +74,7 @@ class HardwareServicer(hardware_pb2_grpc.HardwareServiceServicer):
         )
         await self._feed.follow(selection, Now(), take, begun=write, reader=context.peer())
 
-    async def _find(self, request: pb.GetRequest) -> record.Hardware:
+    async def _find(self, request: pb.GetRequest) -> Hardware:
         if request.id:
             return await self._service.find("id", request.id)
         if request.mac:

@@ -5,9 +5,12 @@ from typing import cast
 
 from tinkwell.api.tink import hardware_pb2, template_pb2
 from tinkwell.api.v1 import hardware_service_pb2
-from tinkwell.core import errors, network, record
-from tinkwell.server.api import convert
-from tinkwell.server.service.hardware_check import Sent
+from tinkwell.core import errors
+from tinkwell.core.hardware import network
+from tinkwell.core.hardware.record import Hardware
+from tinkwell.core.template.record import Template
+from tinkwell.server.hardware.service.check import Sent
+from tinkwell.server.rpc import resource_message
 
 # What is sent where the file of a machine has no metadata.
 _NO_METADATA = ("", "null")
@@ -26,12 +29,12 @@ def sent(message: hardware_pb2.Hardware) -> Sent:
     return Sent(
         id=message.id,
         metadata=_metadata(message.metadata),
-        network=convert.to_network(alike),
+        network=resource_message.to_network(alike),
         expected_version=None,
     )
 
 
-def hardware(machine: record.Hardware) -> hardware_pb2.Hardware:
+def hardware(machine: Hardware) -> hardware_pb2.Hardware:
     """Write a machine. Tinkerbell's command line takes `network`, `dhcp` and `dhcp.ip` for granted."""
     return hardware_pb2.Hardware(
         id=machine.id,
@@ -41,13 +44,13 @@ def hardware(machine: record.Hardware) -> hardware_pb2.Hardware:
     )
 
 
-def template(found: record.Template) -> template_pb2.WorkflowTemplate:
+def template(found: Template) -> template_pb2.WorkflowTemplate:
     """Write a template. The command line takes both times for granted."""
     return template_pb2.WorkflowTemplate(
         id=found.id,
         name=found.name,
-        created_at=convert.timestamp(found.created_at),
-        updated_at=convert.timestamp(found.updated_at),
+        created_at=resource_message.timestamp(found.created_at),
+        updated_at=resource_message.timestamp(found.updated_at),
         data=found.data,
     )
 

@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator
 from tinkwell.api.tink import template_pb2 as pb
 from tinkwell.api.tink import template_pb2_grpc
 from tinkwell.core import errors
-from tinkwell.server.api import auth
-from tinkwell.server.api.interceptor import Context
-from tinkwell.server.service.template import TemplateService
+from tinkwell.server.rpc import auth
+from tinkwell.server.rpc.interceptor import Context
+from tinkwell.server.template.service.operations import TemplateService
 from tinkwell.server.tink import resource_message as message
 
 

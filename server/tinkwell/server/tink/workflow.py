@@ -7,15 +7,15 @@ from collections.abc import AsyncGenerator, Awaitable
 from tinkwell.api.tink import workflow_pb2 as pb
 from tinkwell.api.tink import workflow_pb2_grpc
 from tinkwell.core import errors
-from tinkwell.core.kind import State
-from tinkwell.core.workflow import Progress
-from tinkwell.server.api import auth, interceptor
-from tinkwell.server.api.interceptor import Context
-from tinkwell.server.service.workflow import WorkflowService
-from tinkwell.server.service.workflow_data import WorkflowDataService
-from tinkwell.server.service.workflow_report import ActionReport
+from tinkwell.core.event.kinds import State
+from tinkwell.core.workflow.record import Progress
+from tinkwell.server.rpc import auth, interceptor
+from tinkwell.server.rpc.interceptor import Context
 from tinkwell.server.tink import workflow_message as message
 from tinkwell.server.tink.dispatch import Dispatch
+from tinkwell.server.workflow.service.data import WorkflowDataService
+from tinkwell.server.workflow.service.operations import WorkflowService
+from tinkwell.server.workflow.service.report import ActionReport
 
 
 class WorkflowServicer(workflow_pb2_grpc.WorkflowServiceServicer):

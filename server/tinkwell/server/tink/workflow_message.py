@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from tinkwell.api.tink import workflow_pb2 as pb
 from tinkwell.core import errors
-from tinkwell.core.kind import State
-from tinkwell.core.workflow import Action, ActionStatus, Progress, Workflow
-from tinkwell.server.api import convert
-from tinkwell.server.service.workflow_report import ActionReport
+from tinkwell.core.event.kinds import State
+from tinkwell.core.workflow.record import Action, ActionStatus, Progress, Workflow
+from tinkwell.server.rpc import resource_message
+from tinkwell.server.workflow.service.report import ActionReport
 
 # Tinkerbell knows no cancelled workflows: all that its tools must understand is that this one will not go on.
 _STATES: Mapping[State, pb.State.ValueType] = {
@@ -28,8 +28,8 @@ def workflow(found: Workflow) -> pb.Workflow:
         template=found.template_id,
         hardware=found.devices,
         state=_STATES[found.state],
-        created_at=convert.timestamp(found.created_at),
-        updated_at=convert.timestamp(found.updated_at),
+        created_at=resource_message.timestamp(found.created_at),
+        updated_at=resource_message.timestamp(found.updated_at),
         data=found.data,
     )
 
@@ -76,7 +76,7 @@ def action_status(entry: ActionStatus) -> pb.WorkflowActionStatus:
         action_status=_STATES[entry.state],
         seconds=int(entry.seconds),
         message=entry.message,
-        created_at=convert.timestamp(entry.created_at),
+        created_at=resource_message.timestamp(entry.created_at),
         worker_id=entry.worker_id,
     )
 

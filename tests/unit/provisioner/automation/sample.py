@@ -4,9 +4,9 @@ import datetime
 import uuid
 from typing import Any
 
-from tinkwell.client.model import Event
-from tinkwell.core.kind import EventType, ResourceType
-from tinkwell.provisioner.automation import rule, rule_file
+from tinkwell.client.value.model import Event
+from tinkwell.core.event.kinds import EventType, ResourceType
+from tinkwell.provisioner.automation.rule import file, model
 
 BEGIN = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
@@ -34,6 +34,6 @@ def event(
     )
 
 
-def rules(text: str, **environment: str) -> rule.RuleSet:
+def rules(text: str, **environment: str) -> model.RuleSet:
     """Read rules as from a file."""
-    return rule_file.parse(text, environment, source="rules.yaml")
+    return file.parse(text, environment, source="rules.yaml")

@@ -11,10 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from tinkwell.client import errors
-from tinkwell.provisioner import commands as provisioner_commands
-from tinkwell.provisioner import log
-from tinkwell.provisioner import main as provisioner_main
-from tinkwell.provisioner.automation import attempt, commands, main
+from tinkwell.provisioner import logging_setup
+from tinkwell.provisioner.app import commands as provisioner_commands
+from tinkwell.provisioner.app import main as provisioner_main
+from tinkwell.provisioner.automation import commands, main
+from tinkwell.provisioner.automation.effect import attempt
 
 RULES = """
 name: set
@@ -46,7 +47,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(main, "run_until_signal", run)
     monkeypatch.setattr(provisioner_main, "run", run)
     monkeypatch.setattr(provisioner_main, "gc", mock.Mock())
-    monkeypatch.setattr(log, "set_up", lambda level: None)
+    monkeypatch.setattr(logging_setup, "set_up", lambda level: None)
     return settings
 
 
@@ -150,7 +151,7 @@ def test_all_that_failed_for_good_is_delivered_again_or_what_is_named(
             yield key, attempt.done("HTTP 204") if key == "b" else attempt.failed("HTTP 503")
 
     monkeypatch.setattr(main, "redeliver", redeliver)
-    monkeypatch.setattr(log, "set_up", lambda level: None)
+    monkeypatch.setattr(logging_setup, "set_up", lambda level: None)
     write_log(tmp_path)
     words = ["redeliver", "--rules", rules, "--state-dir", str(tmp_path)]
     results = [

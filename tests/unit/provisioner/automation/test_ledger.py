@@ -10,7 +10,8 @@ import pytest
 from hypothesis import strategies
 from unit.provisioner.automation.sample import BEGIN, event, rules
 
-from tinkwell.provisioner.automation import ledger, matching, rule
+from tinkwell.provisioner.automation import ledger
+from tinkwell.provisioner.automation.rule import matching, model
 
 RULES = rules(
     """
@@ -41,7 +42,7 @@ def begin(begun: dict[str, int] | None = None) -> ledger.Ledger:
 
 def take(
     book: ledger.Ledger, revision: int, name: str = "workflow.timeout", *, is_some: bool = True
-) -> list[rule.Effect]:
+) -> list[model.Effect]:
     found = event(revision, name, resource=str(revision % 3), seconds=revision, data={"some": is_some})
     assert found.created_at is not None
     return book.take(matching.Sight(found), at=found.created_at)
@@ -109,7 +110,7 @@ def test_whenever_it_dies_its_successor_does_all_that_was_not_finished(
     wanted = set(finished) | {effect.key for effect in whole.overdue(at(1_000))}
 
     finished.clear()
-    book, open_effects, stored = begin(), list[rule.Effect](), dict.fromkeys(POSITIONS, 0)
+    book, open_effects, stored = begin(), list[model.Effect](), dict.fromkeys(POSITIONS, 0)
     for revision, name in enumerate(names[:crash_after], 1):
         open_effects += take(book, revision, name)
         if chance.random() < 0.5:

@@ -11,12 +11,12 @@ import pytest
 
 from support.waiting import eventually
 from tinkwell.core import errors
-from tinkwell.core.kind import State
-from tinkwell.core.workflow import Action, Current, Progress
-from tinkwell.server.service.workflow import WorkflowService
+from tinkwell.core.event.kinds import State
+from tinkwell.core.workflow.record import Action, Current, Progress
 from tinkwell.server.tink import dispatch
 from tinkwell.server.tink.dispatch import Dispatch
 from tinkwell.server.tink.feed import Feed
+from tinkwell.server.workflow.service.operations import WorkflowService
 
 FIRST = "00000000-0000-0000-0000-000000000001"
 SECOND = "00000000-0000-0000-0000-000000000002"

@@ -1,0 +1,1 @@
+"""Files that commands read: JSON and YAML."""

@@ -1,0 +1,59 @@
+"""JSON texts that hold one value after another, as JSON lines do, and the places of what is in them."""
+
+import json
+import re
+from collections.abc import Iterator
+
+from tinkwell.cli.document import position
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+
+
+def split(text: str) -> Iterator[tuple[int, int]]:
+    """Iterate over where the values of a text begin and end; raises `Malformed` where there is none."""
+    at = _skip(text, 0)
+    while at < len(text):
+        try:
+            _, end = _DECODER.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            reason = error.msg.removesuffix(" at")
+            raise position.Malformed(position.Position(error.lineno, error.colno), f"not JSON: {reason}") from error
+        except RecursionError as error:
+            raise position.Malformed(position.of_offset(text, at), "is nested too deeply") from error
+        yield at, end
+        at = _skip(text, end)
+
+
+def locate(text: str, offset: int, path: position.Path) -> position.Position:
+    """Find a part of the well-formed value at an offset: an item, or the key of a member; else the last one on it."""
+    value_at = key_at = offset
+    for part in path:
+        members = dict(_members(text, value_at))
+        if part not in members:
+            break
+        key_at, value_at = members[part]
+    return position.of_offset(text, key_at)
+
+
+def _members(text: str, at: int) -> Iterator[tuple[str | int, tuple[int, int]]]:
+    """Iterate over an object's or a list's parts: their name, and where each and its value begin."""
+    opening, at = text[at], _skip(text, at + 1)
+    index = 0
+    while opening in "{[" and text[at] not in "}]":
+        begin, name = at, index
+        if opening == "{":
+            name, at = _DECODER.raw_decode(text, at)
+            at = _skip(text, _skip(text, at) + 1)
+        yield name, (begin, at)
+        _, end = _DECODER.raw_decode(text, at)
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+        index += 1
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    assert found is not None  # it matches nothing at all, too
+    return found.end()

@@ -1,0 +1,1 @@
+"""`tinkwell events`, and the `watch` of every resource."""

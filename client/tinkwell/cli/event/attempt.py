@@ -1,0 +1,34 @@
+"""Attempts at an action, in words."""
+
+import math
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from tinkwell.cli.shell import duration
+
+if TYPE_CHECKING:
+    from tinkwell.client import Action
+
+
+def ordinal(action: "Action") -> str:
+    """Say which attempt it is, of how many where there may be several; empty before the first."""
+    return count(action.attempt, action.retries)
+
+
+def count(attempt: int, retries: int) -> str:
+    """Say the same of bare numbers. More attempts than there may be were made by hand."""
+    if not attempt:
+        return ""
+    return f"attempt {attempt} of {max(attempt, retries + 1)}" if retries else f"attempt {attempt}"
+
+
+def pause(action: "Action", at: datetime | None) -> str:
+    """Say how long an action waits, from that moment on, until an attempt is repeated; empty when it does not."""
+    return "" if at is None else until(action.retry_at, at)
+
+
+def until(retry_at: datetime | None, at: datetime) -> str:
+    """Say the same of bare moments."""
+    if retry_at is None or retry_at <= at:
+        return ""
+    return f"retries in {duration.show(math.ceil((retry_at - at).total_seconds()))}"

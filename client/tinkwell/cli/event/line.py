@@ -1,0 +1,120 @@
+"""An event as one line for people."""
+
+import contextlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from tinkwell.cli.event import attempt
+from tinkwell.cli.shell import output
+from tinkwell.core.event.kinds import EventType, ResourceType
+
+if TYPE_CHECKING:
+    from tinkwell.client import Event
+
+MAX_SUMMARY_CHARACTERS = 160
+
+_TYPE_WIDTH = max(len(item) for item in EventType)
+_RESOURCE_WIDTH = max(len(item) for item in ResourceType)
+_ID_WIDTH = 36
+
+
+def format_event(event: "Event") -> str:
+    """Give time, revision, type, resource and what it is about; columns stand below each other."""
+    columns = (
+        output.moment(event.created_at, digits=3),
+        f"{event.revision:>7}",
+        output.paint(f"{event.event_type:<{_TYPE_WIDTH}}", event.event_type),
+        f"{event.resource_type:<{_RESOURCE_WIDTH}}",
+        f"{event.resource_id or '-':<{_ID_WIDTH}}",
+        summary(event),
+    )
+    return "  ".join(columns).rstrip()
+
+
+def summary(event: "Event") -> str:
+    """Say in a few words what the event is about."""
+    match event.resource_type:
+        case ResourceType.HARDWARE:
+            text = _hardware(event)
+        case ResourceType.TEMPLATE:
+            text = _text(event.data, "name")
+        case ResourceType.WORKFLOW:
+            text = _workflow(event.data)
+        case ResourceType.ACTION:
+            text = _action(event.data)
+        case ResourceType.CUSTOM:
+            text = f"{event.name} {_compact(event.data)}" if event.data else event.name
+    text = output.clean(text)
+    return text if len(text) <= MAX_SUMMARY_CHARACTERS else f"{text[: MAX_SUMMARY_CHARACTERS - 1]}…"
+
+
+def _hardware(event: "Event") -> str:
+    interfaces = _object(event.data, "network").get("interfaces")
+    dhcp = [_object(interface, "dhcp") for interface in interfaces or ()]
+    hostname = next((_text(item, "hostname") for item in dhcp if item.get("hostname")), "")
+    words = [hostname, *(_text(item, "mac") for item in dhcp)]
+    if event.event_type is EventType.HARDWARE_PHONE_HOME and event.data.get("phone_home"):
+        words.append(_compact(event.data["phone_home"]))
+    return " ".join(word for word in words if word)
+
+
+def _workflow(data: Mapping[str, Any]) -> str:
+    words = [_text(data, "template_name"), _text(data, "state")]
+    words.append(f"{data.get('completed_actions', 0)}/{data.get('total_actions', 0)}")
+    if recovers := _text(data, "recovers"):
+        words.append(f"recovers {recovers}")
+    if cause := data.get("cause"):
+        words.append(format_cause(cause))
+    return " ".join(word for word in words if word)
+
+
+def format_cause(cause: Mapping[str, Any]) -> str:
+    """Say why a workflow ended: the reason, the action during which it happened, the message, and what recovers it."""
+    if "reason" not in cause:
+        return format_pairs(cause)
+    action = f" in {cause.get('task_name', '')}/{cause['action_name']}" if cause.get("action_name") else ""
+    code = f", exit {cause['exit_code']}" if cause.get("exit_code") is not None else ""
+    message = f": {cause['message']}" if cause.get("message") else ""
+    recovery = _object(cause, "recovery")
+    recovered = f", recovered by {recovery['workflow_id']}" if recovery.get("workflow_id") else ""
+    lost = f", not recovered by {_text(recovery, 'template')}: {recovery['error']}" if recovery.get("error") else ""
+    return f"{cause['reason']}{action}{code}{message}{recovered}{lost}"
+
+
+def format_pairs(data: Mapping[str, Any]) -> str:
+    """Write an object as key=value pairs."""
+    return " ".join(f"{key}={value if isinstance(value, str) else _compact(value)}" for key, value in data.items())
+
+
+def _action(data: Mapping[str, Any]) -> str:
+    words = [f"{_text(data, 'task_name')}/{_text(data, 'name')}"]
+    pause = _pause(data)
+    if data.get("attempt", 0) > 1 or pause:
+        words.append(attempt.count(data["attempt"], data.get("retries", 0)))
+    if data.get("exit_code") is not None:
+        words.append(f"exit {data['exit_code']}")
+    words += [pause, _text(data, "message")]
+    return " ".join(word for word in words if word)
+
+
+def _pause(data: Mapping[str, Any]) -> str:
+    """Say how long the action waited for another attempt when this happened; empty when it did not."""
+    with contextlib.suppress(KeyError, TypeError, ValueError):
+        return attempt.until(datetime.fromisoformat(data["retry_at"]), datetime.fromisoformat(data["updated_at"]))
+    return ""
+
+
+def _object(data: object, key: str) -> Mapping[str, Any]:
+    # A line for people is no reason to end a watch, whatever the data of an event looks like.
+    found = data.get(key) if isinstance(data, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _text(data: Mapping[str, Any], key: str) -> str:
+    return str(data.get(key) or "")
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,80 @@
+"""The kinds of commands: those that talk to a server, groups of them, and those that are imported when they are run."""
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+import rich_click as click
+
+from tinkwell.cli import failure
+from tinkwell.cli.shell import connection
+
+_EPILOG = "Connection options such as --server are taken here too; tinkwell --help explains them."
+
+
+def _plain_usage(command: click.Command, ctx: click.Context) -> str:
+    """Give the usage for an error message: one plain line, without what help puts around it."""
+    formatter = click.HelpFormatter(width=1000)
+    click.Command.format_usage(command, ctx, formatter)
+    return formatter.getvalue().rstrip("\n")
+
+
+class Command(click.RichCommand):
+    """A command that takes the connection options after its name."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("epilog", _EPILOG)
+        super().__init__(*args, **kwargs)
+        self.params.extend(connection.options(are_hidden=True))
+
+    def get_usage(self, ctx: click.Context) -> str:
+        """Give the usage for an error message."""
+        return _plain_usage(self, ctx)
+
+
+class Group(click.RichGroup):
+    """A group of such commands."""
+
+    command_class = Command
+
+    def get_usage(self, ctx: click.Context) -> str:
+        """Give the usage for an error message."""
+        return _plain_usage(self, ctx)
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A command that is not imported yet.
+
+    `target` says where it is (`module:attribute`), `extra` which extra of the distribution brings what it needs.
+    """
+
+    name: str
+    target: str
+    summary: str
+    extra: str = ""
+
+    def load(self) -> click.Command:
+        """Import the command; raises `Failure` where what it needs is not installed."""
+        module, _, attribute = self.target.partition(":")
+        try:
+            loaded = getattr(importlib.import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if connection.current().debug:
+                raise
+            raise failure.Failure(self._explain(error.name or "")) from error
+        assert isinstance(loaded, click.Command), f"{self.target} is not a command"
+        return loaded
+
+    def _explain(self, module: str) -> str:
+        missing = f"tinkwell {self.name} needs the module {module}, which is not installed"
+        is_ours = module.partition(".")[0] == "tinkwell"
+        return f"{missing}; install tinkwell[{self.extra}]" if self.extra and not is_ours else missing
+
+
+class Deferred(click.RichCommand):
+    """Stands for a component until it is run: a name and a summary."""
+
+    def __init__(self, component: Component) -> None:
+        super().__init__(name=component.name, help=component.summary)
+        self.component = component

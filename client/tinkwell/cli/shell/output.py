@@ -1,0 +1,164 @@
+"""What commands write: tables for people, JSON and YAML for programs, colours only where somebody sees them.
+
+Everything goes through `click.echo`, which flushes, so a reader at the other end of a pipe sees each event at once.
+Tables are aligned with spaces and never cut: an id can always be copied, and a line can always be split at blanks.
+"""
+
+import json
+import os
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Protocol
+
+import rich_click as click
+
+
+class Format(StrEnum):
+    """How a value is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+    JSONL = "jsonl"
+
+
+class Shaped(Protocol):
+    """What the client returns: an object with a fixed JSON shape."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the JSON object."""
+
+
+_COLOURS = {
+    "CREATED": "green",
+    "UPDATED": "cyan",
+    "DELETED": "magenta",
+    "STARTED": "blue",
+    "RUNNING": "blue",
+    "INPROGRESS": "cyan",
+    "RETRYING": "yellow",
+    "SUCCEEDED": "green",
+    "FAILED": "red",
+    "TIMEOUT": "red",
+    "CANCELLED": "magenta",
+    "HOME": "cyan",
+    "CUSTOM": "yellow",
+}
+
+
+def has_colour() -> bool:
+    """Whether standard output is a terminal that shows colours, and the user wants them (NO_COLOR)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def colour(kind: str) -> str | None:
+    """Give the colour of a state or of an event type, whose last word decides."""
+    return _COLOURS.get(kind.rpartition("_")[2])
+
+
+def paint(text: str, kind: str) -> str:
+    """Colour a text by the state or event type it tells of."""
+    chosen = colour(kind)
+    return click.style(text, fg=chosen) if chosen and has_colour() else text
+
+
+def emphasise(text: str) -> str:
+    """Make a text stand out on a terminal."""
+    return click.style(text, bold=True) if has_colour() else text
+
+
+def line(text: str) -> None:
+    """Write a line to standard output, as it is: click would take escape sequences out where nobody sees them."""
+    click.echo(text, color=True)
+
+
+def note(text: str) -> None:
+    """Write a line about the work itself to standard error, where it does not mix with results."""
+    click.echo(text, err=True)
+
+
+def objects(values: Sequence[Shaped], chosen: Format) -> None:
+    """Write a list as one JSON array or one YAML list."""
+    whole([value.to_json() for value in values], chosen)
+
+
+def whole(value: object, chosen: Format) -> None:
+    """Write a JSON value in full; a table is not its business."""
+    match chosen:
+        case Format.YAML:
+            line(_yaml(value))
+        case Format.JSONL:
+            line(json.dumps(value, ensure_ascii=_is_ascii(), separators=(",", ":")))
+        case Format.JSON | Format.TABLE:
+            line(json.dumps(value, ensure_ascii=_is_ascii(), indent=2))
+
+
+def item(value: object, chosen: Format) -> None:
+    """Write one value of a stream: indented JSON, a YAML document, or one line of compact JSON."""
+    if chosen is Format.YAML:
+        line("---")
+    whole(value, chosen)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write rows in aligned columns under a header; a column named STATE is coloured, an empty cell is a dash."""
+    cells = [[clean(cell) or "-" for cell in row] for row in rows]
+    widths = [max(_width(row[place]) for row in [header, *cells]) for place in range(len(header))]
+    line(emphasise(_aligned(header, header, widths)))
+    for row in cells:
+        painted = [paint(cell, cell) if name == "STATE" else cell for name, cell in zip(header, row, strict=True)]
+        line(_aligned(row, painted, widths))
+
+
+def fields(pairs: Sequence[tuple[str, str]]) -> None:
+    """Write one object as a column of names and a column of values; empty values are left out."""
+    shown = [(name, clean(value)) for name, value in pairs if value]
+    width = max((len(name) for name, _ in shown), default=0)
+    for name, value in shown:
+        line(f"{emphasise(name.ljust(width))}  {paint(value, value) if name == 'STATE' else value}")
+
+
+def revision(number: int) -> str:
+    """Say what a change led to; revision 0 means that everything was as wanted before."""
+    return f"revision {number}" if number else "unchanged"
+
+
+def clean(text: str) -> str:
+    """Escape what does not print, so that no value can move the cursor or break a line."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def moment(value: datetime | None, *, digits: int = 0) -> str:
+    """Give a time in UTC, with so many digits of its second's fraction; nothing for none."""
+    if value is None:
+        return ""
+    text = value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
+    return f"{text[: 20 + digits] if digits else text[:19]}Z"
+
+
+def _aligned(plain: Sequence[str], painted: Sequence[str], widths: Sequence[int]) -> str:
+    gaps = (" " * (width - _width(cell)) for cell, width in zip(plain, widths, strict=True))
+    return "  ".join(cell + gap for cell, gap in zip(painted, gaps, strict=True)).rstrip()
+
+
+def _width(text: str) -> int:
+    """Count the columns that a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _is_ascii() -> bool:
+    # Where standard output cannot hold all of Unicode, JSON can still say everything in escapes.
+    return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8"
+
+
+def _yaml(value: object) -> str:
+    from tinkwell.cli.document import yaml_text  # ruamel.yaml costs start-up time, see main
+
+    return yaml_text.dump(value)

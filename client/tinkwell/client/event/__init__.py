@@ -1,0 +1,1 @@
+"""Events, for users of the client."""

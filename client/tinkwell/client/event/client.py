@@ -1,0 +1,57 @@
+"""The log of everything that happens."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tinkwell.api.v1 import event_service_pb2 as pb
+from tinkwell.api.v1 import event_service_pb2_grpc
+from tinkwell.client import call
+from tinkwell.client.value import convert, model
+from tinkwell.client.watch import service
+
+
+class EventClient(service.Service):
+    """Watches the events of all resources, publishes events of one's own, and keeps named positions."""
+
+    def __init__(self, caller: call.Caller) -> None:
+        self._stub = event_service_pb2_grpc.EventServiceStub(caller.channel)
+        super().__init__(caller, self._stub.Watch)
+
+    async def publish(
+        self, name: str, *, resource_id: str = "", data: Mapping[str, Any] | str | None = None
+    ) -> model.Published:
+        """Record a custom event with a dotted name.
+
+            await client.events.publish("rack.door_opened", data={"rack": 5})
+
+        Raises `InvalidField` for a name below a built-in prefix, such as `workflow.`.
+        """
+        request = convert.build(
+            pb.PublishRequest, name=name, resource_id=resource_id, data=convert.to_json_text(data, "data")
+        )
+        answer = await self._caller.unary(self._stub.Publish, request, may_repeat=False)
+        return model.Published(answer.id, answer.revision)
+
+    async def position(self, name: str, *, claim: bool = False) -> model.Position:
+        """Read a named position; raises `NotFound` for one that was never claimed.
+
+        `claim` takes it over, and makes it where there is none: only the returned token may commit from then on.
+        """
+        request = convert.build(pb.GetPositionRequest, name=name, claim=claim)
+        return convert.position(await self._caller.unary(self._stub.GetPosition, request, may_repeat=True))
+
+    async def commit_position(self, name: str, *, revision: int, history_id: str, token: int) -> model.Position:
+        """Store how far the consumer has come; raises `LostRace` where another one has claimed the position.
+
+        held = await client.events.position("mailer", claim=True)
+        watch = client.events.watch(from_revision=held.revision + 1, history_id=held.history_id)
+        async for event in watch:
+            await mail(event)
+            await client.events.commit_position(
+                "mailer", revision=watch.revision, history_id=watch.history_id, token=held.token
+            )
+        """
+        request = convert.build(
+            pb.CommitPositionRequest, name=name, revision=revision, history_id=history_id, token=token
+        )
+        return convert.position(await self._caller.unary(self._stub.CommitPosition, request, may_repeat=True))

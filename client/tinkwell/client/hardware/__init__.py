@@ -1,0 +1,1 @@
+"""Hardware, for users of the client."""

@@ -1,0 +1,222 @@
+"""Many machines pushed by one call: what is sent, in which pieces, and what comes back.
+
+One task sends while the caller's own reads, since the server tells how far it is while it receives. gRPC loses the
+status of a call that ends while something is written. So nothing is sent before the server has said that it is ready;
+and one that will store no more says so, and waits until sending has stopped. When the call ends otherwise, reading says
+why, and sending only stops.
+"""
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from grpc import aio
+
+from tinkwell.api.v1 import hardware_service_pb2 as pb
+from tinkwell.client import call, errors
+from tinkwell.client.value import convert, model, shape
+from tinkwell.core.errors import Violation
+
+# The server takes 20,000 parts in a request, and a part has two bytes at least.
+MAX_REQUEST_BYTES = 32 * 1024
+MAX_REQUEST_MACHINES = 100
+# What the server answers first, once it has let the caller in.
+READY_KEY = "x-tinkwell-ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """A machine that is pushed only if the stored one has this version; 0 means that there must be none."""
+
+    hardware: model.Hardware | Mapping[str, Any]
+    expected_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class BulkChange:
+    """How many machines are stored, how many of them this changed, and the last revision; 0 while it changed none."""
+
+    stored: int = 0
+    changed: int = 0
+    revision: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the JSON object."""
+        return shape.to_json(self)
+
+
+Pushed: TypeAlias = model.Hardware | Mapping[str, Any] | Conditional
+Machines: TypeAlias = Iterable[Pushed] | AsyncIterable[Pushed]
+ProgressHook: TypeAlias = Callable[[BulkChange], Awaitable[None] | None]
+Call: TypeAlias = "aio.StreamStreamCall[pb.PushManyRequest, pb.PushManyResponse]"
+
+
+class BulkPush:
+    """One such call."""
+
+    def __init__(self, opened: Call, address: str, timeout_seconds: float, on_progress: ProgressHook | None) -> None:
+        self._call = opened
+        self._address = address
+        self._timeout_seconds = timeout_seconds
+        self._on_progress = on_progress
+        self._is_stopped = False
+        self._is_writing = False
+        self._is_cut_off = False
+        self._is_sent = False
+        # The limit of the answer that is being waited for, if one is.
+        self._limit: asyncio.Timeout | None = None
+        # The server took nothing for too long.
+        self._stalled: errors.DeadlineExceeded | None = None
+        # A machine that cannot be sent. Those before it are pushed all the same.
+        self._unfit: errors.InvalidField | None = None
+
+    async def run(self, machines: Machines) -> BulkChange:
+        """Push, and give what came of it; raises what the call or the iterable of machines raises."""
+        failure: errors.Error | None = None
+        done = BulkChange()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                sending = tasks.create_task(self._send(machines), name="push-machines")
+                try:
+                    done = await self._receive(sending)
+                except errors.Error as error:
+                    failure = error
+                sending.cancel()
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+        finally:
+            self._call.cancel()
+        if failed := self._stalled or self._explained(failure) or self._unfit:
+            raise failed
+        return done
+
+    async def _send(self, machines: Machines) -> None:
+        if not await self._is_invited():
+            return
+        async with contextlib.aclosing(self._requests(machines)) as requests:
+            async for request in requests:
+                if self._is_stopped:
+                    break
+                if not await self._write(self._call.write(request)):
+                    return
+        await self._finish()
+
+    async def _is_invited(self) -> bool:
+        try:
+            metadata = await call.within(self._timeout_seconds, self._address, self._call.initial_metadata())
+        except errors.DeadlineExceeded as error:
+            self._stalled = error
+            self._call.cancel()
+            return False
+        except errors.Error:
+            return False
+        return READY_KEY in dict(metadata or ())
+
+    async def _finish(self) -> None:
+        if await self._write(self._call.done_writing()):
+            self._is_sent = True
+            if self._limit is not None:
+                self._limit.reschedule(asyncio.get_running_loop().time() + self._timeout_seconds)
+
+    async def _write(self, writing: Awaitable[None]) -> bool:
+        """Wait until it is written; False once the call has ended."""
+        self._is_writing = True
+        try:
+            await call.within(self._timeout_seconds, self._address, writing)
+        except errors.DeadlineExceeded as error:
+            self._stalled = error
+        except (errors.Error, asyncio.InvalidStateError):
+            self._is_cut_off = True
+        else:
+            return True
+        finally:
+            self._is_writing = False
+        return False
+
+    def _explained(self, failure: errors.Error | None) -> errors.Error | None:
+        """Say what it means that gRPC failed to write: the connection is lost."""
+        if self._is_cut_off and isinstance(failure, errors.Internal) and not failure.reason:
+            return errors.Unavailable(f"no server is available at {self._address}: the connection was lost")
+        return failure
+
+    async def _receive(self, sending: asyncio.Task[None]) -> BulkChange:
+        done = BulkChange()
+        while (answer := await self._read()) is not None:
+            before, done = done, BulkChange(answer.stored, answer.changed, answer.revision)
+            if self._on_progress is not None and done != before:
+                waited = self._on_progress(done)
+                if inspect.isawaitable(waited):
+                    await waited
+            if answer.stopped:
+                await self._stop(sending)
+        return done
+
+    async def _stop(self, sending: asyncio.Task[None]) -> None:
+        self._is_stopped = True
+        # One that is interrupted while it writes would take the whole call with it; it stops afterwards.
+        if not self._is_writing and not sending.done():
+            sending.cancel()
+            await self._finish()
+
+    async def _read(self) -> pb.PushManyResponse | None:
+        # While machines are still to come, the server has perhaps nothing to say.
+        limit = asyncio.timeout(self._timeout_seconds if self._is_sent else None)
+        try:
+            async with limit:
+                self._limit = limit
+                with call.translated(self._address):
+                    answer = await self._call.read()
+        except TimeoutError as error:
+            raise errors.DeadlineExceeded(f"the server at {self._address} did not answer in time") from error
+        finally:
+            self._limit = None
+        return None if answer is aio.EOF else cast("pb.PushManyResponse", answer)
+
+    async def _requests(self, machines: Machines) -> AsyncGenerator[pb.PushManyRequest, None]:
+        request, size, place = pb.PushManyRequest(), 0, 0
+        async for machine in _each(machines):
+            try:
+                push = to_push(machine, f"machines[{place}]")
+            except errors.InvalidField as error:
+                self._unfit = error
+                break
+            place += 1
+            added = push.ByteSize()
+            if request.machines and (size + added > MAX_REQUEST_BYTES or len(request.machines) == MAX_REQUEST_MACHINES):
+                yield request
+                request, size = pb.PushManyRequest(), 0
+            request.machines.append(push)
+            size += added
+        if request.machines:
+            yield request
+
+
+def to_push(machine: Pushed, path: str) -> pb.PushRequest:
+    """Build the message of one machine; raises `InvalidField`, whose fields begin with the path."""
+    try:
+        if isinstance(machine, Conditional):
+            data = convert.to_hardware(machine.hardware)
+            return convert.build(pb.PushRequest, data=data, expected_version=machine.expected_version)
+        return pb.PushRequest(data=convert.to_hardware(machine))
+    except errors.InvalidField as error:
+        raise errors.InvalidField.of_all(
+            Violation(f"{path}.{_field(violation.field)}", violation.description) for violation in error.violations
+        ) from error
+
+
+def _field(field: str) -> str:
+    if field == "expected_version":
+        return field
+    return f"data.{field}" if field else "data"
+
+
+async def _each(machines: Machines) -> AsyncIterator[Pushed]:
+    if isinstance(machines, AsyncIterable):
+        async for machine in machines:
+            yield machine
+    else:
+        for machine in machines:
+            yield machine

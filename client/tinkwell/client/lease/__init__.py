@@ -1,0 +1,1 @@
+"""Leases, for users of the client."""

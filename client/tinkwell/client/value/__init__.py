@@ -1,0 +1,1 @@
+"""Between objects, JSON and protobuf."""

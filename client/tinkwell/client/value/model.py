@@ -1,0 +1,381 @@
+"""What calls return and events carry: frozen objects with a fixed JSON shape.
+
+`to_json` gives the same keys as the data of events and as `-o json` on the command line; `from_json` reads them back.
+"""
+
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple, Self
+
+from tinkwell.client.value import shape
+from tinkwell.core.event.kinds import EventType, ResourceType, State
+
+
+class LogStream(StrEnum):
+    """Where an output line was written to."""
+
+    STDOUT = "STDOUT"
+    STDERR = "STDERR"
+
+
+class _Shaped:
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the JSON object; absent values are left out."""
+        return shape.to_json(self)  # type: ignore[arg-type]  # every subclass is a dataclass
+
+    @classmethod
+    def from_json(cls, data: object) -> Self:
+        """Read the JSON object; raises `InvalidField` naming a key that is missing or of a wrong type."""
+        return shape.from_json(cls, data)  # type: ignore[type-var]  # every subclass is a dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware(_Shaped):
+    """One machine; `network` is `{"interfaces": [{"dhcp": {…}, "netboot": {…}}]}`, with default values left out."""
+
+    id: str
+    version: int = 0
+    metadata: dict[str, Any] = field(default_factory=dict)
+    network: dict[str, Any] = field(default_factory=dict)
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    deleted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Template(_Shaped):
+    """A YAML text with references to devices; `data` is None in lists."""
+
+    id: str
+    name: str = ""
+    version: int = 0
+    data: str | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    deleted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow(_Shaped):
+    """A template rendered for devices; `hardware` is the device map, `data` the rendered text, None but in `get`.
+
+    `on_timeout` and `on_failure` name the templates of the workflows that are to recover it, and `recovers` is the id
+    of the one that it recovers itself; all are empty for none. What came of a recovery is in `cause`.
+    """
+
+    id: str
+    template_id: str = ""
+    template_name: str = ""
+    hardware: dict[str, Any] = field(default_factory=dict)
+    state: State = State.PENDING
+    version: int = 0
+    total_actions: int = 0
+    completed_actions: int = 0
+    global_timeout_seconds: int = 0
+    cause: dict[str, Any] | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    deleted_at: datetime | None = None
+    on_timeout: str = field(default="", metadata=shape.OPTIONAL)
+    on_failure: str = field(default="", metadata=shape.OPTIONAL)
+    recovers: str = field(default="", metadata=shape.OPTIONAL)
+    data: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """The ids of some workflows that are not finished, each kind oldest first. What is PENDING has not started."""
+
+    running_ids: tuple[str, ...] = ()
+    pending_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Action(_Shaped):
+    """One step of a workflow, with everything needed to run it.
+
+    `retries` is how often an attempt that ends without success is repeated, `retry_delay_seconds` the pause before the
+    second one. `retry_at` is when a PENDING action's next attempt is due, None for the first one. An action that
+    `reboots` has succeeded when its machine has rebooted.
+
+    `remaining_seconds` until the deadline of a running action, and `wait_seconds` until `retry_at`, are a moment's
+    answers and no part of the JSON shape.
+    """
+
+    id: str
+    workflow_id: str = ""
+    index: int = 0
+    task_name: str = ""
+    name: str = ""
+    image: str = ""
+    timeout_seconds: int = 0
+    command: tuple[str, ...] = ()
+    on_timeout: tuple[str, ...] = ()
+    on_failure: tuple[str, ...] = ()
+    worker_id: str = ""
+    volumes: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    pid: str = ""
+    state: State = State.PENDING
+    attempt: int = 0
+    version: int = 0
+    message: str = ""
+    exit_code: int | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    retries: int = 0
+    retry_delay_seconds: int = 0
+    reboots: bool = False
+    retry_at: datetime | None = None
+    remaining_seconds: float | None = field(default=None, metadata=shape.HIDDEN)
+    wait_seconds: float | None = field(default=None, metadata=shape.HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionStatus(_Shaped):
+    """One entry of a workflow's journal: what was reported about an action."""
+
+    workflow_id: str
+    action_id: str
+    task_name: str
+    action_name: str
+    worker_id: str
+    state: State
+    attempt: int = 0
+    seconds: float = 0.0
+    message: str = ""
+    exit_code: int | None = None
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MachineHold(_Shaped):
+    """A machine that belongs to a workflow, also after its end while something of it may still be there.
+
+    `action_id` is the action whose run may still be there, empty when nothing is. `lease_token` says under which lease,
+    0 for none or one that is not known any more, and `is_live` that the lease is not over.
+    """
+
+    worker_id: str
+    action_id: str = ""
+    lease_token: int = 0
+    is_live: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowContext(_Shaped):
+    """How far a workflow is; `current_*` describe the action that runs or ran last, empty before the first.
+
+    `waits_for_workflow` runs on `waits_for_worker`, one of its machines, and must end before this one can start; both
+    are empty when no machine keeps it waiting. `holds` are its own machines; they come with `context` alone, and
+    `actions` where `context` is asked for them. Both are a moment's answer and no part of the JSON shape.
+    """
+
+    workflow_id: str
+    current_worker: str = ""
+    current_task: str = ""
+    current_action: str = ""
+    current_action_index: int = 0
+    current_action_state: State | None = None
+    total_number_of_actions: int = 0
+    workflow_state: State = State.PENDING
+    completed_actions: int = 0
+    waits_for_workflow: str = ""
+    waits_for_worker: str = ""
+    created_at: datetime | None = None
+    holds: tuple[MachineHold, ...] = field(default=(), metadata=shape.HIDDEN)
+    actions: tuple[Action, ...] = field(default=(), metadata=shape.HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine(_Shaped):
+    """One output line of an action; `number` counts within the attempt, from 1. The server fills in the names."""
+
+    action_id: str
+    attempt: int
+    number: int
+    text: str
+    stream: LogStream = LogStream.STDOUT
+    created_at: datetime | None = None
+    task_name: str = ""
+    action_name: str = ""
+
+
+class _Unread:
+    """Holds the text of a field `data` until somebody asks for it: reading it is half of what an event costs."""
+
+    __slots__ = ("_text",)
+    _text: str
+
+    def __getattr__(self, name: str) -> Any:
+        # Python asks here for what is not set.
+        if name != "data":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        data = shape.parse(self._text) or {}
+        object.__setattr__(self, "data", data)
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class Event(_Shaped, _Unread):
+    """One change of one resource; `data` is the resource after it, the last known state for DELETED.
+
+    A type that this release does not know reads as UPDATED, a resource type as CUSTOM; `name` always tells. Data that
+    is no JSON, which no server sends, raises `errors.Error` where it is used.
+    """
+
+    id: str
+    revision: int
+    resource_type: ResourceType
+    event_type: EventType
+    name: str
+    resource_id: str = field(default="", metadata=shape.OPTIONAL)
+    parent_id: str = field(default="", metadata=shape.OPTIONAL)
+    version: int = 0
+    created_at: datetime | None = None
+    actor: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def unread(cls, text: str, *values: object) -> "Event":
+        """Make an event of the text of its data, and its other fields in their order."""
+        event = object.__new__(cls)
+        for put, value in zip(_PUTS, (*values, text), strict=True):
+            put(event, value)
+        return event
+
+    @property
+    def resource(self) -> Hardware | Template | Workflow | Action | None:
+        """The resource that `data` holds, as an object; None for a custom event."""
+        match self.resource_type:
+            case ResourceType.HARDWARE:
+                return Hardware.from_json(self.data)
+            case ResourceType.TEMPLATE:
+                return Template.from_json(self.data)
+            case ResourceType.WORKFLOW:
+                return Workflow.from_json(self.data)
+            case ResourceType.ACTION:
+                return Action.from_json(self.data)
+            case ResourceType.CUSTOM:
+                return None
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether an informer made this event up from a list, to tell what changed while no events could be had."""
+        return not self.id
+
+
+# What fills the slots of an event, the text of its data last; a frozen object's own way takes twice as long.
+_NAMES = (field.name for field in fields(Event) if field.name != "data")
+_PUTS = (*(vars(Event)[name].__set__ for name in _NAMES), vars(_Unread)["_text"].__set__)
+
+
+@dataclass(frozen=True, slots=True)
+class Change(_Shaped):
+    """A change: the revision of its event (0: nothing had to change), and the resource's version where it is known."""
+
+    revision: int
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Created(_Shaped):
+    """A resource that was created, and the revision of that event; 0 when a repeated call found it there."""
+
+    id: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Published(_Shaped):
+    """A custom event that was recorded."""
+
+    id: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What is said about an action, which is named by its id or by the names of its task and itself."""
+
+    workflow_id: str
+    worker_id: str
+    state: State | str
+    action_id: str = ""
+    task_name: str = ""
+    action_name: str = ""
+    attempt: int = 0
+    seconds: float = 0.0
+    message: str = ""
+    exit_code: int | None = None
+    lease_token: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reported(_Shaped):
+    """A report that was taken: revision 0 when it was a repetition; no remaining seconds where there is no deadline.
+
+    `state` is the action's after the report: PENDING after a failure means that it will be repeated, None that an older
+    server did not say.
+    """
+
+    revision: int
+    attempt: int
+    remaining_seconds: float | None = None
+    state: State | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expired(_Shaped):
+    """Whether a deadline was past: the revision of the end it brought, 0 where there was nothing to end.
+
+    `remaining_seconds` until asking again would end something; None where the passing of time alone will not.
+    """
+
+    revision: int
+    remaining_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease(_Shaped):
+    """A lease that was acquired: its token, for how many seconds it lives, and the workflows held under it already."""
+
+    token: int
+    seconds: float
+    workflow_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed(_Shaped):
+    """A lease that lives on for so many seconds, and workflows of which something was held under one that is over.
+
+    Whoever hears of lost workflows calls `workflows.expire` for each.
+    """
+
+    seconds: float
+    lost_workflow_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Position(_Shaped):
+    """How far a named consumer has come; `revision` is the last event handled, 0 before the first."""
+
+    name: str
+    revision: int = 0
+    history_id: str = ""
+    token: int = 0
+    updated_at: datetime | None = None
+
+
+class Document(NamedTuple):
+    """A version of the JSON document that a workflow's workers share, as text; empty when there is none."""
+
+    data: bytes
+    version: int

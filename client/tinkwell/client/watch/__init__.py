@@ -1,0 +1,1 @@
+"""Watches that heal themselves, and caches that follow them."""

@@ -1,0 +1,89 @@
+"""List and watch as one stream, which goes on when history is gone.
+
+The watch comes first and must be live before the list is read: what the list does not show yet, the watch will
+deliver, so nothing falls between them. What both show is for the reader to sort out, by version. While the list is read
+nobody reads the watch; the server holds its events back, so nothing piles up here.
+
+When the server no longer has the events from here on, or has another history, both begin again. Within one history no
+event comes twice, not even when the new watch is served by a server that lags behind the old one.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from tinkwell.client import backoff, errors
+from tinkwell.client.value.model import Event
+from tinkwell.client.watch import watch
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[T]):
+    """A whole new list; the events that follow have revisions above `revision`, and some may be contained already."""
+
+    items: tuple[T, ...]
+    revision: int
+
+
+class Reflector(Generic[T]):
+    """Yields a list, then events, then another list where history was lost, for ever."""
+
+    def __init__(
+        self,
+        list_all: Callable[[], AsyncIterator[T]],
+        open_watch: Callable[[], watch.Watch],
+        *,
+        pause: backoff.Backoff | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._list_all = list_all
+        self._open_watch = open_watch
+        self._pause = pause or backoff.Backoff()
+        self._sleep = sleep
+        self._floor = 0  # the last revision handed out in this history
+        self._history_id = ""
+
+    async def stream(self) -> AsyncGenerator[Listed[T] | Event, None]:
+        """Yield lists and events; raises an `errors.Error` that neither trying again nor a new list can mend."""
+        while True:
+            events = self._open_watch()
+            try:
+                async with contextlib.aclosing(self._reflect(events)) as parts:
+                    async for part in parts:
+                        yield part
+            except errors.HistoryGone as error:
+                if isinstance(error, errors.OtherHistory):
+                    self._history_id = ""
+                logger.warning("history is gone, listing again: %s", error)
+            finally:
+                await events.aclose()
+            await self._sleep(self._pause.next_seconds())
+
+    async def _reflect(self, events: watch.Watch) -> AsyncGenerator[Listed[T] | Event, None]:
+        await events.wait_live()
+        if events.history_id != self._history_id:
+            self._history_id, self._floor = events.history_id, 0
+        yield await self._list()
+        async for event in events:
+            if event.revision > self._floor:
+                self._floor = event.revision
+                self._pause.reset()
+                yield event
+
+    async def _list(self) -> Listed[T]:
+        while True:
+            try:
+                return Listed(tuple([item async for item in self._list_all()]), self._floor)
+            except errors.Error as error:
+                if watch.is_final(error):
+                    raise
+                delay = self._pause.next_seconds()
+                logger.warning("listing failed, next try in %.1f s: %s", delay, error)
+                await self._sleep(delay)

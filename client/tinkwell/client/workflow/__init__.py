@@ -1,0 +1,1 @@
+"""Workflows, their actions and their output, for users of the client."""

@@ -1,0 +1,1 @@
+"""Templates: reading, checking and rendering them."""

@@ -1,0 +1,190 @@
+"""The functions of the template language, as Go's `text/template` has them.
+
+Where Go compares or prints a JSON number as a double, these take it exactly: 1000000 prints as 1000000. A null, a list
+or an object that would be printed is an error.
+"""
+
+import decimal
+import urllib.parse
+from collections.abc import Callable, Mapping, Sequence
+
+from tinkwell.core.template.gotemplate import format as gotemplate_format
+from tinkwell.core.template.gotemplate import node
+from tinkwell.core.template.gotemplate.fault import BadArgument
+from tinkwell.core.value import document
+
+Value = node.Value
+
+_HTML_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;", "\0": "\ufffd"})
+
+
+def is_true(item: Value) -> bool:
+    """Tell whether a value counts as true: not false, zero, null or empty."""
+    return bool(item)
+
+
+def call(name: str, arguments: list[Value]) -> Value:
+    """Call a function other than `and` and `or`, which need not look at all of their arguments.
+
+    Raises BadArgument.
+    """
+    function, least, most = _FUNCTIONS[name]
+    if not least <= len(arguments) <= most:
+        wanted = f"{least}" if least == most else f"{least} or more" if most == _ANY else f"{least} to {most}"
+        raise BadArgument(f"{name} needs {wanted} arguments and has {len(arguments)}")
+    return function(arguments)
+
+
+def _print(arguments: list[Value]) -> str:
+    parts: list[str] = []
+    for before, item in zip([None, *arguments], arguments, strict=False):
+        # As Go does it: a space goes between two neighbours that are both not text.
+        if parts and not isinstance(before, str) and not isinstance(item, str):
+            parts.append(" ")
+        parts.append(gotemplate_format.text_of(item))
+    return "".join(parts)
+
+
+def _println(arguments: list[Value]) -> str:
+    return " ".join(gotemplate_format.text_of(item) for item in arguments) + "\n"
+
+
+def _printf(arguments: list[Value]) -> str:
+    form, *rest = arguments
+    if not isinstance(form, str):
+        raise BadArgument(f"the format of printf must be text and is {document.describe(form)}")
+    return gotemplate_format.printf(form, rest)
+
+
+def _html(arguments: list[Value]) -> str:
+    return _print(arguments).translate(_HTML_ESCAPES)
+
+
+def _urlquery(arguments: list[Value]) -> str:
+    return urllib.parse.quote_plus(_print(arguments))
+
+
+def _len(arguments: list[Value]) -> int:
+    match arguments[0]:
+        case str() as text:
+            return len(text.encode())
+        case list() | dict() as items:
+            return len(items)
+        case other:
+            raise BadArgument(f"{document.describe(other)} has no length", is_value=True)
+
+
+def _not(arguments: list[Value]) -> bool:
+    return not is_true(arguments[0])
+
+
+def _index(arguments: list[Value]) -> Value:
+    item, *keys = arguments
+    for key in keys:
+        item = _index_one(item, key)
+    return item
+
+
+def _index_one(item: Value, key: Value) -> Value:
+    match item:
+        case dict():
+            if not isinstance(key, str):
+                raise BadArgument(f"an object is indexed by text and not by {document.describe(key)}")
+            # As in Go, a key that is not there gives nothing, so that it can be asked for.
+            return item.get(key)
+        case list() | str():
+            items: Sequence[Value] = item.encode() if isinstance(item, str) else item
+            if not isinstance(key, int) or isinstance(key, bool):
+                raise BadArgument(f"{document.describe(item)} is indexed by an integer")
+            if not 0 <= key < len(items):
+                raise BadArgument(f"the index {key} is out of range; there are {len(items)}", is_value=True)
+            return items[key]
+        case _:
+            raise BadArgument(f"{document.describe(item)} cannot be indexed", is_value=True)
+
+
+def _slice(arguments: list[Value]) -> Value:
+    item, *bounds = arguments
+    if not isinstance(item, str | list):
+        raise BadArgument(f"{document.describe(item)} cannot be sliced", is_value=True)
+    items = item.encode() if isinstance(item, str) else item
+    start = bounds[0] if bounds else 0
+    end = bounds[1] if len(bounds) > 1 else len(items)
+    if not isinstance(start, int) or not isinstance(end, int) or not 0 <= start <= end <= len(items):
+        raise BadArgument(f"the slice is out of range; there are {len(items)}", is_value=True)
+    part = items[start:end]
+    if isinstance(part, list):
+        return part
+    try:
+        return part.decode()
+    except UnicodeDecodeError as exc:
+        raise BadArgument("the slice cuts a character in two", is_value=True) from exc
+
+
+def _comparable(item: Value) -> tuple[str, bool | int | decimal.Decimal | str | None]:
+    match item:
+        case bool():
+            return "true or false", item
+        case int() | decimal.Decimal():
+            return "a number", item
+        case str():
+            return "text", item
+        case None:
+            return "null", item
+        case _:
+            raise BadArgument(f"{document.describe(item)} cannot be compared", is_value=True)
+
+
+def _is_equal(first: Value, second: Value) -> bool:
+    first_kind, first_plain = _comparable(first)
+    second_kind, second_plain = _comparable(second)
+    if first_kind != second_kind and "null" not in (first_kind, second_kind):
+        raise BadArgument(f"{first_kind} cannot be compared with {second_kind}", is_value=True)
+    return first_kind == second_kind and first_plain == second_plain
+
+
+def _eq(arguments: list[Value]) -> bool:
+    first, *others = arguments
+    return any(_is_equal(first, other) for other in others)
+
+
+def _ne(arguments: list[Value]) -> bool:
+    return not _is_equal(*arguments)
+
+
+def _is_less(first: Value, second: Value) -> bool:
+    match first, second:
+        case bool(), _:
+            pass
+        case _, bool():
+            pass
+        case ((int() | decimal.Decimal()), (int() | decimal.Decimal())):
+            return first < second
+        case str(), str():
+            return first < second
+    kinds = f"{_comparable(first)[0]} and {_comparable(second)[0]}"
+    raise BadArgument(f"{kinds} have no order", is_value=True)
+
+
+_ANY = 1_000_000
+_FUNCTIONS: Mapping[str, tuple[Callable[[list[Value]], Value], int, int]] = {
+    "eq": (_eq, 2, _ANY),
+    "ge": (lambda pair: not _is_less(*pair), 2, 2),
+    "gt": (lambda pair: _is_less(pair[1], pair[0]), 2, 2),
+    "html": (_html, 1, _ANY),
+    "index": (_index, 1, _ANY),
+    "le": (lambda pair: not _is_less(pair[1], pair[0]), 2, 2),
+    "len": (_len, 1, 1),
+    "lt": (lambda pair: _is_less(*pair), 2, 2),
+    "ne": (_ne, 2, 2),
+    "not": (_not, 1, 1),
+    "print": (_print, 0, _ANY),
+    "printf": (_printf, 1, _ANY),
+    "println": (_println, 0, _ANY),
+    "slice": (_slice, 1, 3),
+    "urlquery": (_urlquery, 1, _ANY),
+}
+
+NAMES = frozenset(_FUNCTIONS) | {"and", "or"}
+# Their result is as large as their arguments, or larger.
+WRITING = frozenset({"html", "print", "printf", "println", "urlquery"})

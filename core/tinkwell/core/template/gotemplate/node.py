@@ -1,0 +1,111 @@
+"""The syntax tree of a Go template. Every node knows the offset of its source in the template's text."""
+
+import decimal
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tinkwell.core.value import document
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant: text, a number, true, false or nil."""
+
+    offset: int
+    value: str | int | decimal.Decimal | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A walk through maps: `.a.b` from the dot, `$x.a` from a variable, `(…).a` from a pipeline's value.
+
+    Without names it is its base alone. `base` None is the dot.
+    """
+
+    offset: int
+    base: "Variable | Pipeline | None"
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable with its `$`; `$` alone is all the values."""
+
+    offset: int
+    name: str
+
+
+Operand: TypeAlias = Literal | Field
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A function with its arguments; without a function, its only argument is its value."""
+
+    offset: int
+    function: str
+    arguments: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Commands, each of which gets the value of the one before as its last argument."""
+
+    offset: int
+    commands: tuple[Command, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text outside of actions, trimmed as the actions beside it ask for."""
+
+    offset: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """`{{pipeline}}`: the value becomes a part of the output."""
+
+    offset: int
+    pipeline: Pipeline
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """`{{$x := pipeline}}`, which makes a variable, or `{{$x = pipeline}}`, which changes one."""
+
+    offset: int
+    name: str
+    is_new: bool
+    pipeline: Pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """`{{if}}`, or `{{with}}` (`moves_dot`), with the variable it makes (or empty) and its `{{else}}`."""
+
+    offset: int
+    moves_dot: bool
+    name: str
+    pipeline: Pipeline
+    body: tuple["Node", ...]
+    otherwise: tuple["Node", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`{{range}}` with the variables it makes (or empty) and its `{{else}}`."""
+
+    offset: int
+    key_name: str
+    item_name: str
+    pipeline: Pipeline
+    body: tuple["Node", ...]
+    otherwise: tuple["Node", ...]
+
+
+Node: TypeAlias = Text | Print | Assign | Branch | Range
+Value: TypeAlias = document.JsonValue

@@ -1,0 +1,181 @@
+"""Templates: checked when they are stored, rendered for devices when a workflow is made from them.
+
+A template is YAML with references to devices in Go's template language. `render` freezes it: the text and the actions
+that come out refer to nothing any more. A value fills a place within one text of the YAML and can never add to its
+structure (see `gotemplate_output`).
+
+Violations name the field by its path below the template's own, such as `data.tasks[0].actions[1].image`; descriptions
+begin with the line and column in the template: `line 12, column 9: …`. Where the values are at fault, the field is the
+path below the devices' own, such as `hardware.device_1`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tinkwell.core import errors
+from tinkwell.core.template import reader, tree
+from tinkwell.core.template import text as template_text
+from tinkwell.core.template.gotemplate import program as gotemplate
+from tinkwell.core.template.model import Action, Task, Template
+from tinkwell.core.value import document, parse
+
+__all__ = ["Action", "Rendered", "Task", "Template", "parse_template", "render", "render_quickly"]
+
+MAX_TEMPLATE_BYTES = 1024 * 1024
+# Quotes, indentation and merged mappings make the text of a template longer.
+MAX_RENDERED_BYTES = 2 * 1024 * 1024
+# All actions of a workflow fit into one message of 4 MiB.
+MAX_ACTIONS_BYTES = 3 * 1024 * 1024
+# So much is rendered in two or three milliseconds once its text has been parsed.
+MAX_QUICK_CHARACTERS = 4 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A template rendered for devices.
+
+    `text` is YAML without any template language: what looks like it is text. `actions` are those of all tasks in order,
+    each with the volumes and the environment of its task merged in.
+    """
+
+    text: str
+    template: Template
+    actions: tuple[Action, ...]
+
+
+def parse_template(text: str, *, field: str = "data") -> Template:
+    """Check a template before its values are known; texts that depend on them keep their `{{…}}`.
+
+    Where the values decide what is written (`if`, `with`, `range`), it is enough that one of these is a template: all
+    bodies, all elses, or both. Raises InvalidField.
+    """
+    program = _parse_program(field, text)
+    variants = list(gotemplate.Variant) if program.has_control else [gotemplate.Variant.BODIES]
+    refused: errors.InvalidField | None = None
+    for variant in variants:
+        try:
+            return _outline(field, program, variant)
+        except errors.InvalidField as exc:
+            refused = refused or exc
+    assert refused is not None
+    raise refused
+
+
+def render(
+    text: str, devices: document.JsonObject, *, field: str = "data", devices_field: str = "hardware"
+) -> Rendered:
+    """Render a template for its devices; raises InvalidField."""
+    return _freeze(field, _execute(field, devices_field, text, _parse_program(field, text), devices))
+
+
+def render_quickly(
+    text: str, devices: document.JsonObject, *, field: str = "data", devices_field: str = "hardware"
+) -> Rendered | None:
+    """Render as `render` does what takes some milliseconds at most; None where it might take longer.
+
+    Quick is what is small, has no loops, and was parsed lately, be it with other values.
+    """
+    if len(text) > MAX_QUICK_CHARACTERS:
+        return None
+    program = _parse_program(field, text)
+    if program.has_control:
+        return None
+    output = _execute(field, devices_field, text, program, devices)
+    is_quick = output.size <= 2 * MAX_QUICK_CHARACTERS and tree.is_parsed(output)
+    return _freeze(field, output) if is_quick else None
+
+
+def _execute(
+    field: str, devices_field: str, text: str, program: gotemplate.Program, devices: document.JsonObject
+) -> gotemplate.Output:
+    try:
+        return program.execute(devices)
+    except gotemplate.Fault as exc:
+        raise _refusal(field, devices_field, text, exc) from exc
+
+
+def _freeze(field: str, output: gotemplate.Output) -> Rendered:
+    root = tree.compose(field, output)
+    template = reader.read(field, root, place=output.place, needs_workers=True)
+    return Rendered(_write(field, template), template, _flatten(field, template))
+
+
+def _parse_program(field: str, text: str) -> gotemplate.Program:
+    tree.check_characters(field, text)
+    parse.check_size(field, text, max_bytes=MAX_TEMPLATE_BYTES)
+    try:
+        return gotemplate.parse(text)
+    except gotemplate.Fault as exc:
+        raise _refusal(field, "", text, exc) from exc
+
+
+def _refusal(field: str, devices_field: str, text: str, fault: gotemplate.Fault) -> errors.InvalidField:
+    place = gotemplate.place(text, fault.offset)
+    if fault.key is None:
+        return errors.InvalidField.of(field, f"{place}: {fault.description}")
+    for name in fault.key:
+        devices_field = parse.child(devices_field, name)
+    return errors.InvalidField.of(devices_field, f"{place} of the template: {fault.description}")
+
+
+def _outline(field: str, program: gotemplate.Program, variant: gotemplate.Variant) -> Template:
+    output = program.outline(variant)
+    root = tree.compose(field, output, allows_repeated_keys=variant == gotemplate.Variant.BOTH)
+    template = reader.read(field, root, place=output.place, needs_workers=False)
+    _flatten(field, template)
+    return template
+
+
+def _write(field: str, template: Template) -> str:
+    parts: list[str] = []
+    size = 0
+    for part in template_text.write(template):
+        size += len(part.encode())
+        if size > MAX_RENDERED_BYTES:
+            raise errors.InvalidField.of(field, f"has more than {MAX_RENDERED_BYTES:,} bytes when it is rendered")
+        parts.append(part)
+    return "".join(parts)
+
+
+def _flatten(field: str, template: Template) -> tuple[Action, ...]:
+    """List all actions in order, each with what its task gives it; what the action says itself wins."""
+    actions: list[Action] = []
+    size = 0
+    for task in template.tasks:
+        for action in task.actions:
+            actions.append(_with_what_its_task_gives(action, task))
+            size += _size(actions[-1])
+            if size > MAX_ACTIONS_BYTES:
+                raise errors.InvalidField.of(
+                    field,
+                    f"its actions have more than {MAX_ACTIONS_BYTES:,} bytes in all, since each gets the environment "
+                    "and the volumes of its task; make these smaller",
+                )
+    return tuple(actions)
+
+
+def _with_what_its_task_gives(action: Action, task: Task) -> Action:
+    if not (task.volumes or task.environment):
+        return action
+    return replace(
+        action,
+        volumes=_merge_volumes(task.volumes, action.volumes),
+        environment=_merge_environment(task.environment, action.environment),
+    )
+
+
+def _merge_volumes(of_task: Iterable[str], of_action: Iterable[str]) -> tuple[str, ...]:
+    """Merge by the host's part: the task's first, without those that the action mounts itself."""
+    own = {volume.partition(":")[0] for volume in of_action}
+    return (*(volume for volume in of_task if volume.partition(":")[0] not in own), *of_action)
+
+
+def _merge_environment(of_task: Iterable[str], of_action: Iterable[str]) -> tuple[str, ...]:
+    merged = {variable.partition("=")[0]: variable for variable in (*of_task, *of_action)}
+    return tuple(merged[key] for key in sorted(merged))
+
+
+def _size(action: Action) -> int:
+    texts = (action.task_name, action.name, action.image, action.pid, action.worker)
+    lists = (action.command, action.volumes, action.environment, action.on_timeout, action.on_failure)
+    return sum(len(text.encode()) for text in texts) + sum(len(text.encode()) for texts in lists for text in texts)

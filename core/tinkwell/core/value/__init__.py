@@ -1,0 +1,1 @@
+"""Checks and formats that all resources share: text, numbers, documents, images, YAML."""

@@ -1,0 +1,289 @@
+"""What is to be done about a workflow, here and now: a pure rule from what is known to commands.
+
+Theory of operation. A caller reads a workflow, says which workers it serves and which runs it has, and obeys the
+commands. It asks again after every change and from time to time; asking twice with the same answers gives the same
+commands, and a command that was obeyed is not given again, because the run is then among those it has.
+
+    first action that has not succeeded      its worker is served here             otherwise
+    PENDING                                  StartAction with the next attempt     Wait
+    PENDING, and a machine is busy           Wait                                  Wait
+    PENDING, its next attempt is not due     Wait so long                          Wait
+    RUNNING, a run of it is watched here     Wait                                  Wait
+    RUNNING, no run of it is watched here    AdoptAction                           Wait
+    FAILED, TIMEOUT, CANCELLED, or none      nothing: the workflow is over         nothing
+
+Several may serve a machine, each with a lease. What one that lives holds is left to it: Wait. What a dead one held is
+adopted where its run is, and is otherwise left for lost. Where a workflow has ended without its owner's report, the
+owner releases the machines once nothing of it is left here.
+
+Before that, every run that is here and should not be is stopped. The run of an attempt whose end calls for a hook is
+none of those: it says that the hook is not done, and RunHook is the command. It is the hook that removes it, so a hook
+whose attempt is gone is done, and is stopped. So is one that would begin only after its machine was let go, on which
+another workflow may run by now. A view may be older than a run, never the other way
+round, so a run that is ahead of the view is left alone.
+"""
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TypeAlias
+
+from tinkwell.core.event.kinds import State
+from tinkwell.core.workflow.hook import Hook
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RunKey:
+    """The identity of one run: an attempt at an action, or the hook that follows on it.
+
+    At most one run in the world ever carries it. `hook` is the name of a `hook.Hook`, empty for the attempt itself.
+    """
+
+    workflow_id: str
+    action_id: str
+    attempt: int
+    hook: str = ""
+
+    @property
+    def main(self) -> "RunKey":
+        """The attempt that a hook follows on; an attempt's own key is returned as it is."""
+        return replace(self, hook="") if self.hook else self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionView:
+    """What is known of an action. `remaining_seconds` is None where a running action has no deadline.
+
+    `wait_seconds` is the time until a pending action's next attempt is due, None where it is. `hook` is what is to run
+    after this end of it, None where that is nothing.
+    """
+
+    id: str
+    index: int
+    worker_id: str
+    state: State
+    attempt: int = 0
+    remaining_seconds: float | None = None
+    wait_seconds: float | None = None
+    hook: Hook | None = None
+    reboots: bool = False
+
+
+class Holder(StrEnum):
+    """Under whose lease a machine is held for a workflow. A machine that is held without a lease has no holder."""
+
+    HERE = "here"
+    ELSEWHERE = "elsewhere"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowView:
+    """What is known of a workflow; its actions in any order.
+
+    It is blocked while another one runs on its machines. `holders` are those of its machines, by worker. It is owed
+    while the server counts a run of it as here, though it may be none any more.
+    """
+
+    id: str
+    state: State
+    actions: tuple[ActionView, ...]
+    is_blocked: bool = False
+    holders: Mapping[str, Holder] = field(default_factory=dict)
+    is_owed: bool = False
+
+    @classmethod
+    def deleted(cls, workflow_id: str, *, is_owed: bool = False) -> "WorkflowView":
+        """Build the view of a workflow that is not there any more."""
+        return cls(id=workflow_id, state=State.CANCELLED, actions=(), is_owed=is_owed)
+
+    @classmethod
+    def succeeded(cls, workflow_id: str) -> "WorkflowView":
+        """Build the view of a workflow that has succeeded: so have its actions, and their owners have told it."""
+        return cls(id=workflow_id, state=State.SUCCEEDED, actions=())
+
+
+class AllWorkers:
+    """The set of every worker."""
+
+    def __contains__(self, worker_id: object) -> bool:
+        return True
+
+
+ALL_WORKERS = AllWorkers()
+
+
+class WaitReason(StrEnum):
+    """Why nothing is started."""
+
+    NOT_SERVED = "the next action belongs to a worker that is not served here"
+    RUNNING_HERE = "the action runs here"
+    MACHINE_BUSY = "another workflow runs on a machine of this one"
+    BACKOFF = "the next attempt is not due yet"
+    STOPPING = "a run of this workflow is being stopped first"
+    HELD_ELSEWHERE = "somebody else who lives holds the machine for this workflow"
+    ABANDONED = "who ran the action is dead, and its run is not here"
+
+
+@dataclass(frozen=True, slots=True)
+class StartAction:
+    """Report the action as RUNNING with this attempt, then run it."""
+
+    action: ActionView
+    key: RunKey
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptAction:
+    """The action runs by the server's account: find its run and watch it to its end, or report that it is lost."""
+
+    action: ActionView
+    key: RunKey
+
+
+@dataclass(frozen=True, slots=True)
+class StopAction:
+    """Kill this run and remove what is left of it."""
+
+    key: RunKey
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunHook:
+    """The action has ended: kill its run where it still runs, and run its hook, whose key this is, to its end."""
+
+    action: ActionView
+    key: RunKey
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """There is nothing to do now; the next change of the workflow may bring something, or the passing of `seconds`."""
+
+    action: ActionView
+    reason: WaitReason
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseMachines:
+    """Tell the server that nothing of the workflow, which is over, runs here any more."""
+
+    workflow_id: str
+
+
+Command: TypeAlias = StartAction | AdoptAction | StopAction | RunHook | Wait | ReleaseMachines
+
+
+def decide(
+    view: WorkflowView,
+    *,
+    serves: Container[str],
+    running: Iterable[RunKey],
+    leftover: Iterable[RunKey] = (),
+    others: Iterable[RunKey] = (),
+) -> list[Command]:
+    """Return what is to be done about a workflow, stops first.
+
+    `running` are the runs that are watched here. `leftover` are runs that are here but that nobody watches, such as
+    those of a dead predecessor. `others` are here, too, and left alone, because somebody else watches them or they are
+    being cleared up. Runs of other workflows among them are ignored.
+    """
+    watched = frozenset(key for key in running if key.workflow_id == view.id)
+    own = watched | {key for key in leftover if key.workflow_id == view.id}
+    here = own | {key for key in others if key.workflow_id == view.id}
+    stops = [
+        StopAction(key, reason) for key in sorted(own) if (reason := _why_stop(view, key, here=own, watched=watched))
+    ]
+    action = _next_action(view)
+    if action is None:
+        is_released = view.state.is_final and view.is_owed and not here
+        releases = [ReleaseMachines(view.id)] if is_released else []
+        return [*stops, *_due_hooks(view, own, serves=serves, watched=watched), *releases]
+    return [*stops, _proceed(view, action, serves=serves, watched=watched, here=here, is_stopping=bool(stops))]
+
+
+def _proceed(
+    view: WorkflowView,
+    action: ActionView,
+    *,
+    serves: Container[str],
+    watched: frozenset[RunKey],
+    here: frozenset[RunKey],
+    is_stopping: bool,
+) -> Command:
+    """Say what becomes of the action whose turn it is."""
+    if action.worker_id not in serves:
+        return Wait(action, WaitReason.NOT_SERVED)
+    if is_stopping:
+        return Wait(action, WaitReason.STOPPING)
+    if any(key.action_id == action.id for key in watched):
+        return Wait(action, WaitReason.RUNNING_HERE)
+    holder = view.holders.get(action.worker_id)
+    if holder is Holder.ELSEWHERE:
+        return Wait(action, WaitReason.HELD_ELSEWHERE)
+    if action.state is State.RUNNING:
+        key = RunKey(view.id, action.id, action.attempt)
+        # What reboots its machine may have left nothing there: it is not lost, and has perhaps succeeded.
+        is_lost = holder is Holder.DEAD and key not in here and not action.reboots
+        return Wait(action, WaitReason.ABANDONED) if is_lost else AdoptAction(action, key)
+    if action.wait_seconds is not None:
+        return Wait(action, WaitReason.BACKOFF, action.wait_seconds)
+    if view.is_blocked:
+        return Wait(action, WaitReason.MACHINE_BUSY)
+    return StartAction(action, RunKey(view.id, action.id, action.attempt + 1))
+
+
+def _next_action(view: WorkflowView) -> ActionView | None:
+    """Return the first action that has not succeeded, or None when the workflow is over."""
+    if view.state.is_final:
+        return None
+    unfinished = (a for a in sorted(view.actions, key=lambda a: a.index) if a.state is not State.SUCCEEDED)
+    action = next(unfinished, None)
+    return None if action is None or action.state.is_final else action
+
+
+def _due_hooks(
+    view: WorkflowView, here: frozenset[RunKey], *, serves: Container[str], watched: frozenset[RunKey]
+) -> list[RunHook]:
+    """Return the hooks that are to be run: those of attempts whose runs are still here."""
+    due = ((a, RunKey(view.id, a.id, a.attempt, a.hook)) for a in view.actions if a.hook and a.worker_id in serves)
+    return [
+        RunHook(action, key)
+        for action, key in due
+        if key.main in here and key not in watched and not _is_let_go(view, action)
+    ]
+
+
+def _is_let_go(view: WorkflowView, action: ActionView) -> bool:
+    """Say whether a workflow that is over has lost an action's machine, because nobody who lives held it for long."""
+    return view.state.is_final and action.worker_id not in view.holders
+
+
+def _is_for_hook(
+    view: WorkflowView, action: ActionView, key: RunKey, *, here: frozenset[RunKey], watched: frozenset[RunKey]
+) -> bool:
+    """Say whether a run of an action that has ended is the hook that follows, or marks that this is not done."""
+    if action.hook is None or key.attempt != action.attempt or key.hook not in ("", action.hook):
+        return False
+    if replace(key, hook=action.hook) in watched:
+        return True
+    return key.main in here and not _is_let_go(view, action)
+
+
+def _why_stop(view: WorkflowView, key: RunKey, *, here: frozenset[RunKey], watched: frozenset[RunKey]) -> str:
+    """Say why a run must not go on; empty when it may."""
+    action = next((a for a in view.actions if a.id == key.action_id), None)
+    if action is None:
+        succeeded = view.state is State.SUCCEEDED
+        return "the workflow is SUCCEEDED" if succeeded else "the workflow does not exist any more"
+    if _is_for_hook(view, action, key, here=here, watched=watched):
+        return ""
+    if action.state.is_final:
+        return f"the action is {action.state}"
+    if view.state.is_final:
+        return f"the workflow is {view.state}"
+    # A PENDING action waits for the attempt after the one it counts; anything beyond is newer than the view.
+    current = action.attempt if action.state is State.RUNNING else action.attempt + 1
+    return f"attempt {current} has taken its place" if key.attempt < current else ""

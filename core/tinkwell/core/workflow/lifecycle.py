@@ -1,0 +1,58 @@
+"""The states of workflows and actions: who may move one to which other, and the event that this becomes.
+
+This is the whole of it. `tinkwell.core.workflow.transition` decides when a step is due, and takes none that is not
+here; a trigger of the database refuses all others, whoever writes; `docs/workflow.md` shows the same tables.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tinkwell.core.event.kinds import EventType, State
+
+
+class Mover(StrEnum):
+    """Who moves a state."""
+
+    WORKER = "a worker's report"
+    USER = "a cancellation or a deletion"
+    CLOCK = "a deadline that is past"
+    LEASE = "a lease that is over"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One step that is allowed: by whom, and its event."""
+
+    source: State
+    target: State
+    movers: tuple[Mover, ...]
+    event_type: EventType
+
+
+_ALL = (Mover.WORKER, Mover.USER, Mover.CLOCK, Mover.LEASE)
+
+WORKFLOW_RULES: Sequence[Rule] = (
+    Rule(State.PENDING, State.RUNNING, (Mover.WORKER,), EventType.WORKFLOW_STARTED),
+    Rule(State.PENDING, State.CANCELLED, (Mover.USER,), EventType.WORKFLOW_CANCELLED),
+    Rule(State.RUNNING, State.SUCCEEDED, (Mover.WORKER,), EventType.WORKFLOW_SUCCEEDED),
+    Rule(State.RUNNING, State.FAILED, (Mover.WORKER, Mover.LEASE), EventType.WORKFLOW_FAILED),
+    Rule(State.RUNNING, State.TIMEOUT, (Mover.WORKER, Mover.CLOCK), EventType.WORKFLOW_TIMEOUT),
+    Rule(State.RUNNING, State.CANCELLED, (Mover.USER,), EventType.WORKFLOW_CANCELLED),
+)
+ACTION_RULES: Sequence[Rule] = (
+    Rule(State.PENDING, State.RUNNING, (Mover.WORKER,), EventType.ACTION_STARTED),
+    # Whatever ends a workflow without success cancels the actions that have not run.
+    Rule(State.PENDING, State.CANCELLED, _ALL, EventType.ACTION_CANCELLED),
+    Rule(State.RUNNING, State.SUCCEEDED, (Mover.WORKER,), EventType.ACTION_SUCCEEDED),
+    Rule(State.RUNNING, State.FAILED, (Mover.WORKER, Mover.LEASE), EventType.ACTION_FAILED),
+    Rule(State.RUNNING, State.TIMEOUT, (Mover.WORKER, Mover.CLOCK), EventType.ACTION_TIMEOUT),
+    Rule(State.RUNNING, State.CANCELLED, (Mover.USER,), EventType.ACTION_CANCELLED),
+    # The attempt ended without success, and another one is left.
+    Rule(State.RUNNING, State.PENDING, (Mover.WORKER, Mover.CLOCK, Mover.LEASE), EventType.ACTION_RETRYING),
+)
+
+
+def targets(rules: Sequence[Rule]) -> Mapping[State, frozenset[State]]:
+    """Return the states that may follow each state; none may follow a final one."""
+    return {state: frozenset(rule.target for rule in rules if rule.source is state) for state in State}

@@ -1,0 +1,433 @@
+"""How workflows and their actions change: the rules for reports, cancellations and the passing of time.
+
+    PENDING ───▶ RUNNING ───▶ SUCCEEDED
+       │          │    ├────▶ FAILED
+       │          │    ├────▶ TIMEOUT
+       └──────────┼────┴────▶ CANCELLED
+                  └─────────▶ PENDING     an action only: it waits for another attempt
+
+`tinkwell.core.workflow.lifecycle` has these states as a table.
+
+Actions run strictly in the order of their index. The first start of one starts the workflow, the success of the last
+one ends it, and an action that fails or times out ends it too, with the actions after it cancelled, unless another
+attempt at it is left. A deadline that passes ends it as well, whoever notices: time is the database's, so anybody may
+ask whether it has come. The same is true of the death of whoever ran an action: the attempt is lost
+(`tinkwell.core.lease.lease`).
+
+The rules are pure. They return steps, and the order of the steps is the order in which they must be written, because
+each one becomes an event. A report that is heard twice changes nothing; a late one never changes a final state.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import State
+from tinkwell.core.value import document
+from tinkwell.core.workflow import retry
+
+# Who runs an action reports its timeout by itself, and gets so long for it. After that, whoever asks ends it.
+GRACE_SECONDS = 1.0
+
+_REPORTABLE = (State.RUNNING, State.SUCCEEDED, State.FAILED, State.TIMEOUT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """What the rules need of an action.
+
+    `remaining_seconds` is the time left to its own limit, whatever the workflow's is; None where it has none. What runs
+    under a lease that is over is lost, unless it reboots its machine: then its deadline says when that took too long.
+    """
+
+    id: str
+    index: int
+    task_name: str
+    name: str
+    worker_id: str
+    state: State = State.PENDING
+    attempt: int = 0
+    on_timeout: tuple[str, ...] = ()
+    on_failure: tuple[str, ...] = ()
+    remaining_seconds: float | None = None
+    retries: int = 0
+    retry_delay_seconds: int = retry.DEFAULT_DELAY_SECONDS
+    reboots: bool = False
+    is_lost: bool = False
+
+    @property
+    def title(self) -> str:
+        """The action as messages call it."""
+        return f"action {self.name} of task {self.task_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workflow:
+    """What the rules need of a workflow; `remaining_seconds` is the time left to its deadline, None without one.
+
+    `on_timeout` and `on_failure` name the templates of the workflows that recover it; empty for none.
+    """
+
+    id: str
+    state: State = State.PENDING
+    remaining_seconds: float | None = None
+    on_timeout: str = ""
+    on_failure: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a worker says about an action. Attempt 0 is the current one; for RUNNING it is the next one."""
+
+    action_id: str
+    worker_id: str
+    state: State
+    attempt: int = 0
+    message: str = ""
+    exit_code: int | None = None
+
+
+class Reason(StrEnum):
+    """Why a workflow ended without success."""
+
+    ACTION_FAILED = "ACTION_FAILED"
+    ACTION_TIMEOUT = "ACTION_TIMEOUT"
+    ACTION_LOST = "ACTION_LOST"
+    GLOBAL_TIMEOUT = "GLOBAL_TIMEOUT"
+    CANCELLED = "CANCELLED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """What recovers a workflow that has ended: another one, made of a template, or the reason why there is none."""
+
+    template: str
+    workflow_id: str = ""
+    error: str = ""
+
+    def as_document(self) -> document.JsonObject:
+        """Return the JSON object that a cause carries."""
+        if self.error:
+            return {"template": self.template, "error": self.error}
+        return {"template": self.template, "workflow_id": self.workflow_id}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """Why a workflow ended without success, and during which action, if one was running; and what recovers it."""
+
+    reason: Reason
+    message: str
+    action: Action | None = None
+    exit_code: int | None = None
+    recovery: Recovery | None = None
+
+    def as_document(self) -> document.JsonObject:
+        """Return the JSON object that events and answers carry; `next` holds what may run after this end."""
+        built: document.JsonObject = {"reason": str(self.reason), "message": self.message}
+        if self.action is not None:
+            built |= {
+                "action_id": self.action.id,
+                "action_index": self.action.index,
+                "task_name": self.action.task_name,
+                "action_name": self.action.name,
+                "worker_id": self.action.worker_id,
+            }
+            built |= _next(self.reason, self.action)
+        if self.exit_code is not None:
+            built["exit_code"] = self.exit_code
+        if self.recovery is not None:
+            built["recovery"] = self.recovery.as_document()
+        return built
+
+
+@dataclass(frozen=True, slots=True)
+class StartWorkflow:
+    """The workflow begins to run, and its deadline is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartAction:
+    """An attempt at an action begins, and its deadline is set."""
+
+    action_id: str
+    attempt: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndAction:
+    """An action reaches a final state."""
+
+    action_id: str
+    state: State
+    message: str
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAction:
+    """An attempt ends without success, as `state`, and the action waits so many seconds for the next one."""
+
+    action_id: str
+    state: State
+    message: str
+    exit_code: int | None
+    delay_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceWorkflow:
+    """An action has succeeded and another one remains."""
+
+    completed_actions: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndWorkflow:
+    """The workflow reaches a final state; without success it has a cause.
+
+    `recovery_template` names the template of the workflow that is to recover it; empty for none.
+    """
+
+    state: State
+    completed_actions: int
+    cause: Cause | None = None
+    recovery_template: str = ""
+
+
+Step: TypeAlias = StartWorkflow | StartAction | EndAction | RetryAction | AdvanceWorkflow | EndWorkflow
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Steps in the order in which they must be written; none when there is nothing to change.
+
+    `attempt` is the one that a report counted for.
+    """
+
+    steps: tuple[Step, ...] = ()
+    attempt: int = 0
+
+
+def locate(actions: Sequence[Action], *, action_id: str = "", task_name: str = "", action_name: str = "") -> Action:
+    """Return the action that a report names, by its id or by the names of its task and itself.
+
+    Raises `errors.NotFound` where the workflow has no such action, `errors.InvalidField` where id and names disagree.
+    """
+    if not action_id and not (task_name and action_name):
+        raise errors.InvalidField.of("action_id", "say which action: give action_id, or task_name and action_name")
+    if not action_id:
+        found = next((a for a in actions if (a.task_name, a.name) == (task_name, action_name)), None)
+        if found is None:
+            raise errors.NotFound("ACTION", f"{action_name} of task {task_name}")
+        return found
+    found = next((a for a in actions if a.id == action_id), None)
+    if found is None:
+        raise errors.NotFound("ACTION", action_id)
+    for field, given, name in (("task_name", task_name, found.task_name), ("action_name", action_name, found.name)):
+        if given not in ("", name):
+            raise errors.InvalidField.of(field, f"does not belong to the action of this id, whose {field} is {name}")
+    return found
+
+
+def report(workflow: Workflow, actions: Sequence[Action], heard: Report) -> Changes:
+    """Return what a report changes; `actions` are all of the workflow's, in order.
+
+    Raises `errors.InvalidField` for a state that nobody reports, `errors.NotFound` for an action of another workflow,
+    `errors.WrongWorker`, and `errors.IllegalTransition` where the states do not allow it.
+    """
+    if heard.state not in _REPORTABLE:
+        raise errors.InvalidField.of("state", f"{heard.state} is not reported; give one of {', '.join(_REPORTABLE)}")
+    action = locate(actions, action_id=heard.action_id)
+    if heard.worker_id != action.worker_id:
+        raise errors.WrongWorker(heard.worker_id, action.worker_id)
+    if _is_repeated(action, heard):
+        return Changes(attempt=action.attempt)
+    _refuse_late(workflow, action, heard)
+    if heard.state is State.RUNNING:
+        return _start(workflow, actions, action, heard)
+    return _end(workflow, actions, action, heard)
+
+
+def cancel(workflow: Workflow, actions: Sequence[Action], reason: str) -> Changes:
+    """Return what cancelling a workflow changes; nothing if it is cancelled already.
+
+    Raises `errors.IllegalTransition` for a workflow that has ended otherwise.
+    """
+    if workflow.state is State.CANCELLED:
+        return Changes()
+    if workflow.state.is_final:
+        raise errors.IllegalTransition(f"workflow {workflow.id}", f"it has ended as {workflow.state}")
+    running = _running(actions)
+    message = reason or "the workflow was cancelled"
+    ended = [EndAction(a.id, State.CANCELLED, message) for a in actions if not a.state.is_final]
+    cause = Cause(reason=Reason.CANCELLED, message=message, action=running)
+    return Changes((*ended, EndWorkflow(State.CANCELLED, _count_succeeded(actions), cause)))
+
+
+def expire(workflow: Workflow, actions: Sequence[Action]) -> Changes:
+    """Return what the passing of time changes: the end of what has a deadline that is past, or is lost, or nothing."""
+    left = remaining_seconds(workflow, actions)
+    running = _running(actions)
+    if left is None or left > 0:
+        if running is None or running.reboots or not running.is_lost:
+            return Changes()
+        return lose(workflow, actions, running)
+    if running is not None:
+        message = "its deadline passed, and its worker did not say how it ended"
+        heard = Report(action_id=running.id, worker_id=running.worker_id, state=State.TIMEOUT, message=message)
+        return _end(workflow, actions, running, heard)
+    waiting = next(a for a in actions if a.state is State.PENDING)
+    message = f"the workflow's deadline passed while {waiting.title} waited for its worker"
+    rest = [EndAction(a.id, State.CANCELLED, message) for a in actions if a.state is State.PENDING]
+    cause = Cause(reason=Reason.GLOBAL_TIMEOUT, message=message)
+    return Changes((*rest, _end_workflow(workflow, State.TIMEOUT, _count_succeeded(actions), cause)))
+
+
+def retry_after(workflow: Workflow, action: Action) -> int | None:
+    """Return the seconds until a running action's attempt is repeated if it ends without success now; None if never."""
+    return retry.wait_seconds(
+        attempt=action.attempt,
+        retries=action.retries,
+        first_delay_seconds=action.retry_delay_seconds,
+        workflow_remaining_seconds=workflow.remaining_seconds,
+    )
+
+
+def lose(workflow: Workflow, actions: Sequence[Action], action: Action) -> Changes:
+    """Return what it changes that nobody can tell any more how the running attempt at an action ended."""
+    message = "lost: the lease of whoever ran it is over, so nobody can tell how it ended"
+    heard = Report(action_id=action.id, worker_id=action.worker_id, state=State.FAILED, message=message)
+    return _end(workflow, actions, action, heard, reason=Reason.ACTION_LOST)
+
+
+def remaining_seconds(workflow: Workflow, actions: Sequence[Action]) -> float | None:
+    """Return the seconds until `expire` changes something, not above 0 when it does; None where time never will."""
+    if workflow.state is not State.RUNNING:
+        return None
+    running = _running(actions)
+    limits = [workflow.remaining_seconds, running.remaining_seconds if running is not None else None]
+    known = [limit for limit in limits if limit is not None]
+    if not known:
+        return None
+    return min(known) + (GRACE_SECONDS if running is not None else 0.0)
+
+
+def action_seconds(workflow: Workflow, action: Action) -> float | None:
+    """Return the seconds to a running action's deadline, its own or the workflow's; None where there is none."""
+    if action.state is not State.RUNNING:
+        return None
+    limits = (workflow.remaining_seconds, action.remaining_seconds)
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def state_after(action: Action, changes: Changes) -> State:
+    """Return the state of an action once the changes are written."""
+    state = action.state
+    for step in changes.steps:
+        match step:
+            case StartAction(action_id=action.id):
+                state = State.RUNNING
+            case EndAction(action_id=action.id):
+                state = step.state
+            case RetryAction(action_id=action.id):
+                state = State.PENDING
+            case _:
+                pass
+    return state
+
+
+def _is_repeated(action: Action, heard: Report) -> bool:
+    """Whether a report says of the action's attempt what is known; of one that is repeated, how it ended is not."""
+    if heard.attempt not in (0, action.attempt):
+        return False
+    if action.state is State.PENDING:
+        return action.attempt > 0 and heard.state in (State.FAILED, State.TIMEOUT)
+    return heard.state is action.state
+
+
+def _refuse_late(workflow: Workflow, action: Action, heard: Report) -> None:
+    if action.state.is_final:
+        raise _illegal(action, f"attempt {action.attempt} has ended as {action.state}; that is final")
+    if workflow.state.is_final:
+        raise _illegal(action, f"its workflow has ended as {workflow.state}")
+    if action.state is State.PENDING and heard.state is not State.RUNNING:
+        what = f"attempt {action.attempt} has ended, and the next one" if action.attempt else "it"
+        raise _illegal(action, f"{what} has not been started, so it cannot become {heard.state}; report RUNNING first")
+    due = action.attempt + (action.state is State.PENDING)
+    if heard.attempt not in (0, due):
+        raise _illegal(action, f"the report is about attempt {heard.attempt}, and attempt {due} is due")
+
+
+def _start(workflow: Workflow, actions: Sequence[Action], action: Action, heard: Report) -> Changes:
+    unfinished = next(a for a in actions if a.state is not State.SUCCEEDED)
+    if unfinished is not action:
+        raise _illegal(action, f"{unfinished.title} comes first, and is {unfinished.state}")
+    attempt = action.attempt + 1
+    first = () if workflow.state is State.RUNNING else (StartWorkflow(),)
+    return Changes((*first, StartAction(action.id, attempt, heard.message)), attempt)
+
+
+def _end(
+    workflow: Workflow, actions: Sequence[Action], action: Action, heard: Report, *, reason: Reason | None = None
+) -> Changes:
+    ended = EndAction(action.id, heard.state, heard.message, heard.exit_code)
+    completed = _count_succeeded(actions)
+    if heard.state is State.SUCCEEDED:
+        completed += 1
+        is_last = completed == len(actions)
+        after = EndWorkflow(State.SUCCEEDED, completed) if is_last else AdvanceWorkflow(completed)
+        return Changes((ended, after), action.attempt)
+    if (delay := retry_after(workflow, action)) is not None:
+        repeated = RetryAction(action.id, heard.state, heard.message, heard.exit_code, delay)
+        return Changes((repeated,), action.attempt)
+    cause = Cause(
+        reason=reason or _reason(workflow, action, heard.state),
+        message=heard.message,
+        action=action,
+        exit_code=heard.exit_code,
+    )
+    why = f"not run, because {action.title} ended as {heard.state}"
+    rest = [EndAction(a.id, State.CANCELLED, why) for a in actions if a.state is State.PENDING]
+    return Changes((ended, *rest, _end_workflow(workflow, heard.state, completed, cause)), action.attempt)
+
+
+def _end_workflow(workflow: Workflow, state: State, completed: int, cause: Cause) -> EndWorkflow:
+    recovery = workflow.on_timeout if state is State.TIMEOUT else workflow.on_failure
+    return EndWorkflow(state, completed, cause, recovery)
+
+
+def _reason(workflow: Workflow, action: Action, state: State) -> Reason:
+    """Say which limit ended an action: the one that passed first."""
+    if state is State.FAILED:
+        return Reason.ACTION_FAILED
+    left = workflow.remaining_seconds
+    if left is not None and left <= 0 and (action.remaining_seconds is None or left < action.remaining_seconds):
+        return Reason.GLOBAL_TIMEOUT
+    return Reason.ACTION_TIMEOUT
+
+
+def _next(reason: Reason, action: Action) -> document.JsonObject:
+    match reason:
+        case Reason.ACTION_FAILED | Reason.ACTION_LOST:
+            name, command = "on_failure", action.on_failure
+        case Reason.ACTION_TIMEOUT | Reason.GLOBAL_TIMEOUT:
+            name, command = "on_timeout", action.on_timeout
+        case Reason.CANCELLED:
+            return {}
+    return {"next": {name: list(command)}} if command else {}
+
+
+def _running(actions: Sequence[Action]) -> Action | None:
+    return next((a for a in actions if a.state is State.RUNNING), None)
+
+
+def _count_succeeded(actions: Sequence[Action]) -> int:
+    return sum(action.state is State.SUCCEEDED for action in actions)
+
+
+def _illegal(action: Action, description: str) -> errors.IllegalTransition:
+    return errors.IllegalTransition(f"action {action.id}", f"{action.title}: {description}")

@@ -1,0 +1,1 @@
+"""The agent, which runs what is meant for its machines."""

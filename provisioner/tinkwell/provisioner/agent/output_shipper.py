@@ -1,0 +1,101 @@
+"""The way of a run's output to the server.
+
+One task reads lines, another sends what has gathered while the last batch was under way; so a line is sent at once when
+little comes, and in batches when much does. Between them is a bounded queue. Full means wait: reading stops until the
+server has taken some, and the runtime keeps what was not read yet.
+"""
+
+import asyncio
+import contextlib
+import functools
+import logging
+from collections.abc import AsyncGenerator, Iterable
+from typing import Protocol
+
+from tinkwell.client import errors
+from tinkwell.client.value import model
+from tinkwell.core.workflow.decide import RunKey
+from tinkwell.provisioner.queue import retry
+from tinkwell.provisioner.runtime import output, port
+
+logger = logging.getLogger(__name__)
+
+QUEUE_LINES = 512
+BATCH_BYTES = 512 * 1024
+
+
+class Source(Protocol):
+    """What has output: a run, or a part of it."""
+
+    @property
+    def key(self) -> RunKey:
+        """Whose output it is."""
+
+    def lines(self) -> AsyncGenerator[output.OutputLine, None]:
+        """Yield the output; raises `RunError` where it cannot be had."""
+
+
+class LogApi(Protocol):
+    """What sending output needs of the server."""
+
+    async def append_logs(self, workflow_id: str, lines: Iterable[model.LogLine]) -> int:
+        """Store lines; those that are there already are left as they are."""
+
+
+async def ship(api: LogApi, run: Source) -> None:
+    """Send all output of a run, from its first line on, and return when the server has it.
+
+    Output is worth much, but no more than the run: where it cannot be read, or the server does not want it, that is
+    logged and the rest is let go.
+    """
+    queue: asyncio.Queue[model.LogLine | None] = asyncio.Queue(QUEUE_LINES)
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(_read(run, queue), name="read output")
+        try:
+            await _send(api, run.key.workflow_id, queue)
+        except errors.Error as error:
+            reading.cancel()
+            logger.warning("output is not wanted", extra={"action": run.key.action_id, "cause": str(error)})
+
+
+async def _read(run: Source, queue: "asyncio.Queue[model.LogLine | None]") -> None:
+    """Put every line into the queue, and None at the end."""
+    try:
+        async with contextlib.aclosing(run.lines()) as lines:
+            async for line in lines:
+                await queue.put(
+                    model.LogLine(
+                        action_id=run.key.action_id,
+                        attempt=run.key.attempt,
+                        number=line.number,
+                        stream=line.stream,
+                        text=line.text,
+                    )
+                )
+    except port.RunError as error:
+        logger.warning("output cannot be read", extra={"action": run.key.action_id, "cause": str(error)})
+    await queue.put(None)
+
+
+async def _send(api: LogApi, workflow_id: str, queue: "asyncio.Queue[model.LogLine | None]") -> None:
+    """Send what is in the queue until None comes."""
+    is_over = False
+    while not is_over:
+        batch, is_over = await _take_batch(queue)
+        if batch:
+            send = functools.partial(api.append_logs, workflow_id, batch)
+            await retry.until_answered(send, what="append logs", gives_up=(errors.Internal,))
+
+
+async def _take_batch(queue: "asyncio.Queue[model.LogLine | None]") -> tuple[list[model.LogLine], bool]:
+    """Wait for a line and take what is there with it; True when that was the last."""
+    batch: list[model.LogLine] = []
+    size = 0
+    line = await queue.get()
+    while line is not None:
+        batch.append(line)
+        size += len(line.text)
+        if queue.empty() or size >= BATCH_BYTES:
+            return batch, False
+        line = queue.get_nowait()
+    return batch, True

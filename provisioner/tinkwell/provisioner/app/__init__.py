@@ -1,0 +1,1 @@
+"""The provisioner and the agent as processes."""

@@ -1,0 +1,197 @@
+"""The provisioner's process: from settings to a driver that runs until a signal comes."""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import socket
+from collections.abc import Callable, Container, Coroutine, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from tinkwell import client
+from tinkwell.provisioner.hardware import enrolment
+from tinkwell.provisioner.lease import keeper as lease
+from tinkwell.provisioner.lease import run_claim
+from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.runtime.docker import runtime as docker
+from tinkwell.provisioner.runtime.docker import setting
+from tinkwell.provisioner.runtime.process import runtime as process
+from tinkwell.provisioner.state_dir import state_dir as state
+from tinkwell.provisioner.workflow import driver
+
+logger = logging.getLogger(__name__)
+
+# An engine on this machine answers within milliseconds; without one, nobody should wait for it.
+AUTO_SECONDS = 2
+REMOVE_SECONDS = 20
+# Objects made before the youngest are looked at for garbage, and how often they are before the older ones.
+COLLECT_AFTER = (50_000, 20, 20)
+
+
+class RuntimeName(StrEnum):
+    """Where actions run. AUTO means docker where an engine answers, and otherwise process."""
+
+    AUTO = "auto"
+    DOCKER = "docker"
+    PROCESS = "process"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything a provisioner needs to know."""
+
+    server: str
+    token: str | None = None
+    tls: client.TLS | None = None
+    serves: Container[str]
+    runtime: RuntimeName = RuntimeName.AUTO
+    state_dir: Path
+    concurrency: int = 8
+    process_images: Path | None = None
+    docker: setting.DockerSettings = field(default_factory=setting.DockerSettings)
+    resync_seconds: float = 30.0
+    is_ephemeral: bool = False
+    # Machines that announce themselves and have no workflow get one from this template.
+    default_template: str | None = None
+    # What else runs here until the driver stops, such as rules; it may end before.
+    beside: Callable[[client.Client], Coroutine[object, object, None]] | None = None
+
+
+def start(settings: Settings) -> None:
+    """Have this process do what `run` does, and little else.
+
+    A thousand jobs are hundreds of thousands of objects, none of which is garbage. The collector looks at all of them
+    whenever some more have been made, which is a good part of what actions cost; so it is to look seldom, and never at
+    what was imported.
+    """
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
+    asyncio.run(run(settings))
+
+
+async def run(settings: Settings) -> None:
+    """Work until SIGTERM or SIGINT; what runs is left running, for the next provisioner to adopt.
+
+    An ephemeral one, whose state directory ends with it, has no next provisioner, and removes what it runs. Raises
+    `state.StateError`, `port.RunError` or `client.errors.Error` for what only an operator can mend.
+    """
+    with contextlib.closing(state.StateDir.open(settings.state_dir)) as directory, _signals() as stopped:
+        runtime = await open_runtime(settings, directory)
+        claims = run_claim.ClaimFolder(directory)
+        try:
+            actor = f"provisioner@{socket.gethostname()}"
+            async with client.connect(settings.server, token=settings.token, tls=settings.tls, actor=actor) as server:
+                logger.info(
+                    "the provisioner begins",
+                    extra={
+                        "server": server.address,
+                        "runtime": runtime.name,
+                        "state_dir": directory.path,
+                        "slot": directory.slot,
+                    },
+                )
+                keeper = _keeper(server, runtime, directory)
+                worker = driver.Driver(
+                    server.workflows,
+                    runtime,
+                    directory,
+                    keeper=keeper,
+                    claims=claims,
+                    serves=settings.serves,
+                    concurrency=settings.concurrency,
+                    resync_seconds=settings.resync_seconds,
+                )
+                works: dict[str, Coroutine[object, object, None]] = {"driver": worker.run()}
+                if settings.default_template is not None:
+                    works["enrolment"] = enrolment.Enrolment(server, settings.default_template).run()
+                if settings.beside is not None:
+                    works["automation"] = settings.beside(server)
+                try:
+                    await _run_until(stopped, works)
+                finally:
+                    if settings.is_ephemeral and await _remove_runs(runtime, claims):
+                        await keeper.end()
+        finally:
+            await runtime.close()
+
+
+async def open_runtime(settings: Settings, directory: state.StateDir) -> port.Runtime:
+    """Open the runtime that was asked for; raises `port.RunError` where it does not answer."""
+    if settings.runtime is not RuntimeName.PROCESS:
+        is_asked_for = settings.runtime is RuntimeName.DOCKER
+        try:
+            return await docker.DockerRuntime.connect(
+                directory,
+                concurrency=settings.concurrency,
+                settings=settings.docker,
+                answer_seconds=docker.ANSWER_SECONDS if is_asked_for else AUTO_SECONDS,
+            )
+        except port.RunError as error:
+            if is_asked_for:
+                raise
+            logger.warning("actions run as processes, for want of a Docker Engine", extra={"cause": str(error)})
+    logger.warning("processes are not isolated: an action may do whatever the provisioner may")
+    return process.ProcessRuntime(directory, settings.process_images)
+
+
+def _keeper(server: client.Client, runtime: port.Runtime, directory: state.StateDir) -> lease.Keeper:
+    """Make the keeper of the lease. Whoever has the same engine, and shares the directory, can take its runs over."""
+    engine = ":".join((directory.instance, runtime.name, runtime.engine_id))
+    return lease.Keeper(server.work, owner=directory.owner, engine=engine)
+
+
+async def _remove_runs(runtime: port.Runtime, claims: run_claim.Claims) -> bool:
+    """Remove what runs, but for what others here run; False where that failed."""
+    try:
+        async with asyncio.timeout(REMOVE_SECONDS):
+            held = await runtime.held()
+            others = await asyncio.to_thread(claims.others)
+            for key in held:
+                if key.main not in others and (run := await runtime.find(key)) is not None:
+                    await run.remove()
+    except (OSError, TimeoutError, port.RunError) as error:
+        logger.warning("what runs cannot be removed", extra={"cause": str(error) or type(error).__name__})
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[asyncio.Event]:
+    """Turn SIGTERM and SIGINT into an event until the block ends.
+
+    One that comes twice must not interrupt what is still to be cleared up: a parent's death is told once for each of
+    its threads.
+    """
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        yield stopped
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+async def _run_until(stopped: asyncio.Event, works: Mapping[str, Coroutine[object, object, None]]) -> None:
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(work, name=name) for name, work in works.items()]
+            await stopped.wait()
+            logger.info("the provisioner stops")
+            for task in tasks:
+                task.cancel()
+    except BaseExceptionGroup as failures:
+        raise _first_error(failures) from failures
+
+
+def _first_error(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the error that ended the driver where it is one that a user can read, and otherwise the whole group."""
+    errors = failures.subgroup(client.errors.Error)
+    first: BaseException | None = errors
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first or failures

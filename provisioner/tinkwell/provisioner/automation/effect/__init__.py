@@ -1,0 +1,1 @@
+"""Effects: what rules do, and the record of it."""

@@ -1,0 +1,1 @@
+"""Leases, as the provisioner holds them."""

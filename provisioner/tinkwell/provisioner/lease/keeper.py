@@ -1,0 +1,201 @@
+"""Keeps this provisioner's lease: what it runs is its own for as long as it says in time that it lives.
+
+Theory of operation. The server takes an owner that was silent for the length of a lease for dead, and gives what it ran
+to others. So both sides count, each by its own clock, and the owner counts from before it asked: it is never the later
+one to know that its lease is over.
+
+    acquire ──▶ renew every third of it ──▶ in time: go on
+                      │        └───────────▶ too late: it is over. Whoever listens kills what others may start anew;
+                      │                      asking goes on, for a lease that nobody was faster with lives on
+                      └── it is lost: acquire another one, greater, to which what was held moves
+
+With each renewal the server names workflows whose owner is dead, for somebody to see to.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from typing import NoReturn, Protocol, TypeVar
+
+from tinkwell.client import errors
+from tinkwell.client.value import model
+from tinkwell.provisioner.queue import retry
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+# A lease is renewed this often in its time.
+RENEWALS = 3
+# A silent server is asked again after a third of the lease, within these bounds.
+CALL_SECONDS = 10.0
+SHORTEST_CALL_SECONDS = 1.0
+
+
+class LeaseApi(Protocol):
+    """What keeping a lease needs of the server."""
+
+    async def acquire(self, owner: str, engine: str) -> model.Lease:
+        """Begin a lease; a former one of this owner is over."""
+
+    async def renew(self, lease_token: int) -> model.Renewed:
+        """Let a lease live on; raises `LeaseLost`."""
+
+    async def release(self, lease_token: int, *, workflow_id: str = "", worker_id: str = "") -> None:
+        """Say that nothing of a workflow runs here any more; without a workflow, end the lease."""
+
+
+class Listener(Protocol):
+    """Who wants to know what becomes of the lease."""
+
+    def inherit(self, workflow_ids: Iterable[str]) -> None:
+        """Hear of workflows that are held under the lease from its beginning."""
+
+    def hear_of_lost(self, workflow_ids: Iterable[str]) -> None:
+        """Hear of workflows whose owner is dead."""
+
+    def lose(self) -> None:
+        """Hear that the lease is over, and that what runs under it may be given to others."""
+
+
+class Keeper:
+    """Keeps the lease of one owner. `engine` names where its runs are; who has the same one finds the same runs."""
+
+    def __init__(self, api: LeaseApi, *, owner: str, engine: str) -> None:
+        self._api = api
+        self._owner = owner
+        self._engine = engine
+        self._token = 0
+        self._seconds = 0.0
+        # When the lease is over, by the loop's clock, unless it is renewed.
+        self._ends_at = 0.0
+        self._is_over = False
+        self._is_asked = asyncio.Event()
+        # Set and replaced each time that the server has answered that the lease lives.
+        self._is_confirmed = asyncio.Event()
+
+    async def token(self) -> int:
+        """Return the lease's token; waits for the first one."""
+        while not self._token:
+            await self._is_confirmed.wait()
+        return self._token
+
+    def is_own(self, token: int) -> bool:
+        """Say whether this is the token of the lease."""
+        return token == self._token
+
+    @property
+    def grace_seconds(self) -> float:
+        """For how long what is lost is left to those who have its run at hand: they hear of it within the rest."""
+        return self._seconds * (RENEWALS - 1) / RENEWALS
+
+    async def under(self, call: Callable[[int], Awaitable[T]]) -> T:
+        """Call with the lease's token. Where it is refused as lost, make sure of the lease and call once more.
+
+        Raises `errors.LeaseLost` where the lease is good, so that what the call is about is another's.
+        """
+        token, is_sure = await self.token(), False
+        while True:
+            try:
+                return await call(token)
+            except errors.LeaseLost:
+                if is_sure and token == self._token:
+                    raise
+            if token == self._token:
+                confirmed = self._is_confirmed
+                self._is_asked.set()
+                await confirmed.wait()
+            token, is_sure = self._token, True
+
+    async def release(self, workflow_id: str) -> bool:
+        """Say that nothing of a workflow runs here any more; False where the server does not want to hear it."""
+        token = await self.token()
+        try:
+            await self._answer(lambda: self._api.release(token, workflow_id=workflow_id), what="release machines")
+        except errors.Error as error:
+            if isinstance(error, retry.HOPELESS):
+                raise
+            logger.warning("machines cannot be released", extra={"workflow": workflow_id, "cause": str(error)})
+            return False
+        logger.info("machines are released", extra={"workflow": workflow_id})
+        return True
+
+    async def end(self) -> None:
+        """Give up the lease, and all that is held under it, for there is nothing left; it is tried once."""
+        if not self._token:
+            return
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                await self._api.release(self._token)
+        except (TimeoutError, errors.Error) as error:
+            logger.warning("the lease cannot be ended", extra={"cause": str(error) or type(error).__name__})
+
+    async def run(self, listener: Listener) -> NoReturn:
+        """Keep the lease until cancelled; raises an `errors.Error` that cannot be mended."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._keep(listener), name="lease")
+            group.create_task(self._watch_the_clock(listener), name="lease's clock")
+        raise AssertionError("its tasks never end by themselves")
+
+    async def _keep(self, listener: Listener) -> NoReturn:
+        while True:
+            began = asyncio.get_running_loop().time()
+            found = await self._answer(lambda: self._api.acquire(self._owner, self._engine), what="acquire a lease")
+            self._token = found.token
+            fields = {"owner": self._owner, "token": found.token, "seconds": found.seconds}
+            logger.info("a lease is acquired", extra=fields | {"inherited": len(found.workflow_ids)})
+            self._confirm(began, found.seconds)
+            listener.inherit(found.workflow_ids)
+            try:
+                await self._renew_again_and_again(listener)
+            except errors.LeaseLost as error:
+                logger.warning("the lease is lost", extra={"token": self._token, "cause": str(error)})
+
+    async def _renew_again_and_again(self, listener: Listener) -> NoReturn:
+        while True:
+            try:
+                async with asyncio.timeout(self._seconds / RENEWALS):
+                    await self._is_asked.wait()
+            except TimeoutError:
+                pass
+            self._is_asked.clear()
+            began = asyncio.get_running_loop().time()
+            renewed = await self._answer(lambda: self._api.renew(self._token), what="renew the lease")
+            if self._is_over:
+                logger.info("the lease lives on", extra={"token": self._token})
+            self._confirm(began, renewed.seconds)
+            if renewed.lost_workflow_ids:
+                listener.hear_of_lost(renewed.lost_workflow_ids)
+
+    def _confirm(self, asked_at: float, seconds: float) -> None:
+        self._seconds = seconds
+        self._ends_at = asked_at + seconds
+        self._is_over = False
+        confirmed, self._is_confirmed = self._is_confirmed, asyncio.Event()
+        confirmed.set()
+
+    async def _watch_the_clock(self, listener: Listener) -> NoReturn:
+        """Tell once, each time that the lease ends because the server was not reached."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            if not self._token or self._is_over:
+                await self._is_confirmed.wait()
+            elif (left := self._ends_at - clock()) > 0:
+                await asyncio.sleep(left)
+            else:
+                self._is_over = True
+                logger.warning("the lease is over: it was not renewed in time", extra={"token": self._token})
+                listener.lose()
+
+    async def _answer(self, call: Callable[[], Awaitable[T]], *, what: str) -> T:
+        """Call until the server answers, not waiting long for one that is silent."""
+        third = self._seconds / RENEWALS or CALL_SECONDS
+        limit = min(CALL_SECONDS, max(third, SHORTEST_CALL_SECONDS))
+
+        async def in_time() -> T:
+            try:
+                async with asyncio.timeout(limit):
+                    return await call()
+            except TimeoutError as error:
+                raise errors.DeadlineExceeded(f"no answer in time to: {what}") from error
+
+        return await retry.until_answered(in_time, what=what, longest_seconds=third)

@@ -1,0 +1,1 @@
+"""The runtime that runs actions in containers of a Docker Engine."""

@@ -1,0 +1,122 @@
+"""How the engine comes to have an image: what the pull policy says, and what a user can do where it fails."""
+
+import asyncio
+import logging
+from enum import Enum, auto
+from typing import assert_never
+
+from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.runtime.docker import credential, engine, reference, setting
+
+logger = logging.getLogger(__name__)
+
+# A registry may answer with a page; the advice behind it must fit into the message of the action, too.
+MAX_SAID_CHARACTERS = 500
+
+
+class Fault(Enum):
+    """Why a pull failed, as far as that decides what to do about it."""
+
+    NETWORK = auto()
+    DENIED = auto()
+    UNKNOWN_IMAGE = auto()
+    OTHER = auto()
+
+
+# Engines have no codes for these: the same status stands for all of them, and the sentence alone tells them apart.
+# The order counts: engines say "repository does not exist or may require 'docker login': denied".
+_WORDS = {
+    Fault.DENIED: ("unauthorized", "access denied", "denied:", "no basic auth", "authentication required", "forbidden"),
+    Fault.UNKNOWN_IMAGE: ("not found", "manifest unknown", "name unknown", "does not exist"),
+    Fault.NETWORK: (
+        *("no such host", "connection refused", "connection reset", "network is unreachable", "no route to host"),
+        *("i/o timeout", "timeout exceeded", "handshake timeout", "deadline exceeded", "server misbehaving", ": eof"),
+        engine.NO_ANSWER,
+    ),
+}
+
+
+class ImageSource:
+    """Provides images by the settings' pull policy. All of it raises `port.RunError`."""
+
+    def __init__(self, found: engine.Engine, settings: setting.DockerSettings) -> None:
+        self._engine = found
+        self._settings = settings
+
+    async def prepare(self, image: str) -> str:
+        """Return the name to create a container from; only the policy ALWAYS asks a registry for it now.
+
+        Whether the engine has it is not asked here: the attempt to create the container tells.
+        """
+        name = reference.qualified(image, self._settings.registry)
+        if self._settings.pull is setting.PullPolicy.ALWAYS:
+            try:
+                await self._pull(name)
+            except engine.Refused as error:
+                raise _image_error(f"the image {name} cannot be pulled", name, error) from error
+        return name
+
+    async def provide(self, image: str) -> str:
+        """Get an image that the engine has not, and return the name that it has there."""
+        name = reference.qualified(image, self._settings.registry)
+        match self._settings.pull:
+            case setting.PullPolicy.NEVER:
+                message = (
+                    f"the image {name} is not on the engine, and the pull policy is never: load it there (docker pull, "
+                    "docker load), or choose the policy missing"
+                )
+                raise port.RunError(port.Reason.IMAGE, message)
+            case setting.PullPolicy.ALWAYS:
+                raise port.RunError(port.Reason.IMAGE, f"the image {name} was removed from the engine after its pull")
+            case setting.PullPolicy.MISSING:
+                return await self._fetch(image, name)
+            case _:
+                assert_never(self._settings.pull)
+
+    async def _fetch(self, image: str, name: str) -> str:
+        try:
+            await self._pull(name)
+        except engine.Refused as error:
+            if fault_of(str(error)) is Fault.NETWORK and (found := await self._find_local(name, image)):
+                logger.warning("a local image is used: its registry does not answer", extra={"image": found})
+                return found
+            raise _image_error(f"the image {name} is not on the engine and cannot be pulled", name, error) from error
+        return name
+
+    async def _find_local(self, *names: str) -> str:
+        """Return the first of these that the engine has: it may have been loaded meanwhile, or without its registry."""
+        for name in names:
+            if await self._engine.has_image(name):
+                return name
+        return ""
+
+    async def _pull(self, name: str) -> None:
+        registry = reference.registry_of(name)
+        try:
+            header = await asyncio.to_thread(credential.header, self._settings, registry)
+        except credential.CredentialError as error:
+            message = f"the image {name} cannot be pulled: the credentials for {registry} cannot be had: {error}"
+            raise port.RunError(port.Reason.IMAGE, message) from error
+        logger.info("an image is pulled", extra={"image": name, "is_logged_in": header is not None})
+        await self._engine.pull(name, auth_header=header)
+
+
+def fault_of(message: str) -> Fault:
+    """Tell from an engine's sentence why a pull failed."""
+    said = message.lower()
+    return next((fault for fault, words in _WORDS.items() if any(word in said for word in words)), Fault.OTHER)
+
+
+def _image_error(what: str, name: str, error: engine.Refused) -> port.RunError:
+    registry = reference.registry_of(name)
+    match fault_of(str(error)):
+        case Fault.NETWORK:
+            advice = f"; is {registry} reachable from the engine's machine?"
+        case Fault.DENIED:
+            advice = f"; does it exist, and may this provisioner pull it? Credentials for {registry} come from "
+            advice += "--docker-registry-user and its password, or from a config.json that docker login writes"
+        case Fault.UNKNOWN_IMAGE:
+            advice = f"; does {registry} have it, with this tag?"
+        case _:
+            advice = ""
+    return port.RunError(port.Reason.IMAGE, f"{what}: {str(error).strip()[:MAX_SAID_CHARACTERS]}{advice}")

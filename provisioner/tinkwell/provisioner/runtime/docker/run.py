@@ -1,0 +1,209 @@
+"""One run of the docker runtime: a container that is followed, waited for, killed and removed."""
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncGenerator, Iterable, Iterator
+
+from tinkwell.core.workflow.decide import RunKey
+from tinkwell.provisioner.runtime import output, output_mark, port
+from tinkwell.provisioner.runtime.docker import engine, stream
+from tinkwell.provisioner.state_dir import state_dir
+
+WAIT_SECONDS = 60.0
+KILL_SECONDS = 10.0
+REOPEN_SECONDS = 0.5
+POLL_SECONDS = 0.1
+CREATOR_SECONDS = 3.0
+FORGOTTEN = "lines were dropped here: the engine does not keep all of so much output; what follows may repeat some"
+MISSING = "lines may be missing above: the engine did not keep all of so much output until it was read"
+
+
+class DockerRun:
+    """A run of the docker runtime: one container."""
+
+    def __init__(self, key: RunKey, container: str, found: engine.Engine, marks: output_mark.MarkFolder) -> None:
+        self.key = key
+        self.container = container
+        self._engine = found
+        self._marks = marks
+        self._mark = marks.of(key)
+        # Known without asking the engine: this very object has started it; it has seen its end.
+        self._was_started = False
+        self._is_over = False
+        self._stream: stream.Stream | None = None
+
+    async def lines(self) -> AsyncGenerator[output.OutputLine, None]:
+        """Yield the output, in passes over the engine's log; each begins at its start, and what is known is skipped.
+
+        A pass that follows the log may break off. It may also end well and too early: an engine stops following when
+        the container ends, also where the reader is behind. So the last pass is one that began after the end. An engine
+        forgets the oldest lines first, so that pass also finds out where some were forgotten before they were read.
+        """
+        last, reading = 0, None
+        with told():
+            while reading is None or not reading.is_complete:
+                if reading is not None and not await self._has_ended():
+                    await asyncio.sleep(REOPEN_SECONDS)
+                is_fresh = reading is None and self._was_started
+                reading = _Pass(is_over=not is_fresh and await self._has_ended())
+                async with contextlib.aclosing(self._read(reading)) as lines:
+                    async for line in lines:
+                        if line.number > last:
+                            last = line.number
+                            await self._mark.reserve(last)
+                            yield line
+
+    async def wait(self) -> port.Exit:
+        """Wait for the container's end."""
+        with told():
+            if self._was_started:
+                await self._engine.wait(self.container, at_most_seconds=WAIT_SECONDS)
+            else:
+                await self._ensure_started()
+            while not (found := await self._inspect()).is_over:
+                if found.is_running:
+                    await self._engine.wait(self.container, at_most_seconds=WAIT_SECONDS)
+                else:  # it is being removed
+                    await asyncio.sleep(POLL_SECONDS)
+        self._is_over = True
+        if self._stream is not None:
+            self._stream.end_soon()
+        return port.Exit(code=found.exit_code, seconds=found.seconds, note=found.note)
+
+    async def kill(self) -> None:
+        """Kill the container, and wait for its end."""
+        with told():
+            await self._engine.kill(self.container)
+            try:
+                async with asyncio.timeout(KILL_SECONDS):
+                    while (await self._engine.inspect(self.container)).is_running:
+                        await self._engine.wait(self.container, at_most_seconds=KILL_SECONDS)
+            except engine.Gone:
+                return
+            except TimeoutError:
+                message = f"the container did not die within {KILL_SECONDS:.0f} s"
+                raise port.RunError(port.Reason.UNAVAILABLE, message) from None
+
+    async def remove(self) -> None:
+        """Remove the container and its anonymous volumes."""
+        with told():
+            await self._engine.remove(self.container)
+            await asyncio.to_thread(self._marks.remove, self.key)
+
+    async def start(self) -> None:
+        """Start the container, which was never started."""
+        try:
+            await self._engine.start(self.container)
+        except engine.Refused as error:
+            await self._engine.remove(self.container)
+            raise port.RunError(port.Reason.ENTRY_POINT, f"the container did not start: {error}") from error
+        self._was_started = True
+
+    async def _ensure_started(self) -> None:
+        """Start a container whose creator died before it could; a creator that lives is given the time to do it."""
+        deadline = asyncio.get_running_loop().time() + CREATOR_SECONDS
+        while (await self._inspect()).status == "created":
+            if asyncio.get_running_loop().time() > deadline:
+                await self.start()
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _read(self, reading: "_Pass") -> AsyncGenerator[output.OutputLine, None]:
+        """Yield what one pass brings, and say whether that was everything."""
+        is_over = reading.is_over
+        try:
+            self._stream = await self._engine.logs(self.container, follow=not is_over)
+            if is_over or self._is_over:
+                self._stream.end_soon()
+            async with contextlib.aclosing(self._stream.chunks()) as chunks:
+                async for chunk in chunks:
+                    for line in await self._take(chunk, reading):
+                        yield line
+                    if reading.is_full:
+                        break
+        except stream.BrokenStreamError:
+            return
+        except engine.Gone:
+            is_over = True  # what was read is all there ever will be
+        if is_over or reading.is_full:
+            for line in await self._finish(reading):
+                yield line
+        else:  # the log ends a moment before the container is said to have ended
+            await self._engine.wait(self.container, at_most_seconds=KILL_SECONDS)
+
+    async def _take(self, chunk: bytes, reading: "_Pass") -> Iterable[output.OutputLine]:
+        """Return the lines that a chunk completes. How they are numbered depends on the first one's stamp."""
+        if reading.reader is not None:
+            return reading.reader.feed(chunk)
+        reading.head += chunk
+        if (stamp := output.first_stamp(reading.head)) is None:
+            return ()
+        base = await self._mark.begin(stamp)
+        reader = reading.reader = output.OutputReader(base=base, has_stamps=True)
+        notes = [reader.note(FORGOTTEN)] if base else []
+        return itertools.chain(notes, reader.feed(bytes(reading.head)))
+
+    async def _finish(self, reading: "_Pass") -> Iterable[output.OutputLine]:
+        """Return the last lines of the last pass."""
+        reading.is_complete = True
+        if reading.reader is None:
+            return ()
+        if not reading.is_full:
+            return reading.reader.finish()
+        stamp = await self._first_stamp()
+        return () if stamp is None or self._mark.is_stamp(stamp) else [reading.reader.note(MISSING)]
+
+    async def _first_stamp(self) -> str | None:
+        """Return the stamp of the oldest line that the engine has, None where it cannot be had."""
+        head = bytearray()
+        with contextlib.suppress(engine.Gone, stream.BrokenStreamError):
+            log = await self._engine.logs(self.container, follow=False)
+            log.end_soon()
+            async with contextlib.aclosing(log.chunks()) as chunks:
+                async for chunk in chunks:
+                    head += chunk
+                    if (stamp := output.first_stamp(head)) is not None:
+                        return stamp
+        return None
+
+    async def _has_ended(self) -> bool:
+        try:
+            return self._is_over or (await self._engine.inspect(self.container)).is_over
+        except engine.Gone:
+            return True
+
+    async def _inspect(self) -> engine.Container:
+        try:
+            return await self._engine.inspect(self.container)
+        except engine.Gone as error:
+            raise port.RunError(port.Reason.LOST, "its container was removed by somebody else") from error
+
+
+class _Pass:
+    """One pass over the log: `is_over` when it began after the container's end, `is_complete` when nothing is left."""
+
+    def __init__(self, *, is_over: bool) -> None:
+        self.is_over = is_over
+        self.is_complete = False
+        self.head = bytearray()
+        self.reader: output.OutputReader | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more output is wanted."""
+        return self.reader is not None and self.reader.is_full
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """Tell errors of the engine as errors of the run."""
+    try:
+        yield
+    except engine.Unreachable as error:
+        message = f"the Docker Engine does not answer: {error}"
+        raise port.RunError(port.Reason.UNAVAILABLE, message) from error
+    except engine.EngineError as error:
+        raise port.RunError(port.Reason.UNAVAILABLE, f"the Docker Engine failed: {error}") from error
+    except (OSError, state_dir.StateError) as error:
+        message = f"the state directory cannot be used: {error}"
+        raise port.RunError(port.Reason.UNAVAILABLE, message) from error

@@ -1,0 +1,103 @@
+"""Remembers where the output of a run began, so that nobody takes what is left of it for all of it.
+
+An engine that keeps so much of a run's output and no more forgets the oldest lines first. A reader that begins at what
+is then the beginning would give old numbers to new lines. So the first reader of a run writes down when its first line
+was written, which the engine tells to the nanosecond and which names that line, and how far it may number; both outlive
+the provisioner. A reader that finds another first line begins to number where nobody has numbered before, with a note.
+That holds lines in order, at the price of repeating some.
+
+    STATE_DIR/logs/ACTION.ATTEMPT[.HOOK]      {"stamp": "2026-01-01T00:00:00.000000000Z", "base": 0, "reserved": 1000}
+
+Before anybody has read its first line, a run has no mark; what the engine forgot until then, it forgot unseen.
+"""
+
+import asyncio
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from tinkwell.core.workflow.decide import RunKey
+from tinkwell.provisioner.runtime import output
+from tinkwell.provisioner.state_dir import state_dir
+
+RESERVE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """Lines are numbered from `base` + 1, and none beyond `reserved` has ever been given away."""
+
+    stamp: str
+    base: int
+    reserved: int
+
+
+class Mark:
+    """The mark of one run, for one reader; another has its own. Raises `OSError` where the state directory fails."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._entry: _Entry | None = None
+
+    async def begin(self, stamp: str) -> int:
+        """Return after which number the lines are to be numbered whose first one has this stamp."""
+        entry = self._entry or await asyncio.to_thread(self._load)
+        if entry is None:
+            entry = _Entry(stamp=stamp, base=0, reserved=RESERVE)
+        elif entry.stamp != stamp:
+            base = min(entry.reserved, output.MAX_LINES)
+            entry = _Entry(stamp=stamp, base=base, reserved=base + RESERVE)
+        if entry != self._entry:
+            await self._save(entry)
+        return entry.base
+
+    def is_stamp(self, stamp: str) -> bool:
+        """Say whether the first line is still the one that the lines were numbered from."""
+        return self._entry is not None and self._entry.stamp == stamp
+
+    async def reserve(self, number: int) -> None:
+        """Make sure that no later reader gives this number to another line."""
+        if self._entry is not None and number > self._entry.reserved:
+            await self._save(replace(self._entry, reserved=number + RESERVE))
+
+    async def _save(self, entry: _Entry) -> None:
+        await asyncio.to_thread(self._store, entry)
+        self._entry = entry
+
+    def _load(self) -> _Entry | None:
+        try:
+            return _Entry(**json.loads(self._path.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError) as error:
+            raise OSError(f"{self._path} is damaged; remove it") from error
+
+    def _store(self, entry: _Entry) -> None:
+        state_dir.write_file(self._path, json.dumps(asdict(entry)))
+
+
+class MarkFolder:
+    """The marks of a state directory's runs."""
+
+    def __init__(self, directory: state_dir.StateDir) -> None:
+        self._path = directory.path / "logs"
+
+    def of(self, key: RunKey) -> Mark:
+        """Return the mark of a run; it need not be there."""
+        return Mark(self._file(key))
+
+    def names(self) -> frozenset[str]:
+        """Return the names of all marks."""
+        return frozenset(path.name for path in self._path.iterdir() if not state_dir.is_scrap(path))
+
+    def remove(self, key: RunKey) -> None:
+        """Remove the mark of a run; there need not be one."""
+        self._file(key).unlink(missing_ok=True)
+
+    def remove_others(self, names: frozenset[str], keys: frozenset[RunKey]) -> None:
+        """Remove those of these marks that belong to none of these runs."""
+        for name in names - {self._file(key).name for key in keys}:
+            (self._path / name).unlink(missing_ok=True)
+
+    def _file(self, key: RunKey) -> Path:
+        return self._path / state_dir.run_name(key)

@@ -1,0 +1,1 @@
+"""The runtime that runs actions as processes of this machine."""

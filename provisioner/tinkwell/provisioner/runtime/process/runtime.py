@@ -1,0 +1,283 @@
+"""Runs an image's entry point as a process of this machine, for development and for machines without an engine.
+
+It isolates nothing: an action sees and may change whatever the provisioner may. An image is a folder,
+
+    IMAGES/<name of the image, without registry, tag and digest>/run        or …/entrypoint
+
+and volumes are not mounted. Each process has a supervisor of its own, `runtime.shim`, which outlives the provisioner
+and keeps the run in files, so following a run means reading files, and adopting it means reading them again.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tinkwell.core.workflow.decide import RunKey
+from tinkwell.provisioner.runtime import abandonable_thread, output, port
+from tinkwell.provisioner.runtime.process import shim
+from tinkwell.provisioner.state_dir import state_dir
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+ENTRY_POINTS = ("run", "entrypoint")
+POLL_SECONDS = 0.05
+START_SECONDS = 10.0
+KILL_SECONDS = 10.0
+READ_BYTES = 64 * 1024
+# The supervisor keeps somewhat more than is read, so that the note about what was dropped comes from one place.
+MAX_KEPT_BYTES = 2 * output.MAX_BYTES
+
+
+class ProcessRuntime:
+    """The runtime that starts processes. `images` is the folder that holds the images' folders."""
+
+    name = "process"
+    engine_id = ""  # there is one for each state directory
+
+    def __init__(self, directory: state_dir.StateDir, images: Path | None, *, threads: int = 4) -> None:
+        self._directory = directory
+        self._images = images
+        self._threads = ThreadPoolExecutor(threads, "process-runtime")
+
+    async def start(self, spec: port.RunSpec) -> port.Run:
+        """Start the image's entry point."""
+        return await _call(self._threads, lambda: self._start(spec))
+
+    async def find(self, key: RunKey) -> port.Run | None:
+        """Find a run by its folder."""
+        return await _call(self._threads, lambda: self._find(key))
+
+    async def find_former(self, key: RunKey) -> list[port.Run]:
+        """Find runs of former attempts by their folders."""
+        held = await self.held()
+        formers = (other for other in held if other.action_id == key.action_id and other.attempt < key.attempt)
+        return [ProcessRun(former, self._directory.run_dir(former), self._threads) for former in formers]
+
+    async def held(self) -> frozenset[RunKey]:
+        """Return the runs that have a folder."""
+        return await _call(self._threads, lambda: frozenset(_read_keys(self._directory.run_dirs())))
+
+    async def close(self) -> None:
+        """Let go of the threads."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _find(self, key: RunKey) -> "ProcessRun | None":
+        path = self._directory.run_dir(key)
+        return ProcessRun(key, path, self._threads) if path.is_dir() else None
+
+    def _start(self, spec: port.RunSpec) -> "ProcessRun":
+        entry_point = self._find_entry_point(spec.image)
+        if spec.volumes:
+            logger.warning("volumes are not mounted: runtime=process action=%s", spec.action_name)
+        path = self._directory.run_dir(spec.key)
+        run = ProcessRun(spec.key, path, self._threads)
+        work = self._directory.workflow_dir(spec.key.workflow_id, spec.worker_id)
+        if self._directory.create_run(spec.key, json.dumps(_describe(spec, entry_point, work))):
+            _launch(path)
+        return run
+
+    def _find_entry_point(self, image: str) -> Path:
+        if self._images is None:
+            raise port.RunError(
+                port.Reason.IMAGE, f"the process runtime has no images: --process-images names no folder for {image}"
+            )
+        folder = self._images.absolute() / image_name(image)
+        for name in ENTRY_POINTS:
+            if os.access(folder / name, os.X_OK) and (folder / name).is_file():
+                return folder / name
+        raise port.RunError(port.Reason.IMAGE, f"no image {image} here: {folder} holds no executable file named run")
+
+
+class ProcessRun:
+    """A run of the process runtime: a view of its folder."""
+
+    def __init__(self, key: RunKey, path: Path, threads: ThreadPoolExecutor) -> None:
+        self.key = key
+        self._path = path
+        self._threads = threads
+
+    async def lines(self) -> AsyncGenerator[output.OutputLine, None]:
+        """Yield the output, polling the file."""
+        reader = output.OutputReader()
+        begin = 0
+        while not reader.is_full:
+            # In this order: a supervisor that is dead before the read has written everything.
+            is_over = not await _call(self._threads, lambda: self._alive("shim"))
+            offset = begin
+            chunk = await _call(self._threads, lambda: self._read_output(offset))  # noqa: B023  (ends in this turn)
+            begin += len(chunk)
+            for line in reader.feed(chunk):
+                yield line
+            if not chunk and is_over:
+                break
+            if not chunk:
+                await asyncio.sleep(POLL_SECONDS)
+        for line in reader.finish():
+            yield line
+
+    async def wait(self) -> port.Exit:
+        """Wait for the supervisor's death, and read what it wrote down before."""
+        await self._supervisor_death()
+        return await _call(self._threads, self._read_exit)
+
+    async def kill(self) -> None:
+        """Kill the process and its group."""
+        await _call(self._threads, self._kill)
+        try:
+            async with asyncio.timeout(KILL_SECONDS):
+                await self._supervisor_death()
+        except TimeoutError:
+            message = f"the process did not die within {KILL_SECONDS:.0f} s"
+            raise port.RunError(port.Reason.UNAVAILABLE, message) from None
+
+    async def remove(self) -> None:
+        """Remove the folder."""
+        await self.kill()
+        await _call(self._threads, lambda: state_dir.remove_run(self._path))
+
+    async def _supervisor_death(self) -> None:
+        handle = await _call(self._threads, lambda: self._open("shim"))
+        if handle is None:
+            return
+        is_dead = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_reader(handle, is_dead.set)
+        try:
+            await is_dead.wait()
+        finally:
+            loop.remove_reader(handle)
+            os.close(handle)
+
+    def _read_output(self, begin: int) -> bytes:
+        try:
+            with (self._path / "output").open("rb") as file:
+                file.seek(begin)
+                return file.read(READ_BYTES)
+        except FileNotFoundError:
+            return b""
+
+    def _read_exit(self) -> port.Exit:
+        try:
+            found = json.loads((self._path / "exit").read_bytes())
+        except FileNotFoundError:
+            self._kill()
+            raise port.RunError(
+                port.Reason.LOST, "the process's supervisor died, so how it ended is not known"
+            ) from None
+        return port.Exit(code=found["code"], seconds=found["seconds"])
+
+    def _kill(self) -> None:
+        """Ask the supervisor to kill the process, or kill the group of a process that has lost its supervisor."""
+        if self._signal("shim", signal.SIGTERM):
+            return
+        if pid := self._living("process"):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+
+    def _signal(self, name: str, number: signal.Signals) -> bool:
+        """Signal a recorded process; False when it is dead."""
+        handle = self._open(name)
+        if handle is None:
+            return False
+        try:
+            signal.pidfd_send_signal(handle, number)
+        except ProcessLookupError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+
+    def _open(self, name: str) -> int | None:
+        """Open a handle of the very process that was recorded, readable when it dies; None when it is dead."""
+        if not (pid := self._living(name)):
+            return None
+        try:
+            handle = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return None
+        if self._living(name):
+            return handle
+        os.close(handle)
+        return None
+
+    def _alive(self, name: str) -> bool:
+        return self._living(name) != 0
+
+    def _living(self, name: str) -> int:
+        """Return the pid of a recorded process, 0 where none is recorded or it is dead.
+
+        The record is read once, for the run may be removed meanwhile: as a group to kill, 0 would be our own.
+        """
+        recorded = self._recorded(name)
+        fields = recorded.split()
+        return int(fields[1]) if fields and shim.identity(int(fields[1])) == recorded else 0
+
+    def _recorded(self, name: str) -> str:
+        try:
+            return (self._path / name).read_text("ascii")
+        except FileNotFoundError:
+            return ""
+
+
+async def _call(threads: ThreadPoolExecutor, function: Callable[[], T]) -> T:
+    """Run a blocking function; what the file system does not allow is told as a `RunError`."""
+    try:
+        return await abandonable_thread.run(threads, function)
+    except (OSError, state_dir.StateError) as error:
+        raise port.RunError(port.Reason.UNAVAILABLE, f"the process runtime cannot use its files: {error}") from error
+
+
+def image_name(image: str) -> str:
+    """Return an image's path without registry, tag and digest: `project/image` for `quay.io/project/image:v1`."""
+    name = image.partition("@")[0]
+    first, slash, rest = name.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        name = rest
+    head, slash, last = name.rpartition("/")
+    name = f"{head}{slash}{last.partition(':')[0]}"
+    if not name or any(part in ("", ".", "..") for part in name.split("/")):
+        raise port.RunError(port.Reason.IMAGE, f"{image!r} names no image")
+    return name
+
+
+def _describe(spec: port.RunSpec, entry_point: Path, work: Path) -> dict[str, Any]:
+    """Give what the supervisor needs, and the key, which a folder's name holds only in part."""
+    key = spec.key
+    return {
+        "key": [key.workflow_id, key.action_id, key.attempt, key.hook],
+        "argv": [str(entry_point), *spec.command],
+        "environment": {"PATH": shim.DEFAULT_PATH} | spec.environment_in(str(work)),
+        "directory": str(work),
+        "max_bytes": MAX_KEPT_BYTES,
+    }
+
+
+def _read_keys(paths: Iterable[Path]) -> Iterator[RunKey]:
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):  # who shares the directory has just removed it
+            yield RunKey(*json.loads((path / state_dir.SPEC).read_bytes())["key"])
+
+
+def _launch(path: Path) -> None:
+    """Start the supervisor; it belongs to nobody, so no child is left to reap."""
+    command = [sys.executable, "-I", "-S", "-X", "utf8", shim.__file__, str(path)]
+    try:
+        result = subprocess.run(  # noqa: S603
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=START_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise port.RunError(port.Reason.UNAVAILABLE, f"the process's supervisor did not start: {error}") from error
+    if result.returncode:
+        state_dir.remove_run(path)
+        message = result.stderr.decode(errors="replace").strip()
+        raise port.RunError(port.Reason.ENTRY_POINT, f"the entry point did not start: {message}")

@@ -1,0 +1,1 @@
+"""What a provisioner keeps on disk."""

@@ -1,0 +1,1 @@
+"""The driver that brings workflows to completion."""

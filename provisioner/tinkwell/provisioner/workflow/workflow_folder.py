@@ -1,0 +1,30 @@
+"""The files that actions of a workflow leave for each other, and when they go."""
+
+import logging
+from typing import Protocol
+
+from tinkwell.provisioner.agent import reboot
+from tinkwell.provisioner.lease import run_claim
+
+logger = logging.getLogger(__name__)
+
+
+class Files(reboot.Notes, Protocol):
+    """The files that actions of a workflow leave for each other."""
+
+    def workflows(self) -> list[str]:
+        """Return the ids of all workflows that have files here."""
+
+    def forget_workflow(self, workflow_id: str) -> None:
+        """Remove a workflow's files."""
+
+
+def forget(files: Files, claims: run_claim.Claims, workflow_id: str) -> None:
+    """Remove a workflow's files, unless somebody else still runs something of it; who does will see to them."""
+    try:
+        is_claimed = bool(claims.others(workflow_id))
+    except OSError as error:
+        logger.warning("the files of a workflow are kept", extra={"workflow": workflow_id, "cause": str(error)})
+        return
+    if not is_claimed:
+        files.forget_workflow(workflow_id)

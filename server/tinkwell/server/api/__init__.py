@@ -1,1 +1,0 @@
-"""The gRPC edge: translates between protobuf and the service layer."""

@@ -1,0 +1,1 @@
+"""The server as a process: its commands, its parts and their order."""

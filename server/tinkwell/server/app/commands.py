@@ -1,0 +1,194 @@
+"""This component's commands: `tinkwell dev`, `tinkwell server`, `tinkwell db`."""
+
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import asyncpg
+import rich_click as click
+from alembic.util import CommandError
+from sqlalchemy import exc
+
+from tinkwell.core import errors
+from tinkwell.core.event import retention
+from tinkwell.server import settings
+from tinkwell.server.app import main, process
+from tinkwell.server.app.dev import binaries, place, postgres, stack
+from tinkwell.server.app.workers import supervisor
+from tinkwell.server.database import readiness, schema
+from tinkwell.server.settings import Settings
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., object])
+
+# What can go wrong around a process, with a text that tells a person what to do.
+_EXPECTED = (
+    binaries.NoBinaries,
+    errors.TinkwellError,
+    place.NotAvailable,
+    postgres.NotRunning,
+    readiness.NotUsable,
+    retention.StepFailed,
+    settings.InvalidSettings,
+    stack.Refused,
+    supervisor.WorkersFailed,
+    OSError,
+    TimeoutError,
+)
+# What a database answers to someone who may not come in, and Alembic to a revision that does not exist.
+_REFUSALS = (exc.DBAPIError, asyncpg.PostgresError, CommandError)
+
+
+def _configured(command: F) -> F:
+    """Add the options that say where the settings are and which database to use."""
+    command = click.option("--database-url", metavar="URL", help="Database to use.")(command)
+    return click.option("--config", type=click.Path(path_type=Path), help="File with settings (TOML).")(command)
+
+
+@click.command()
+@_configured
+@click.option("--host", metavar="ADDRESS", help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="gRPC port; 0 takes a free one.")
+@click.option("--http-port", type=click.IntRange(0, 65_535), help="Port of health and metrics; 0 takes a free one.")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), help="Processes that share the gRPC port; each is a whole server."
+)
+@click.option("--log-format", type=click.Choice(["text", "json"]), help="How the log is written.")
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="What the log tells.")
+def server(config: Path | None, **options: object) -> None:
+    """Run a server.
+
+    Its settings come from these options, from variables such as TINKWELL_DATABASE_URL, and from tinkwell.toml.
+
+    With several workers, each connection of a client is served by one of them. A worker that dies is started again.
+    Health and metrics of all of them are on the one HTTP port. Connections to the database are counted per worker.
+    """
+    chosen = _load(config, **options)
+    process.configure_logging(log_format=chosen.log_format, log_level=chosen.log_level)
+    serve = supervisor.run if chosen.workers > 1 else main.serve
+    _run(serve(chosen, ready=lambda addresses: _announce(gRPC=addresses.grpc, HTTP=f"http://{addresses.http}")))
+
+
+@click.command()
+@click.option(
+    "--state-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(".tinkwell"),
+    show_default=True,
+    help="Where the database and the provisioner keep their files.",
+)
+@click.option(
+    "--ephemeral", is_flag=True, help="Keep everything in a temporary directory, which is deleted at the end."
+)
+@click.option("--port", type=click.IntRange(0, 65_535), help="gRPC port; 0 takes a free one.  [default: 50051]")
+@click.option("--http-port", type=click.IntRange(0, 65_535), help="HTTP port; 0 takes a free one.  [default: 8080]")
+@click.option(
+    "--runtime",
+    type=click.Choice(["auto", "docker", "process"]),
+    default="auto",
+    show_default=True,
+    help="What runs actions; auto takes Docker where an engine answers.",
+)
+@click.option(
+    "--process-images",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder with an image for the process runtime in each folder.",
+)
+@click.option(
+    "--pg-bin",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    envvar=binaries.ENVIRONMENT,
+    help="Folder with the programs of PostgreSQL to use instead of the embedded one.",
+)
+def dev(state_dir: Path, ephemeral: bool, process_images: Path | None, pg_bin: Path | None, **options: Any) -> None:
+    """Run everything on this machine: a PostgreSQL of its own, a server, and a provisioner.
+
+    Once it is ready it prints its addresses. Ctrl-C ends all of it; what was stored is there again the next time.
+    """
+    process.configure_logging(log_format="text", log_level="info")
+    chosen = stack.Options(state_dir=None if ephemeral else state_dir, images=process_images, bin_dir=pg_bin, **options)
+    _run(
+        stack.run(
+            chosen,
+            ready=lambda addresses: _announce(
+                gRPC=addresses.grpc, HTTP=f"http://{addresses.http}", Database=addresses.database_url
+            ),
+        )
+    )
+
+
+@click.group()
+def db() -> None:
+    """Bring the database's schema up to date, and forget old events."""
+
+
+@db.command()
+@_configured
+def upgrade(config: Path | None, database_url: str | None) -> None:
+    """Bring the schema to the newest revision that this release knows."""
+    url = _database_url(config, database_url)
+    _run(schema.upgrade(url))
+    click.echo(f"The schema is at {schema.head()}.")
+
+
+@db.command()
+@_configured
+def current(config: Path | None, database_url: str | None) -> None:
+    """Tell which revision the schema is at, and which is the newest."""
+    revision = _run(schema.current(_database_url(config, database_url)))
+    click.echo(f"The schema is at {revision or 'nothing'}; the newest revision is {schema.head()}.")
+
+
+@db.command()
+@_configured
+@click.argument("revision")
+@click.confirmation_option("--yes", prompt="This deletes what the older schema has no place for. Go on?")
+def downgrade(config: Path | None, database_url: str | None, revision: str) -> None:
+    """Take the schema back to REVISION; "base" removes everything."""
+    _run(schema.downgrade(_database_url(config, database_url), revision))
+    click.echo(f"The schema is at {revision}.")
+
+
+@db.command()
+@_configured
+def maintain(config: Path | None, database_url: str | None) -> None:
+    """Forget events that are past their time, and make partitions ready for new ones.
+
+    Servers do it by themselves where they own the schema; elsewhere let the owner run it every few minutes.
+    """
+    chosen = _load(config, database_url=database_url)
+    process.configure_logging(log_format=chosen.log_format, log_level=chosen.log_level)
+    if _run(main.maintain(chosen)) == "watched":
+        raise click.ClickException("nothing was done: another one is at it, or this role does not own the event log")
+
+
+def _database_url(config: Path | None, database_url: str | None) -> str:
+    chosen = _load(config, database_url=database_url)
+    process.configure_logging(log_format=chosen.log_format, log_level=chosen.log_level)
+    return chosen.database_url.get_secret_value()
+
+
+def _load(config: Path | None, **options: object) -> Settings:
+    try:
+        return settings.load(config, **options)
+    except settings.InvalidSettings as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T | None:
+    try:
+        return process.run(work)
+    except _EXPECTED as error:
+        raise click.ClickException(str(error) or type(error).__name__) from error
+    except _REFUSALS as error:
+        cause = error.orig if isinstance(error, exc.DBAPIError) and error.orig else error
+        raise click.ClickException(str(cause).split("\n", 1)[0]) from error
+
+
+def _announce(**values: str) -> None:
+    """Print each name and value in a line; scripts wait for the last one."""
+    width = max(len(name) for name in values)
+    for name, value in values.items():
+        click.echo(f"{name:<{width}}  {value}")
+    sys.stdout.flush()

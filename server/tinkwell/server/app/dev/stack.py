@@ -1,0 +1,136 @@
+"""All of the product in one command: an embedded PostgreSQL, a server in this process, a provisioner beside it.
+
+What is started last ends first: the provisioner while the server still answers it, the server while it still has its
+database. Whatever fails takes the rest down, apart from the provisioner, which is started again.
+"""
+
+import asyncio
+import logging
+import os
+import random
+import secrets
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import pydantic
+
+from tinkwell.server import settings
+from tinkwell.server.app import main
+from tinkwell.server.app.dev import child, place, postgres
+from tinkwell.server.database import schema
+from tinkwell.server.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+_PROVISIONER = "provisioner"
+_STOP_SECONDS = 15
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 30.0
+_HEALTHY_SECONDS = 60.0
+# What a command exits with when it does not understand its options, which no restart will change.
+_USAGE_ERROR = 2
+
+
+class Refused(Exception):
+    """The stack cannot run as it is asked to; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to run; what is None is left to the settings. A state directory of None is temporary."""
+
+    state_dir: Path | None
+    runtime: str
+    port: int | None = None
+    http_port: int | None = None
+    bin_dir: Path | None = None
+    images: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where a ready stack answers."""
+
+    grpc: str
+    http: str
+    database_url: str
+
+
+async def run(options: Options, *, ready: Callable[[Addresses], None]) -> None:
+    """Run until cancelled; `ready` is called once, when calls are accepted."""
+    with place.temporary() if options.state_dir is None else nullcontext(options.state_dir) as state_dir:
+        async with postgres.embedded(state_dir, bin_dir=options.bin_dir) as cluster:
+            await schema.upgrade(cluster.url)
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(cluster.watch(), name="postgres")
+                await _serve_and_provision(options, state_dir, cluster.url, ready)
+
+
+async def _serve_and_provision(
+    options: Options, state_dir: Path, database_url: str, ready: Callable[[Addresses], None]
+) -> None:
+    chosen, environment = _admit_provisioner(
+        settings.load(database_url=database_url, port=options.port, http_port=options.http_port)
+    )
+    async with _serving(chosen) as addresses:
+        ready(Addresses(addresses.grpc, addresses.http, database_url))
+        await _keep_provisioning(_command(options, addresses.grpc, state_dir / _PROVISIONER), environment)
+
+
+def _admit_provisioner(chosen: Settings) -> tuple[Settings, Mapping[str, str]]:
+    """Give the provisioner a token of its own where callers need one."""
+    if chosen.server_cert is not None:
+        raise Refused("`tinkwell dev` does not do TLS: run `tinkwell server` and `tinkwell provisioner` instead")
+    environment = {name: value for name, value in os.environ.items() if name not in ("TINKWELL_SERVER", "TINKWELL_TLS")}
+    if not chosen.tokens:
+        return chosen, environment
+    token = secrets.token_urlsafe()
+    tokens = {**chosen.tokens, _PROVISIONER: pydantic.SecretStr(token)}
+    return chosen.model_copy(update={"tokens": tokens}), {**environment, "TINKWELL_TOKEN": token}
+
+
+@asynccontextmanager
+async def _serving(chosen: Settings) -> AsyncIterator[main.Addresses]:
+    ready: asyncio.Future[main.Addresses] = asyncio.get_running_loop().create_future()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(main.serve(chosen, ready=ready.set_result), name="server")
+        yield await ready
+
+
+def _command(options: Options, server: str, state_dir: Path) -> list[str]:
+    command = [sys.executable, "-m", "tinkwell.provisioner", "--server", server]
+    command += ["--agent-for", "all", "--runtime", options.runtime, "--state-dir", str(state_dir)]
+    if options.images is not None:
+        command += ["--process-images", str(options.images.absolute())]
+    if options.state_dir is None:
+        command.append("--ephemeral")
+    return command
+
+
+async def _keep_provisioning(command: list[str], environment: Mapping[str, str]) -> None:
+    loop = asyncio.get_running_loop()
+    pause = _FIRST_PAUSE_SECONDS
+    while True:
+        begin = loop.time()
+        code = await _run(command, environment)
+        if code == _USAGE_ERROR:
+            raise Refused("the provisioner does not accept its options; see above")
+        if loop.time() - begin > _HEALTHY_SECONDS:
+            pause = _FIRST_PAUSE_SECONDS
+        logger.warning("the provisioner ended by itself and is started again", extra={"exit_code": code})
+        await asyncio.sleep(random.uniform(pause / 2, pause))  # noqa: S311
+        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+
+async def _run(command: list[str], environment: Mapping[str, str]) -> int:
+    process = await child.start(
+        command, death_signal=signal.SIGTERM, output=sys.stderr.fileno(), environment=environment
+    )
+    try:
+        return await process.wait()
+    finally:
+        await child.stop(process, (signal.SIGTERM,), patience_seconds=_STOP_SECONDS)

@@ -1,0 +1,56 @@
+"""The HTTP side of a server. For those who run it: is it alive, is it ready, how is it doing. For machines: I am up."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import prometheus_client
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from tinkwell.server.hardware.api.phone_home import PhoneHome
+from tinkwell.server.http.probe import Checks, Probe
+
+_ANSWER_SECONDS = 5
+
+
+def create_application(probe: Probe, *, version: str, phone_home: PhoneHome | None = None) -> Starlette:
+    """Make the application.
+
+    `/livez` answers as long as the server can; `/readyz` tells the readiness checks and answers 503 unless all are
+    True; `/metrics` is for Prometheus; `/` tells the version. `/phone-home` is there if something answers it.
+    """
+
+    async def index(request: Request) -> Response:
+        return JSONResponse({"name": "tinkwell", "version": version})
+
+    async def livez(request: Request) -> Response:
+        wrong = {name: result for name, result in (await _ask(probe.liveness)).items() if result is not True}
+        return JSONResponse({"live": False, "checks": wrong}, status_code=503) if wrong else PlainTextResponse("ok\n")
+
+    async def readyz(request: Request) -> Response:
+        checks = await _ask(probe.readiness)
+        is_ready = all(result is True for result in checks.values())
+        return JSONResponse({"ready": is_ready, "checks": checks}, status_code=200 if is_ready else 503)
+
+    async def metrics(request: Request) -> Response:
+        return Response(await probe.metrics(), media_type=prometheus_client.CONTENT_TYPE_LATEST)
+
+    routes = [
+        Route("/", index),
+        Route("/livez", livez),
+        Route("/readyz", readyz),
+        Route("/metrics", metrics),
+    ]
+    if phone_home is not None:
+        routes.append(Route("/phone-home", phone_home.answer, methods=["POST"]))
+    return Starlette(routes=routes)
+
+
+async def _ask(question: Callable[[], Awaitable[Checks]]) -> dict[str, bool | str]:
+    try:
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            return dict(await question())
+    except TimeoutError:
+        return {"checks": f"not finished within {_ANSWER_SECONDS} s"}

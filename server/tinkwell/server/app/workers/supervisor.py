@@ -1,0 +1,210 @@
+"""Keeps several workers running behind one gRPC port and one HTTP port.
+
+    start ──▶ starting ──▶ ready ──▶ ended ──▶ pause ──▶ starting …
+                 │                     │
+                 └── the first time: the whole ends     └── so soon, so often in a row: the whole ends
+
+A worker that cannot even begin at first would not later, and says why; from then on each is restarted for itself, with
+a pause that grows. Told to stop, the supervisor lets all of them end what is under way, at the same time.
+"""
+
+import asyncio
+import contextlib
+import logging
+import random
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from importlib import metadata
+from typing import Any, TypeVar
+
+import pydantic
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from tinkwell.server.app import main
+from tinkwell.server.app.http_application import create_application
+from tinkwell.server.app.workers import exposition, member, port
+from tinkwell.server.http import certificate
+from tinkwell.server.http.listener import HttpListener
+from tinkwell.server.http.probe import Checks, Probe
+from tinkwell.server.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+COMMAND = (sys.executable, "-m", "tinkwell.server.app.workers")
+# A worker that lives for so long began well, whatever ended it.
+_HEALTHY_SECONDS = 10.0
+_MOST_EARLY_ENDS = 5
+_FIRST_PAUSE_SECONDS = 0.1
+_LONGEST_PAUSE_SECONDS = 10.0
+# What a worker may take to end beyond the time of grace for its calls.
+_STOP_SECONDS = 10.0
+
+
+class WorkersFailed(Exception):
+    """The workers do not keep running; the text says why."""
+
+
+async def run(settings: Settings, *, ready: Callable[[main.Addresses], None], command: Sequence[str] = COMMAND) -> None:
+    """Run the workers until cancelled; `ready` is called once, when each of them accepts calls.
+
+    Must be called from the main thread. Raises `WorkersFailed`, and `errors.Unavailable` for a taken port.
+    """
+    async with contextlib.AsyncExitStack() as held:
+        ports = {"port": held.enter_context(port.reserved(host=settings.host, port=settings.port))}
+        if settings.tink_port is not None:
+            ports["tink_port"] = held.enter_context(port.reserved(host=settings.host, port=settings.tink_port))
+        shared = settings.model_copy(update=ports)
+        keepers = [Keeper(worker, shared, command) for worker in range(settings.workers)]
+        phone_home = await held.enter_async_context(main.open_phone_home(settings))
+        application = create_application(_probe(keepers), version=metadata.version("tinkwell"), phone_home=phone_home)
+        certificate.add_to(application, settings.tink_bundle)
+        http = HttpListener(application, host=settings.host, port=settings.http_port)
+        async with http.listen() as http_address, asyncio.TaskGroup() as tasks:
+            for keeper in keepers:
+                tasks.create_task(keeper.run(), name=f"worker-{keeper.worker}")
+            grpc_addresses = [await keeper.first_ready for keeper in keepers]
+            addresses = main.Addresses(
+                grpc=grpc_addresses[0], http=http_address, tink=_beside(grpc_addresses[0], ports.get("tink_port"))
+            )
+            logger.info(
+                "the server is ready",
+                extra={"grpc": addresses.grpc, "http": addresses.http, "workers": settings.workers},
+            )
+            ready(addresses)
+
+
+class Keeper:
+    """Keeps one worker running."""
+
+    def __init__(self, worker: int, settings: Settings, command: Sequence[str]) -> None:
+        self.worker = worker
+        self.restarts = 0
+        self.first_ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._command = command
+        self._order = {"worker": worker, "settings": _revealed(settings)}
+        self._patience_seconds = settings.shutdown_grace_seconds + _STOP_SECONDS
+        self._member: member.Member | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the worker accepts calls, as far as is known without asking it."""
+        return self._member is not None and self._member.is_ready
+
+    async def run(self) -> None:
+        """Start the worker again and again."""
+        early_ends = 0
+        while True:
+            began = time.monotonic()
+            try:
+                reason = await self._live()
+            except member.NotStarted as error:
+                reason = f"worker {self.worker} could not be started: {error}"
+            if not self.first_ready.done():
+                raise WorkersFailed(reason)
+            is_early = time.monotonic() - began < _HEALTHY_SECONDS
+            early_ends = early_ends + 1 if is_early else 0
+            if early_ends >= _MOST_EARLY_ENDS:
+                raise WorkersFailed(f"{reason}, {early_ends} times in a row soon after its start")
+            pause = min(_FIRST_PAUSE_SECONDS * 2**early_ends, _LONGEST_PAUSE_SECONDS)
+            logger.error("a worker ended and is started again", extra={"worker": self.worker, "cause": reason})
+            await asyncio.sleep(random.uniform(pause / 2, pause))  # noqa: S311
+            self.restarts += 1
+
+    async def _live(self) -> str:
+        """Run one process to its end, and return a sentence about it."""
+        async with member.started(self._command, self._order, patience_seconds=self._patience_seconds) as running:
+            logger.info("a worker was started", extra={"worker": self.worker, "pid": running.pid})
+            self._member = running
+            running.ready.add_done_callback(self._note_ready)
+            try:
+                end = await running.follow()
+            finally:
+                self._member = None
+        return running.failure or f"worker {self.worker} ended by itself with {end}"
+
+    def _note_ready(self, address: "asyncio.Future[str]") -> None:
+        if not self.first_ready.done():
+            self.first_ready.set_result(address.result())
+
+    async def liveness(self) -> bool | str:
+        """Whether it answers; one that is being started again is being taken care of."""
+        if self._member is None or not self._member.is_ready:
+            return True
+        return await self._member.ask("liveness") == {} or "it does not answer"
+
+    async def readiness(self) -> bool | str:
+        """Whether it serves, or what keeps it from that."""
+        if self._member is None or not self._member.is_ready:
+            return "it is being started"
+        checks: dict[str, bool | str] | None = await self._member.ask("readiness")
+        if checks is None:
+            return "it does not answer"
+        wrong = [f"{name}: {result}" for name, result in checks.items() if result is not True]
+        return ", ".join(wrong) or True
+
+    async def metrics(self) -> str | None:
+        """Its exposition; None when there is none to be had."""
+        if self._member is None or not self._member.is_ready:
+            return None
+        text: str | None = await self._member.ask("metrics")
+        return text
+
+
+def _beside(address: str, number: int | None) -> str:
+    """Return the address of another port of the same host; empty without one."""
+    return "" if number is None else f"{address.rpartition(':')[0]}:{number}"
+
+
+def _probe(keepers: Sequence[Keeper]) -> Probe:
+    async def liveness() -> Checks:
+        return {f"worker {worker}": result for worker, result in (await _each(keepers, Keeper.liveness)).items()}
+
+    async def readiness() -> Checks:
+        return {f"worker {worker}": result for worker, result in (await _each(keepers, Keeper.readiness)).items()}
+
+    async def metrics() -> bytes:
+        texts = await _each(keepers, Keeper.metrics)
+        told = {worker: text for worker, text in texts.items() if text is not None}
+        return exposition.merge(told, own=_metrics(keepers))
+
+    return Probe(liveness=liveness, readiness=readiness, metrics=metrics)
+
+
+async def _each(keepers: Iterable[Keeper], question: Callable[[Keeper], Awaitable[T]]) -> dict[int, T]:
+    async def answer(keeper: Keeper) -> T:
+        return await question(keeper)
+
+    async with asyncio.TaskGroup() as tasks:
+        answers = {keeper.worker: tasks.create_task(answer(keeper)) for keeper in keepers}
+    return {worker: task.result() for worker, task in answers.items()}
+
+
+def _metrics(keepers: Iterable[Keeper]) -> list[Metric]:
+    up = GaugeMetricFamily("tinkwell_worker_up", "1 while the worker accepts calls.", labels=[exposition.LABEL])
+    restarts = CounterMetricFamily(
+        "tinkwell_worker_restarts", "How often the worker was started again.", labels=[exposition.LABEL]
+    )
+    for keeper in keepers:
+        up.add_metric([str(keeper.worker)], int(keeper.is_ready))
+        restarts.add_metric([str(keeper.worker)], keeper.restarts)
+    return [up, restarts]
+
+
+def _revealed(settings: Settings) -> dict[str, Any]:
+    """The settings as the worker reads them: in JSON's types, and with their secrets."""
+
+    def plain(value: Any) -> Any:
+        match value:
+            case pydantic.SecretStr():
+                return value.get_secret_value()
+            case dict():
+                return {name: plain(item) for name, item in value.items()}
+            case None | bool() | int() | float() | str():
+                return value
+            case _:
+                return str(value)
+
+    return {name: plain(value) for name, value in settings.model_dump().items()}

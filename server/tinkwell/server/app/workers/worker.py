@@ -1,0 +1,83 @@
+"""The worker's side: a whole server that is asked through its supervisor instead of an HTTP port of its own."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pydantic
+
+from tinkwell.core import errors
+from tinkwell.server.app import main, process
+from tinkwell.server.app.workers.channel import Channel
+from tinkwell.server.database import readiness
+from tinkwell.server.http.probe import Probe
+from tinkwell.server.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+# What the supervisor can tell in a sentence; all else is a fault, whose traceback goes to the log.
+_EXPECTED = (errors.TinkwellError, readiness.NotUsable, pydantic.ValidationError, OSError, TimeoutError)
+
+
+class SupervisorGone(Exception):
+    """The supervisor has ended, so this worker must."""
+
+
+async def run(control: socket.socket) -> int:
+    """Serve as the supervisor says, until cancelled or until the supervisor has gone; returns the exit code."""
+    channel = await Channel.over(control)
+    try:
+        order = await channel.receive()
+        if order is None:
+            return 1
+        return await _serve(channel, order)
+    finally:
+        await channel.close()
+
+
+async def _serve(channel: Channel, order: dict[str, Any]) -> int:
+    try:
+        settings = Settings(**order["settings"])
+        process.configure_logging(
+            log_format=settings.log_format, log_level=settings.log_level, worker=int(order["worker"])
+        )
+        await main.serve(
+            settings,
+            ready=lambda addresses: channel.post({"ready": addresses.grpc}),
+            side=lambda probe: _answering(channel, probe),
+            shares_port=True,
+        )
+    except* SupervisorGone:
+        logger.warning("the supervisor has gone, so this worker ends")
+    except* _EXPECTED as group:
+        error = process.first(group)
+        channel.post({"failed": str(error) or type(error).__name__})
+    return 1
+
+
+@asynccontextmanager
+async def _answering(channel: Channel, probe: Probe) -> AsyncIterator[str]:
+    async with asyncio.TaskGroup() as tasks:
+        answering = tasks.create_task(_answer(channel, probe), name="control")
+        try:
+            yield ""
+        finally:
+            answering.cancel()
+
+
+async def _answer(channel: Channel, probe: Probe) -> None:
+    while (question := await channel.receive()) is not None:
+        match question["ask"]:
+            case "liveness":
+                answer: Any = dict(await probe.liveness())
+            case "readiness":
+                answer = dict(await probe.readiness())
+            case "metrics":
+                answer = (await probe.metrics()).decode()
+            case unknown:
+                raise AssertionError(f"nobody asks for {unknown}")
+        await channel.send({"id": question["id"], "answer": answer})
+    raise SupervisorGone

@@ -1,0 +1,1 @@
+"""The database: connections, transactions, the schema and its readiness."""

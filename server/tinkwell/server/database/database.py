@@ -1,0 +1,273 @@
+"""Transactions: run, retried when PostgreSQL asks for it, and answered with the revision of their own change.
+
+A retry runs the whole piece of work again, so the work must keep its hands off everything but its connection.
+"""
+
+import asyncio
+import dataclasses
+import functools
+import logging
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Generic, Protocol, TypeVar
+
+import asyncpg
+import sqlalchemy
+from sqlalchemy import exc
+from sqlalchemy.engine import Row
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.pool import PoolProxiedConnection, QueuePool
+
+from tinkwell.core import errors
+from tinkwell.server.database import constraint, engine
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Fetch(Protocol):
+    """Runs one statement in the driver's own words (`$1` …) and returns its rows."""
+
+    async def __call__(self, query: str, *values: object) -> Sequence[asyncpg.Record]:
+        """Raises what the place where it runs makes of the driver's errors."""
+
+
+_TRIES = 8
+_FIRST_PAUSE_SECONDS = 0.01
+_LONGEST_PAUSE_SECONDS = 0.5
+# Serialization failure and deadlock: the transaction did nothing and may simply be run again.
+_RETRIED = ("40001", "40P01")
+# Constraints that no domain error stands for.
+_REFUSED = "23"
+# Connection failures, a server that starts or stops, too many connections, a cancelled or timed-out statement.
+_UNAVAILABLE = ("08", "57", "53", "55P03", "25P03")
+# What is raised when the database cannot be reached at all.
+_LOST = (exc.TimeoutError, *engine.CONNECTION_ERRORS)
+_LONG_READ_WAIT_SECONDS = 10
+
+
+@dataclasses.dataclass(slots=True)
+class Transaction:
+    """What a piece of work gets: a connection inside a transaction. Work that changed nothing says so."""
+
+    connection: AsyncConnection
+    changed: bool = True
+
+    async def fetch(self, query: str, *values: object) -> Sequence[asyncpg.Record]:
+        """Run one statement in the driver's own words; see `Database.fetch`."""
+        return await _fetch(await self.connection.get_raw_connection(), query, *values)
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncIterator[None]:
+        """Undo the block alone if it raises, and raise as a domain error what the database does not accept."""
+        try:
+            async with self.connection.begin_nested():
+                yield
+        except (exc.DBAPIError, asyncpg.PostgresError) as error:
+            if (translated := constraint.translate(_original(error))) is not None:
+                raise translated from error
+            if _sqlstate(error).startswith(_REFUSED):
+                raise errors.TinkwellError("the database does not accept it") from error
+            raise
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Written(Generic[T]):
+    """The result of a piece of work, and the revision of its last event; 0 when it changed nothing."""
+
+    value: T
+    revision: int
+
+
+class Database:
+    """The pool that requests share. Raises domain errors only."""
+
+    def __init__(self, pool: AsyncEngine) -> None:
+        self._engine = pool
+        self._long_reads = asyncio.Semaphore(max(1, self.connections // 2))
+
+    @property
+    def connections(self) -> int:
+        """How many connections there may be."""
+        return self._engine.pool.size() if isinstance(self._engine.pool, QueuePool) else 2
+
+    @property
+    def connections_in_use(self) -> int:
+        """How many of them are in use at the moment."""
+        return self._engine.pool.checkedout() if isinstance(self._engine.pool, QueuePool) else 0
+
+    async def read(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """Run reading work in one transaction with one snapshot for all its statements."""
+
+        async def once() -> T:
+            async with self._engine.connect() as connection:
+                snapshot = await connection.execution_options(
+                    isolation_level="REPEATABLE READ", postgresql_readonly=True
+                )
+                async with snapshot.begin():
+                    return await work(snapshot)
+
+        return await _run(once)
+
+    async def change(self, work: Callable[[Fetch], Awaitable[T]]) -> Written[T]:
+        """Run changing work that is one statement, and so a transaction of its own; a false result means no change.
+
+        The statement sees to it that its events name the actor.
+        """
+
+        async def once(fetch: Fetch) -> Written[T]:
+            value = await work(fetch)
+            return Written(value, await _revision(fetch) if value else 0)
+
+        return await self.use(once)
+
+    async def write(self, work: Callable[[Transaction], Awaitable[T]], *, actor: str) -> Written[T]:
+        """Run changing work in one transaction; its events name the actor."""
+
+        async def once() -> Written[T]:
+            async with self._engine.connect() as connection:
+                async with connection.begin():
+                    await connection.execute(_SET_ACTOR, {"actor": actor})
+                    transaction = Transaction(connection)
+                    value = await work(transaction)
+                return Written(value, await _own_revision(connection) if transaction.changed else 0)
+
+        return await _run(once)
+
+    async def execute(self, query: sqlalchemy.TextClause, values: Mapping[str, object]) -> Sequence[Row[Any]]:
+        """Run one statement that is a transaction of its own, and return its rows."""
+
+        async def once() -> Sequence[Row[Any]]:
+            async with self._engine.connect() as connection:
+                alone = await connection.execution_options(isolation_level="AUTOCOMMIT")
+                return (await alone.execute(query, dict(values))).all()
+
+        return await _run(once)
+
+    async def fetch(self, query: str, *values: object) -> Sequence[asyncpg.Record]:
+        """Run one statement in the driver's own words (`$1` …) as a transaction of its own, and return its rows.
+
+        For what is done often: it costs a third of what `execute` does. What it raises is the same.
+        """
+
+        return await self.use(lambda fetch: fetch(query, *values))
+
+    async def use(self, work: Callable[[Fetch], Awaitable[T]]) -> T:
+        """Run statements as `fetch` does, each a transaction of its own, over one session; all again for a retry.
+
+        Between them nothing may be waited for: the session is kept from others.
+        """
+
+        async def once() -> T:
+            raw = await engine.session(self._engine)
+            try:
+                return await work(functools.partial(_fetch, raw))
+            finally:
+                raw.close()
+
+        return await _run(once)
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[AsyncConnection]:
+        """Open one snapshot for a long answer that is read piece by piece.
+
+        It holds a connection of the pool, so that only half of them may be used like this, and PostgreSQL ends it when
+        its reader pauses for ten seconds. Raises `errors.LimitReached`, `errors.Unavailable`.
+        """
+        async with self._long_read():
+            try:
+                async with self._engine.connect() as connection:
+                    snapshot = await connection.execution_options(
+                        isolation_level="REPEATABLE READ", postgresql_readonly=True
+                    )
+                    async with snapshot.begin():
+                        yield snapshot
+            except exc.DBAPIError as error:
+                raise _translate(error, _sqlstate(error)) from error
+            except _LOST as error:
+                raise errors.Unavailable("the database does not answer; try again") from error
+
+    @asynccontextmanager
+    async def _long_read(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(_LONG_READ_WAIT_SECONDS):
+                await self._long_reads.acquire()
+        except TimeoutError as error:
+            raise errors.LimitReached("too many lists are being read; try again") from error
+        try:
+            yield
+        finally:
+            self._long_reads.release()
+
+    async def answers(self) -> bool:
+        """Return whether the database answers at this moment."""
+        try:
+            async with asyncio.timeout(_PING_SECONDS):
+                await self.execute(_PING, {})
+        except (errors.Unavailable, TimeoutError):
+            return False
+        return True
+
+
+_PING = sqlalchemy.text("SELECT 1")
+_PING_SECONDS = 2
+_SET_ACTOR = sqlalchemy.text("SELECT set_config('tinkwell.actor', :actor, true)")
+
+
+async def _own_revision(connection: AsyncConnection) -> int:
+    return await _revision(functools.partial(_fetch, await connection.get_raw_connection()))
+
+
+async def _revision(fetch: Fetch) -> int:
+    # Events are drawn while the transaction commits, so only afterwards is the number known, and only here.
+    return int((await fetch("SELECT currval('events_revision')"))[0][0])
+
+
+async def _fetch(raw: PoolProxiedConnection, query: str, *values: object) -> Sequence[asyncpg.Record]:
+    """Run one statement past the pool's owner, who therefore does not see that it was cut off."""
+    assert raw.driver_connection is not None
+    try:
+        return list(await raw.driver_connection.fetch(query, *values))
+    except asyncpg.PostgresError:
+        # It has answered. Where that was its last word, whoever takes the session up will see.
+        raise
+    except BaseException:
+        # Half of a query may have been sent, and whoever used the session next would be told that it is out of order.
+        raw.invalidate()
+        raise
+
+
+async def _run(once: Callable[[], Awaitable[T]]) -> T:
+    for attempt in range(1, _TRIES + 1):
+        try:
+            return await once()
+        except _LOST as error:
+            raise errors.Unavailable("the database does not answer; try again") from error
+        except (exc.DBAPIError, asyncpg.PostgresError) as error:
+            sqlstate = _sqlstate(error)
+            if sqlstate not in _RETRIED or attempt == _TRIES:
+                raise _translate(error, sqlstate) from error
+            longest = min(_FIRST_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS)
+            logger.debug("transaction is run again", extra={"sqlstate": sqlstate, "attempt": attempt})
+            await asyncio.sleep(random.uniform(0, longest))  # noqa: S311
+    raise AssertionError("the loop above returns or raises")
+
+
+def _sqlstate(error: exc.DBAPIError | asyncpg.PostgresError) -> str:
+    return str(getattr(_original(error), "sqlstate", None) or "")
+
+
+def _original(error: exc.DBAPIError | asyncpg.PostgresError) -> object:
+    return error.orig if isinstance(error, exc.DBAPIError) else error
+
+
+def _translate(error: exc.DBAPIError | asyncpg.PostgresError, sqlstate: str) -> Exception:
+    if sqlstate in _RETRIED:
+        return errors.LostRace("too many writers changed the same resources at once; try again")
+    is_lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
+    if is_lost or sqlstate.startswith(_UNAVAILABLE):
+        return errors.Unavailable("the database does not answer; try again")
+    translated = constraint.translate(_original(error))
+    return translated or error

@@ -1,0 +1,67 @@
+"""Whether a database can be worked on: reachable, at this release's schema, of readable text, safe against a crash."""
+
+import asyncio
+import logging
+
+import asyncpg
+import sqlalchemy
+from sqlalchemy import exc
+
+from tinkwell.core import errors
+from tinkwell.server.database import engine, schema
+
+logger = logging.getLogger(__name__)
+
+_PATIENCE_SECONDS = 30.0
+_PAUSE_SECONDS = 0.5
+
+
+class NotUsable(Exception):
+    """The database answers, but must not be worked on; the text says what to do."""
+
+
+async def wait(database_url: str, *, allow_unsafe: bool, patience_seconds: float = _PATIENCE_SECONDS) -> None:
+    """Return once the database is fit for use.
+
+    Raises `errors.Unavailable` when it does not answer in time, and `NotUsable` when it must not be worked on.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + patience_seconds
+    while True:
+        try:
+            return await _check(database_url, allow_unsafe=allow_unsafe)
+        except (exc.DBAPIError, asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
+            place = engine.driver_url(database_url).render_as_string(hide_password=True)
+            if _is_refusal(error) or loop.time() > deadline:
+                raise errors.Unavailable(f"the database at {place} cannot be used: {_reason(error)}") from error
+            logger.warning("waiting for the database", extra={"database": place, "cause": _reason(error)})
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def _check(database_url: str, *, allow_unsafe: bool) -> None:
+    revision, head = await schema.current(database_url), schema.head()
+    if revision != head:
+        raise NotUsable(f"the schema is at {revision or 'nothing'}, not at {head}: run `tinkwell db upgrade`")
+    async with engine.connect(database_url) as connection:
+        encoding = (await connection.execute(sqlalchemy.text("SHOW server_encoding"))).scalar_one()
+        fsync = (await connection.execute(sqlalchemy.text("SHOW fsync"))).scalar_one()
+    if encoding != "UTF8":
+        raise NotUsable(
+            f"the database's encoding is {encoding}, and events must be UTF-8: create it with ENCODING 'UTF8'"
+        )
+    if fsync == "off" and not allow_unsafe:
+        raise NotUsable(
+            "the database runs with fsync = off: after a crash it would hand out delivered revisions again; "
+            "turn fsync on, or set TINKWELL_THROWAWAY_DATABASE=true for a database that may be lost"
+        )
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether waiting is of no use: a wrong password, or a database that does not exist."""
+    cause = error.orig.__cause__ if isinstance(error, exc.DBAPIError) and error.orig else error
+    return isinstance(cause, asyncpg.InvalidAuthorizationSpecificationError | asyncpg.InvalidCatalogNameError)
+
+
+def _reason(error: Exception) -> str:
+    cause = error.orig if isinstance(error, exc.DBAPIError) and error.orig else error
+    return str(cause).splitlines()[0] if str(cause) else type(cause).__name__

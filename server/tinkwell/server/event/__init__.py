@@ -1,0 +1,1 @@
+"""Published events and named positions."""

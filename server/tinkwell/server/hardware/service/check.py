@@ -1,0 +1,101 @@
+"""Whether a machine may be stored as it was sent, and the form in which it is."""
+
+import dataclasses
+
+from tinkwell.core import errors
+from tinkwell.core.hardware import network
+from tinkwell.core.value import check, document, parse
+from tinkwell.server.database import offload
+from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.hardware.store import queries
+
+_PARSERS = 2
+# A document above this is parsed aside, lest it hold other calls up.
+_LARGE_BYTES = 16 * 1024
+# Numbers such as 1e307 are what grows most when the database writes a document in its own way.
+_LARGEST_GROWTH = 64
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sent:
+    """A machine as it was sent. The expected version makes its push conditional; 0 means that there must be none."""
+
+    id: str
+    metadata: str
+    network: network.Network
+    expected_version: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine as it is stored: its id in lower case, and two JSON texts."""
+
+    id: str
+    metadata: str
+    network: str
+    expected_version: int | None
+
+    @property
+    def characters(self) -> int:
+        """How long the texts are."""
+        return len(self.metadata) + len(self.network)
+
+
+class Checker:
+    """Checks machines, large ones in threads."""
+
+    def __init__(self) -> None:
+        self._aside = offload.Aside(_PARSERS)
+
+    async def check(self, sent: Sent, *, path: str = "") -> Machine:
+        """Return the machine to store; an empty `metadata` is `{}`.
+
+        Raises `errors.InvalidField` with all that is wrong; `path` is what their fields begin with, such as
+        `machines[2].`.
+        """
+        metadata = sent.metadata or "{}"
+        data = f"{path}data"
+        checks = check.Checks()
+        hardware_id = checks.take(parse.parse_uuid, f"{data}.id", sent.id)
+        normal = network.normalise(checks, f"{data}.network", sent.network)
+        if sent.expected_version is not None:
+            checks.take(parse.parse_int_range, f"{path}expected_version", sent.expected_version, low=0, high=2**63 - 1)
+        if len(metadata) > _LARGE_BYTES:
+            await self._aside.run(checks.take, _parse_metadata, f"{data}.metadata", metadata)
+        else:
+            checks.take(_parse_metadata, f"{data}.metadata", metadata)
+        checks.finish()
+        return Machine(hardware_id, metadata, network.dump(normal), sent.expected_version)
+
+
+async def check_size(transaction: Transaction, machine: Machine, *, path: str = "") -> None:
+    """Refuse a machine that is too large as the database writes it, which only the database can tell."""
+    limit = document.MAX_DOCUMENT_BYTES
+    if len(machine.metadata.encode()) + len(machine.network.encode()) <= limit // _LARGEST_GROWTH:
+        return
+    of_metadata, of_network = await queries.stored_sizes(transaction.connection, machine.metadata, machine.network)
+    if of_metadata + of_network > limit:
+        raise errors.InvalidField.of(
+            f"{path}data.metadata" if of_metadata >= of_network else f"{path}data.network",
+            f"stored, the metadata has {of_metadata:,} bytes and the network {of_network:,}; "
+            f"at most {limit:,} are allowed in all",
+        )
+
+
+def lost_race(hardware_id: str, stored: int, expected: int | None) -> errors.LostRace:
+    """Say that a machine has not the version that was expected; `stored` is 0 where there is none."""
+    now = f"has the version {stored}" if stored else "does not exist"
+    return errors.LostRace(f"hardware {hardware_id} {now}; version {expected} was expected")
+
+
+async def with_owner(database: Database, taken: errors.AlreadyExists) -> errors.AlreadyExists:
+    """Add to the error of an address whose it is."""
+    # The transaction that met the owner is over; by now there may be none.
+    key: queries.Key = "mac" if taken.what == "mac" else "ip"
+    owner = await database.read(lambda connection: queries.find_id(connection, key, taken.value))
+    return errors.AlreadyExists(taken.what, taken.value, taken_by=owner or "")
+
+
+def _parse_metadata(field: str, text: str) -> str:
+    document.parse_json_object(field, text)
+    return text

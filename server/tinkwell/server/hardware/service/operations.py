@@ -1,0 +1,120 @@
+"""Machines: pushed, found, listed, deleted, and heard of."""
+
+import contextlib
+import dataclasses
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import ResourceType
+from tinkwell.core.hardware.record import Hardware
+from tinkwell.core.value import document, parse
+from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.hardware.service import bulk_push, check
+from tinkwell.server.hardware.store import queries
+
+MAX_CALL_BYTES = 64 * 1024
+
+_PARSE: Mapping[queries.Key, Callable[[str, str], str]] = {
+    "id": parse.parse_uuid,
+    "mac": parse.parse_mac,
+    "ip": parse.parse_ip,
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pushed:
+    """A machine's version after a push, and the revision of its event; 0 when the push changed nothing."""
+
+    version: int
+    revision: int
+
+
+class HardwareService:
+    """What can be done to machines. Whatever takes an id or an address raises `errors.InvalidField` for it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._checker = check.Checker()
+        self._bulk = bulk_push.BulkPush(database, self._checker)
+
+    async def push(self, sent: check.Sent, *, actor: str) -> Pushed:
+        """Create a machine, replace it, or bring it back.
+
+        Raises `errors.InvalidField` for all that is wrong, `errors.AlreadyExists` for a MAC or IP address of another
+        machine, and `errors.LostRace` unless the machine has the expected version (0: unless there is none).
+        """
+        machine = await self._checker.check(sent)
+
+        async def work(transaction: Transaction) -> int:
+            await check.check_size(transaction, machine)
+            return await _push(transaction, machine)
+
+        try:
+            written = await self._database.write(work, actor=actor)
+        except errors.AlreadyExists as taken:
+            raise await check.with_owner(self._database, taken) from taken
+        return Pushed(written.value, written.revision)
+
+    async def push_many(
+        self,
+        messages: AsyncIterator[Sequence[check.Sent]],
+        *,
+        invite: bulk_push.Invite,
+        report: bulk_push.Report,
+        actor: str,
+    ) -> None:
+        """Push machines one after another, in few transactions; see `hardware_bulk`."""
+        await self._bulk.run(messages, invite=invite, report=report, actor=actor)
+
+    async def find(self, key: queries.Key, address: str) -> Hardware:
+        """Return the machine of an id, a MAC or an IP address. Raises `errors.NotFound`."""
+        address = _PARSE[key](key, address)
+        found = await self._database.read(lambda connection: queries.find(connection, key, address))
+        if found is None:
+            raise errors.NotFound(ResourceType.HARDWARE, address)
+        return found
+
+    async def list_all(self) -> AsyncGenerator[Hardware, None]:
+        """Yield every machine of one moment, oldest first."""
+        async with (
+            self._database.snapshot() as connection,
+            contextlib.aclosing(queries.list_live(connection)) as machines,
+        ):
+            async for machine in machines:
+                yield machine
+
+    async def delete(self, hardware_id: str, *, actor: str) -> int:
+        """Delete a machine and return the revision. Raises `errors.NotFound`, also for one that is deleted already."""
+        hardware_id = parse.parse_uuid("id", hardware_id)
+
+        async def work(transaction: Transaction) -> None:
+            if not await queries.mark_deleted(transaction.connection, hardware_id):
+                raise errors.NotFound(ResourceType.HARDWARE, hardware_id)
+
+        return (await self._database.write(work, actor=actor)).revision
+
+    async def phone_home(self, key: queries.Key, address: str, data: str, *, actor: str) -> int:
+        """Record that a machine announced itself, with a JSON object of its own, and return the event's revision.
+
+        Raises `errors.NotFound`.
+        """
+        address = _PARSE[key](key, address)
+        document.parse_json_object("data", data or "{}", max_bytes=MAX_CALL_BYTES)
+        revision = await queries.phone_home(self._database, key, address, data or "{}", actor=actor)
+        if revision is None:
+            raise errors.NotFound(ResourceType.HARDWARE, address)
+        return revision
+
+
+async def _push(transaction: Transaction, machine: check.Machine) -> int:
+    connection, expected = transaction.connection, machine.expected_version
+    version = await queries.push(connection, machine.id, machine.metadata, machine.network, expected_version=expected)
+    if version is None:
+        transaction.changed = False
+        stored = await queries.live_version(connection, machine.id) or 0
+        if expected not in (None, stored):
+            raise check.lost_race(machine.id, stored, expected)
+        return stored
+    if version == 1 and expected:
+        raise check.lost_race(machine.id, 0, expected)
+    return version

@@ -1,0 +1,39 @@
+"""Machines that enrolled themselves: counted, since their number is limited."""
+
+import sqlalchemy
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tinkwell.server.database import table
+
+# Any number will do, as long as every release takes the same.
+_TURN = 7_436_019_256
+
+_HARDWARE = table.hardware.c
+_ENROLMENT = table.self_enrolment.c
+
+
+async def take_turn(connection: AsyncConnection) -> None:
+    """Let no other machine enrol until the transaction ends, so that what is counted stays true."""
+    await connection.execute(select(func.pg_advisory_xact_lock(_TURN)))
+
+
+async def count(connection: AsyncConnection) -> int:
+    """Return how many live machines enrolled themselves."""
+    query = (
+        select(func.count())
+        .select_from(table.self_enrolment)
+        .join(table.hardware, _HARDWARE.id == _ENROLMENT.hardware_id)
+        .where(_HARDWARE.deleted_at.is_(None))
+    )
+    return int((await connection.execute(query)).scalar_one())
+
+
+async def is_free(connection: AsyncConnection, hardware_id: str) -> bool:
+    """Return whether no machine has or had this id."""
+    return (await connection.execute(select(_HARDWARE.id).where(_HARDWARE.id == hardware_id))).first() is None
+
+
+async def add(connection: AsyncConnection, hardware_id: str) -> None:
+    """Note that a machine enrolled itself."""
+    await connection.execute(sqlalchemy.insert(table.self_enrolment).values(hardware_id=hardware_id))

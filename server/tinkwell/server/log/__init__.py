@@ -1,0 +1,1 @@
+"""The event log: read in order, fanned out to watchers, kept for a time."""

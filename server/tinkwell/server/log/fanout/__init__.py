@@ -1,0 +1,1 @@
+"""From the reader to the watchers."""

@@ -1,0 +1,382 @@
+"""The meeting point of the one reader and all watchers of a process.
+
+Nothing here awaits, so each method is one step that nothing can interleave with: "read history, then join live" needs
+no lock and leaves no gap.
+"""
+
+import asyncio
+import dataclasses
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from tinkwell.core import errors
+from tinkwell.core.event.event import Event
+from tinkwell.core.event.kinds import EventType, ResourceType
+from tinkwell.core.event.selection import Selection
+from tinkwell.server.log.fanout.group import MAX_BYTES, MAX_COUNT, Batch, Group
+from tinkwell.server.log.fanout.pacing import Spread
+from tinkwell.server.log.fanout.ring import Entry, Excerpt, Ring
+from tinkwell.server.log.fanout.subscriber import Subscriber
+
+# How much of the ring one step looks through before others get their turn.
+_MAX_SCANNED = 5_000
+# So few groups are asked for less than it takes to look up who may be interested.
+_FEW_GROUPS = 4
+# From so many watchers of one selection on, further ones make another group, whose turn it is in between.
+_LARGE_GROUP = 50
+_TURNS = (0, 1)
+
+_Key = tuple[str, ResourceType | None, EventType | None]
+
+
+@dataclasses.dataclass(slots=True)
+class Counts:
+    """What hub and streams have done since they were made."""
+
+    events: int = 0
+    """Events that were sent to watchers."""
+    responses: int = 0
+    """Responses that were sent, bookmarks among them."""
+    fallen_behind: int = 0
+    """How often a live watcher was overtaken."""
+    too_slow: int = 0
+    """Watchers that were ended for it."""
+    ring_reads: int = 0
+    """Pieces of the ring that watchers who were behind have read."""
+    table_reads: int = 0
+    """Pieces of the table that they have read."""
+
+
+class Hub:
+    """Fans released events out to live watchers, and keeps the latest for those that are behind."""
+
+    def __init__(
+        self,
+        *,
+        encode: Callable[[Event], bytes],
+        ring_bytes: int,
+        subscriber_bytes: int,
+        max_subscribers: int,
+        spread: Spread | None = None,
+    ) -> None:
+        self._encode = encode
+        self._ring_bytes = ring_bytes
+        self._subscriber_bytes = subscriber_bytes
+        self._max_subscribers = max_subscribers
+        self._spread = spread
+        self._ring = Ring(last=0, limit_bytes=ring_bytes)
+        self._history_id = ""
+        self._refusal: Exception | None = errors.Unavailable("the event log is not open yet; try again")
+        # Set once the log has been opened for the first time.
+        self.opened = asyncio.Event()
+        # Set while somebody watches.
+        self.watched = asyncio.Event()
+        self.counts = Counts()
+        # Everything up to it is in the batches of the groups, by their turns; and how many watchers got the last ones.
+        self._flushed = [0 for _ in _TURNS]
+        self._woken = [0 for _ in _TURNS]
+        # Whether what comes soon after the last events waits for more.
+        self.is_spreading = False
+        self._subscribers: set[Subscriber] = set()
+        # Those of them that the limit does not hold for.
+        self._uncounted: set[Subscriber] = set()
+        self._groups: dict[tuple[Selection, int], Group] = {}
+        # Each group under the keys by which an event finds it.
+        self._index: defaultdict[_Key, set[Group]] = defaultdict(set)
+        # Groups in which something is pending, how much it is, whose turn it was, and when and how long after that the
+        # next ones may have it.
+        self._pending: dict[Group, None] = {}
+        self._pending_bytes = 0
+        self._turn = 0
+        self._next_flush = 0.0
+        self._pause = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        # What handing a batch to one watcher costs.
+        self._watcher_seconds = spread.watcher_seconds if spread is not None else 0.0
+
+    @property
+    def released(self) -> int:
+        """The revision up to which the log has been released to this process."""
+        return self._ring.last
+
+    @property
+    def pause_seconds(self) -> float:
+        """How long what is published now would wait for more; 0 where it goes out at once."""
+        return max(self._next_flush - self._spread.clock(), 0.0) if self._spread is not None else 0.0
+
+    @property
+    def history_id(self) -> str:
+        """The history that revisions belong to."""
+        return self._history_id
+
+    @property
+    def is_open(self) -> bool:
+        """Whether watchers are accepted."""
+        return self._refusal is None
+
+    @property
+    def behind_count(self) -> int:
+        """How many of them are not live."""
+        return sum(not subscriber.is_live for subscriber in self._subscribers)
+
+    @property
+    def subscribers(self) -> list[Subscriber]:
+        """The watchers of this moment."""
+        return list(self._subscribers)
+
+    def open(self, *, history_id: str, last: int) -> None:
+        """Accept watchers of this history, released up to the revision. Those of before must have been ended."""
+        self._ring = Ring(last=last, limit_bytes=self._ring_bytes)
+        self._flushed = [last for _ in _TURNS]
+        self._history_id = history_id
+        self._refusal = None
+        self.opened.set()
+
+    def close(self, reason: Exception) -> None:
+        """End every watcher, once it has what it is due, and accept no new one until opened again."""
+        # Whoever comes now has lost nothing. What became of its position is said once the log is open again.
+        self._refusal = reason if isinstance(reason, errors.Unavailable) else _lost_place()
+        self.flush()
+        for subscriber in self._subscribers:
+            own = _reason_for(subscriber, reason)
+            subscriber.end(own, rest=self._leave(subscriber))
+
+    def publish(self, events: Sequence[Event], *, released: int) -> None:
+        """Give the events, all that lie between the last call's `released` and this one's, to whom they concern."""
+        entries = self.entries(events)
+        self._ring.extend(entries, last=released)
+        # Where nobody watches, to find out who would be interested is a fifth of what an event costs.
+        if self._index:
+            self._hand_out(entries)
+        if self._spread is None or self._pending_bytes >= MAX_BYTES or not self._pending:
+            self.flush()
+        elif self._timer is None:
+            waited = self._spread.clock() - self._next_flush
+            if waited >= self._pause:
+                self.flush()
+            elif waited >= 0:
+                self._take_turn(self._spread)
+            else:
+                self._timer = self._spread.call_later(-waited, functools.partial(self._take_turn, self._spread))
+
+    def _hand_out(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            for group in self._interested(entry.event):
+                group.add(entry)
+                self._pending[group] = None
+                self._pending_bytes += entry.size
+
+    def flush(self) -> None:
+        """Let live watchers have what was published."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._flush(_TURNS)
+
+    def _take_turn(self, spread: Spread) -> None:
+        """Let those have it whose turn it is, and the others after the pause; all if it is nobody's."""
+        self._timer = None
+        self._turn = 1 - self._turn
+        is_due = any(group.turn == self._turn for group in self._pending)
+        self._flush((self._turn,) if is_due else _TURNS)
+        if self._pending:
+            self._timer = spread.call_later(self.pause_seconds, functools.partial(self._take_turn, spread))
+
+    def _flush(self, turns: Sequence[int]) -> None:
+        released = self._ring.last
+        for turn in turns:
+            self._flushed[turn], self._woken[turn] = released, 0
+        woken: list[Subscriber] = []
+        for group in [group for group in self._pending if group.turn in turns]:
+            del self._pending[group]
+            self._pending_bytes -= group.pending_bytes
+            for subscriber in group.flush(released):
+                self.counts.fallen_behind += 1
+                self._leave(subscriber)
+            woken += group.members
+            self._woken[group.turn] += len(group.members)
+        if not self._pending:
+            self._flushed = [released for _ in _TURNS]
+        self.is_spreading = self._spread is not None and sum(self._woken) >= self._spread.few_watchers
+        if self._spread is not None and self.is_spreading:
+            self._hand_over(self._spread, woken)
+        else:
+            _wake(woken)
+
+    def _hand_over(self, spread: Spread, woken: Sequence[Subscriber]) -> None:
+        """Wake many watchers, and let what comes next wait."""
+        # Those that still send what they got before take the batch later.
+        taking = sum(subscriber.is_waiting for subscriber in woken)
+        used_before = spread.processor()
+        _wake(woken)
+        # Who is woken writes before anything that is called later.
+        spread.call_soon(functools.partial(self._note_cost, spread, taking, used_before))
+        pause = max(len(woken) * self._watcher_seconds * spread.times, spread.shortest_seconds)
+        self._pause = min(pause, spread.longest_seconds)
+        self._next_flush = spread.clock() + self._pause
+
+    def _note_cost(self, spread: Spread, taking: int, used_before: float) -> None:
+        if taking >= spread.few_watchers:
+            cost = (spread.processor() - used_before) / taking
+            self._watcher_seconds += (cost - self._watcher_seconds) * spread.latest_share
+
+    def subscribe(self, selection: Selection, *, position: int, is_counted: bool = True) -> Subscriber:
+        """Add a watcher that wants the selected events from the revision on. It begins behind; see `catch_up`.
+
+        One that is not counted, since it is the server's own, finds a place whoever else watches, and takes nobody's.
+        """
+        if self._refusal is not None:
+            # Callers who try again and again raise the same object: its traceback must not grow with each.
+            raise self._refusal.with_traceback(None)
+        if is_counted and len(self._subscribers) - len(self._uncounted) >= self._max_subscribers:
+            raise errors.LimitReached(f"this server has its limit of {self._max_subscribers} watchers; try another one")
+        subscriber = Subscriber(self, selection, history_id=self._history_id, position=position)
+        self._subscribers.add(subscriber)
+        self.watched.set()
+        if not is_counted:
+            self._uncounted.add(subscriber)
+        return subscriber
+
+    def unsubscribe(self, subscriber: Subscriber) -> None:
+        """Forget a watcher; may be called twice."""
+        self._leave(subscriber)
+        self._subscribers.discard(subscriber)
+        self._uncounted.discard(subscriber)
+        if not self._subscribers:
+            self.watched.clear()
+
+    def end_slow(self, subscriber: Subscriber, reason: Exception) -> None:
+        """End a watcher at once, whatever it is due, and interrupt whoever waits for it."""
+        self.counts.too_slow += 1
+        self._leave(subscriber)
+        subscriber.end(reason, rest=[])
+        subscriber.cut_off()
+
+    def flushed(self, group: Group) -> int:
+        """Return the revision up to which everything is in the batches of the group."""
+        return self._flushed[group.turn]
+
+    def holds(self, revision: int) -> bool:
+        """Whether everything from the revision on is still in memory."""
+        return revision >= self._ring.first
+
+    def entries(self, events: Sequence[Event]) -> list[Entry]:
+        """Return the events as what the hub deals in."""
+        return [Entry(event, self._encode) for event in events]
+
+    def catch_up(
+        self, subscriber: Subscriber, *, max_count: int = MAX_COUNT, max_bytes: int = MAX_BYTES
+    ) -> Excerpt | None:
+        """Move a watcher that is behind through the ring, and make it live when it arrives.
+
+        Returns None when the ring no longer holds its position, so that it must be read from the table. Raises the
+        reason when the watcher has ended.
+        """
+        subscriber.check()
+        if not self.holds(subscriber.position):
+            return None
+        # Whoever joins has all that was published, so none of it may come again as a batch.
+        if self._pending:
+            self.flush()
+        excerpt = self._ring.read(
+            subscriber.position,
+            subscriber.selection,
+            max_scanned=_MAX_SCANNED,
+            max_count=max_count,
+            max_bytes=max_bytes,
+        )
+        self.counts.ring_reads += 1
+        subscriber.position = max(subscriber.position, excerpt.revision + 1)
+        if subscriber.position > self.released and subscriber in self._subscribers:
+            self._join(subscriber)
+        return excerpt
+
+    def _join(self, subscriber: Subscriber) -> None:
+        group = self._group_for(subscriber.selection)
+        group.members.add(subscriber)
+        subscriber.group = group
+        subscriber.cursor = group.following
+        subscriber.was_live = True
+
+    def _group_for(self, selection: Selection) -> Group:
+        first, second = (self._size(selection, turn) for turn in _TURNS)
+        turn = 1 if first >= _LARGE_GROUP and second < first else 0
+        group = self._groups.get((selection, turn))
+        if group is None:
+            group = Group(selection, turn=turn, limit_bytes=self._subscriber_bytes)
+            self._groups[selection, turn] = group
+            for key in _keys(selection):
+                self._index[key].add(group)
+        return group
+
+    def _size(self, selection: Selection, turn: int) -> int:
+        group = self._groups.get((selection, turn))
+        return len(group.members) if group is not None else 0
+
+    def _leave(self, subscriber: Subscriber) -> list[Batch]:
+        """Take a watcher out of its group, if it is in one; return what it is still due from there."""
+        group = subscriber.group
+        if group is None:
+            return []
+        subscriber.group = None
+        rest = group.leave(subscriber)
+        if not group.members:
+            del self._groups[group.selection, group.turn]
+            if group in self._pending:
+                del self._pending[group]
+                self._pending_bytes -= group.pending_bytes
+            for key in _keys(group.selection):
+                self._index[key].discard(group)
+                if not self._index[key]:
+                    del self._index[key]
+        subscriber.wake()
+        return rest
+
+    def _interested(self, event: Event) -> list[Group]:
+        if len(self._groups) <= _FEW_GROUPS:
+            return [group for group in self._groups.values() if group.selection.matches(event)]
+        found = [self._index[key] for key in _keys_of(event) if key in self._index]
+        return [group for groups in found for group in groups if group.selection.matches(event)]
+
+
+def _wake(subscribers: Iterable[Subscriber]) -> None:
+    for subscriber in subscribers:
+        subscriber.wake()
+
+
+def _reason_for(subscriber: Subscriber, reason: Exception) -> Exception:
+    is_ahead = isinstance(reason, errors.Compacted) and subscriber.position >= reason.oldest_revision
+    if is_ahead and not subscriber.is_live:
+        # What this server has missed was forgotten; what the watcher waits for was not.
+        return _lost_place()
+    return reason
+
+
+def _lost_place() -> errors.Unavailable:
+    return errors.Unavailable("this server has lost its place in the log; try again")
+
+
+def _keys(selection: Selection) -> Iterator[_Key]:
+    """The keys that a selection is found by: its narrowest condition decides."""
+    if selection.resource_id:
+        yield (selection.resource_id, None, None)
+    elif selection.names:
+        for name in selection.names:
+            yield (name, None, None)
+    else:
+        for resource_type in selection.resource_types or (None,):
+            for event_type in selection.event_types or (None,):
+                yield ("", resource_type, event_type)
+
+
+def _keys_of(event: Event) -> set[_Key]:
+    """Every key under which somebody who wants the event may be found."""
+    keys: set[_Key] = {(event.name, None, None)}
+    keys.update((resource_id, None, None) for resource_id in (event.resource_id, event.parent_id) if resource_id)
+    keys.update(
+        ("", resource_type, event_type)
+        for resource_type in (event.resource_type, None)
+        for event_type in (event.event_type, None)
+    )
+    return keys

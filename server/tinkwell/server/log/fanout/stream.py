@@ -1,0 +1,188 @@
+"""What one watcher receives, in order: events that were kept, then live ones, and bookmarks in between."""
+
+import asyncio
+import functools
+import random
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from tinkwell.core import errors
+from tinkwell.core.event.page import SourceLost
+from tinkwell.server.log import source
+from tinkwell.server.log.fanout.group import MAX_BYTES, Respond
+from tinkwell.server.log.fanout.hub import Hub
+from tinkwell.server.log.fanout.page_cache import Holding, Shelf
+from tinkwell.server.log.fanout.subscriber import Subscriber
+from tinkwell.server.log.fanout.table_page import EncodeRows, Piece, Portion
+
+T = TypeVar("T")
+
+# Pieces of the table are larger than batches: each costs a few statements, between which the database waits. The bytes
+# are those of the events' data; what is sent of them is held encoded as well.
+_MAX_ROWS = 4_000
+_MAX_PIECE_BYTES = 2 << 20
+# Who replays and takes nothing holds up to two pieces, so pieces become small where there are many of them.
+_ALL_PIECES_BYTES = 32 << 20
+_MIN_PIECE_BYTES = 16 << 10
+_TABLE_TRIES = 6
+_FIRST_PAUSE_SECONDS = 0.1
+
+Write = Callable[[bytes], Awaitable[None]]
+
+
+class Streams:
+    """Makes streams over one hub. `table_readers` bounds how many watchers read the table at the same time."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        log: source.Source,
+        *,
+        encode_rows: EncodeRows,
+        respond: Respond,
+        table_readers: int,
+    ) -> None:
+        self._hub = hub
+        self._log = log
+        self._encode_rows = encode_rows
+        self._respond = respond
+        self._turn = asyncio.Semaphore(table_readers)
+        self._shelf = Shelf()
+
+    async def deliver(self, subscriber: Subscriber, write: Write, *, greeting: bytes) -> None:
+        """Write the greeting, and then what the subscriber is due, response by response, until it ends.
+
+        Raises the reason that it was ended with, `errors.Compacted` when it is so far behind that its position is no
+        longer kept, and whatever `write` raises.
+        """
+        try:
+            async with asyncio.timeout(None) as subscriber.limit:
+                await self._send(subscriber, write, greeting, 0, subscriber.position - 1)
+                # What is awaited while all is well is awaited right here: a message to each of many watchers pays for
+                # every coroutine in between, twice.
+                while True:
+                    if due := self._take(subscriber):
+                        response, count, bookmark = due
+                        subscriber.sending_since = subscriber.loop.time()
+                        # Those, too, that take what is due to many later than the others, since they still sent what
+                        # came before: packets of their own would wake the client for each, and make more of them late.
+                        if subscriber.line is not None and self._hub.is_spreading:
+                            subscriber.line.hold()
+                        await write(response)
+                        self._sent(subscriber, count, bookmark)
+                    elif subscriber.is_live:
+                        await subscriber.wait()
+                    else:
+                        await self._catch_up(subscriber, write)
+        except TimeoutError:
+            # The hub has interrupted it, and says why.
+            subscriber.check()
+            raise
+        finally:
+            subscriber.limit = None
+
+    def _take(self, subscriber: Subscriber) -> tuple[bytes, int, int] | None:
+        """Return the response that is due, how many events it has, and its bookmark; None when there is nothing."""
+        batches = subscriber.take(max_bytes=MAX_BYTES)
+        if len(batches) == 1:
+            batch = batches[0]
+            return batch.response(self._respond, subscriber.history_id), len(batch.entries), batch.revision
+        if batches:
+            # Responses one after the other are one response, in which the last bookmark counts.
+            response = b"".join([batch.response(self._respond, subscriber.history_id) for batch in batches])
+            return response, sum(len(batch.entries) for batch in batches), batches[-1].revision
+        if subscriber.is_live and (bookmark := subscriber.take_bookmark()) is not None:
+            return self._respond((), bookmark, subscriber.history_id), 0, bookmark
+        return None
+
+    async def _send(self, subscriber: Subscriber, write: Write, response: bytes, count: int, bookmark: int) -> None:
+        subscriber.sending_since = subscriber.loop.time()
+        await write(response)
+        self._sent(subscriber, count, bookmark)
+
+    def _sent(self, subscriber: Subscriber, count: int, bookmark: int) -> None:
+        subscriber.sending_since = None
+        subscriber.told_at = subscriber.loop.time()
+        subscriber.told_revision = bookmark
+        self._hub.counts.responses += 1
+        self._hub.counts.events += count
+
+    async def _catch_up(self, subscriber: Subscriber, write: Write) -> None:
+        excerpt = self._hub.catch_up(subscriber)
+        if excerpt is None:
+            await self._replay(subscriber, write)
+            return
+        response = self._respond([entry.encoded for entry in excerpt.entries], excerpt.revision, subscriber.history_id)
+        await self._send(subscriber, write, response, len(excerpt.entries), excerpt.revision)
+        # Looking through the ring takes a while and may wait for nothing: let the reader and the others go on.
+        await asyncio.sleep(0)
+
+    async def _replay(self, subscriber: Subscriber, write: Write) -> None:
+        """Read the table until the ring holds what comes next; a piece is read while the one before is being sent."""
+        with self._shelf.holding() as holding:
+            piece = await self._take_piece(subscriber, holding)
+            while True:
+                # What was read may belong to a history that began meanwhile.
+                subscriber.check()
+                position, subscriber.position = subscriber.position, piece.revision + 1
+                sending = self._send_piece(subscriber, write, piece, position)
+                if self._hub.holds(subscriber.position):
+                    await sending
+                    return
+                piece = await _beside(sending, self._take_piece(subscriber, holding))
+                holding.keep_last()
+
+    async def _send_piece(self, subscriber: Subscriber, write: Write, piece: Piece, position: int) -> None:
+        """Send what a piece has from the position on, each response with the revision that it reaches."""
+        for portion in piece.portions(position):
+            if portion.count or subscriber.told_revision < portion.revision:
+                response = await self._response(portion, subscriber.history_id)
+                await self._send(subscriber, write, response, portion.count, portion.revision)
+
+    async def _response(self, portion: Portion, history_id: str) -> bytes:
+        while True:
+            response = portion.encode(self._encode_rows, self._respond, history_id)
+            if response is not None:
+                return response
+            await asyncio.sleep(0)
+
+    async def _take_piece(self, subscriber: Subscriber, holding: Holding) -> Piece:
+        key = subscriber.history_id, subscriber.selection
+        return await holding.take(key, subscriber.position, functools.partial(self._read_table, subscriber))
+
+    async def _read_table(self, subscriber: Subscriber) -> Piece:
+        first = subscriber.position
+        async with self._turn:
+            for attempt in range(_TABLE_TRIES):
+                subscriber.check()
+                try:
+                    replay = await self._log.replay(
+                        history_id=subscriber.history_id,
+                        first=first,
+                        last=self._hub.released,
+                        selection=subscriber.selection,
+                        max_count=_MAX_ROWS,
+                        max_bytes=max(_MIN_PIECE_BYTES, min(_MAX_PIECE_BYTES, _ALL_PIECES_BYTES // self._shelf.count)),
+                    )
+                except SourceLost:
+                    await asyncio.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**attempt))  # noqa: S311
+                else:
+                    self._hub.counts.table_reads += 1
+                    return Piece(first, replay)
+        raise errors.Unavailable("the event log does not answer; try again")
+
+
+async def _beside(work: Coroutine[Any, Any, None], question: Coroutine[Any, Any, T]) -> T:
+    """Return the answer to the question, asked while the work is done; raises what either of them raises."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            answer = tasks.create_task(question, name="read ahead")
+            # The question goes out first: whoever is asked has the time that the work takes.
+            await asyncio.sleep(0)
+            await work
+    except BaseExceptionGroup as group:
+        raise group.exceptions[0] from None
+    finally:
+        # Who is cancelled before the work has begun leaves nothing behind that Python would complain of.
+        work.close()
+    return answer.result()

@@ -1,0 +1,1 @@
+"""The one reader of the log in each process."""

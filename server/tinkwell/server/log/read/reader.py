@@ -1,0 +1,399 @@
+"""The one task of a process that reads the log and publishes it to the hub.
+
+    ┌────────┐ first session  ┌──────────┐ holders gone  ┌──────┐  nothing new, no gap  ┌────────┐
+    │ closed │───────────────▶│ starting │──────────────▶│ awake│──────────────────────▶│ asleep │
+    └────────┘                └──────────┘               └──────┘◀──────────────────────└────────┘
+        ▲       another history, or events were forgotten   │    often rung, or after a while
+        └───────────────────────────────────────────────────┘
+
+It takes the steps that `tinkwell.server.log.read.state_machine` names, and knows the time. Awake it polls every
+millisecond or so and needs no notification, so that writers under load stay silent; while events come singly and
+nothing else is to be done, one poll follows the other. Asleep it holds the bell, which makes every writer
+ring and tell of its event, which then needs no page; while there are few enough it stays asleep between them.
+
+When a connection is lost, watchers stay: the position and the gaps are kept, what was known about holders is not, and
+reading goes on over a new session. Only another history, or events forgotten before they were read, end the streams.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+import math
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from tinkwell.core.event.event import Event
+from tinkwell.core.event.page import SourceLost
+from tinkwell.server.log import source
+from tinkwell.server.log.fanout.hub import Hub
+from tinkwell.server.log.read.state_machine import Cycle, HistoryEnded, Step
+from tinkwell.server.log.read.wake_policy import Limits, Load
+
+logger = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pace:
+    """How eagerly the reader works; all in seconds."""
+
+    # The shortest pause between polls. It grows with this process's load: at most half of a processor goes into polls.
+    poll_seconds: float = 0.001
+    # Polls follow each other for so long after one that found something, where pauses would cost more time than they
+    # save work: a poll finds no more events than this, and the loop's other tasks use less of a processor in between.
+    eager_seconds: float = 0.002
+    eager_events: int = 2
+    eager_others_seconds: float = 0.0004
+    # Nobody waits for an event while nobody watches, and fewer polls leave more of the processors to writers. The first
+    # watcher ends the pause.
+    unwatched_seconds: float = 0.100
+    awake_seconds: float = 0.010
+    ask_again_seconds: float = 0.010
+    # Who is awake and hears rings silences writers so often at most: as a rule another one sleeps, and it is in vain.
+    silence_seconds: float = 0.5
+    # Rings that tell of no event and come faster than this mean load, under which writers should not have to ring.
+    calm_seconds: float = 0.005
+    # How long an event is waited for that others have overtaken, before the log is read.
+    linger_seconds: float = 0.002
+    # A sleeper compares positions this often, should a ring have been lost against all reason.
+    check_seconds: float = 1.0
+    # Stays below a third of the bell session's idle timeout, which frees the bell of a frozen process.
+    longest_sleep_seconds: float = 5.0
+    first_backoff_seconds: float = 0.05
+    longest_backoff_seconds: float = 2.0
+    warn_after_seconds: float = 5.0
+    limits: Limits = dataclasses.field(default_factory=Limits)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wait:
+    """What delivery waits for: the oldest missing revision, since when, and how many transactions may still commit it.
+
+    The time is by the reader's clock. There are no holders while they have not been asked for, or once all have ended.
+    """
+
+    revision: int
+    since: float
+    holders: int
+
+
+@dataclasses.dataclass(slots=True)
+class Counts:
+    """What the reader has done since it was made, and what it waits for."""
+
+    polls: int = 0
+    sleeps: int = 0
+    rings: int = 0
+    """Sleeps, or parts of one, that a writer's ring ended."""
+    told: int = 0
+    """Events that rings told of."""
+    checks: int = 0
+    """The same for a comparison of positions that found an event: a ring that never came."""
+    timeouts: int = 0
+    """Sleeps that ended because they had lasted long enough."""
+    refusals: int = 0
+    """How often the bell was refused, since somebody was writing."""
+    gap_waits: int = 0
+    """How often it was asked who may still commit what is missing."""
+    gap_seconds: float = 0.0
+    """How long delivery has waited for missing revisions, without the present wait."""
+    sessions: int = 0
+    wait: Wait | None = None
+
+
+class Reader:
+    """Reads a source and publishes to a hub until cancelled.
+
+    A hub that another source has opened is read on from where it is, if the history is the same.
+    """
+
+    def __init__(
+        self,
+        log: source.Source,
+        hub: Hub,
+        *,
+        waiting_bytes: int = 64 << 20,
+        pace: Pace | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._log = log
+        self._hub = hub
+        self._waiting_bytes = waiting_bytes
+        self._pace = pace or Pace()
+        self._clock = clock
+        self._cycle: Cycle | None = None
+        self._drive: _Drive | None = None
+        self.counts = Counts()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the log is being read."""
+        return self._drive is not None and self._drive.is_reading
+
+    async def run(self) -> None:
+        """Follow the log; a lost connection is replaced after a pause that grows while the database stays away."""
+        try:
+            await self._run()
+        finally:
+            self.counts.wait = None
+
+    async def _run(self) -> None:
+        failures = 0
+        while True:
+            started = self._clock()
+            try:
+                async with self._log.session() as session:
+                    self.counts.sessions += 1
+                    await self._follow(session)
+            except SourceLost as error:
+                logger.warning("the event log is out of reach", extra={"cause": str(error)})
+            except HistoryEnded as ended:
+                logger.warning("watchers must start over", extra={"cause": str(ended)})
+                self._cycle = None
+                self._hub.close(ended.reason)
+            finally:
+                self._drive = None
+            failures = 0 if self._clock() - started > self._pace.longest_backoff_seconds else failures + 1
+            longest = min(self._pace.first_backoff_seconds * 2**failures, self._pace.longest_backoff_seconds)
+            await asyncio.sleep(random.uniform(0, longest))  # noqa: S311
+
+    async def _follow(self, session: source.Session) -> None:
+        # Another source may have fed the hub since this reader ran last.
+        if self._cycle is None or self._cycle.tail.released != self._hub.released:
+            self._cycle = Cycle(waiting_bytes=self._waiting_bytes)
+            if self._hub.is_open:
+                self._cycle.resume(history_id=self._hub.history_id, released=self._hub.released)
+        self._cycle.connect()
+        self._drive = _Drive(self._cycle, session, self._hub, pace=self._pace, counts=self.counts, clock=self._clock)
+        while True:
+            await self._drive.take_step()
+
+
+class _Drive:
+    """Takes the steps of a cycle over one session."""
+
+    def __init__(
+        self,
+        cycle: Cycle,
+        session: source.Session,
+        hub: Hub,
+        *,
+        pace: Pace,
+        counts: Counts,
+        clock: Callable[[], float],
+    ) -> None:
+        self._cycle = cycle
+        self._session = session
+        self._bell = session.bell
+        self._hub = hub
+        self._pace = pace
+        self._counts = counts
+        self._clock = clock
+        self._warn_at = clock() + pace.warn_after_seconds
+        # The missing revision that was warned about last.
+        self._warned_of = 0
+        # When something was last new, and when the bell may be asked for again.
+        self._quiet_since = self._ask_at = clock()
+        # When writers may be silenced again.
+        self._silence_at = clock()
+        # When a poll last found something, how many events the last one released, and what the loop's other tasks used
+        # of a processor in the last pause.
+        self._found_at = -math.inf
+        self._released_count = 0
+        self._others_used = 0.0
+        # What the thread had used of a processor when the last pause or doze ended. Time spent waiting, for PostgreSQL
+        # or for a processor that others use, is no reason to wait longer.
+        self._used_before = time.thread_time()
+        self._load = Load(pace.limits, now=clock())
+        self._leave_at = 0.0
+        # When what is missing has been waited for long enough.
+        self._linger_until = 0.0
+        self._is_asleep = False
+        # Whether the next page is read because of a comparison of positions, not because of a ring.
+        self._is_checking = False
+        self.is_reading = False
+        self._takes = self._methods()
+
+    async def take_step(self) -> None:
+        """Take the step that the cycle names. Raises `SourceLost` and `HistoryEnded`."""
+        await self._takes[self._cycle.step]()
+
+    def _methods(self) -> dict[Step, Callable[[], Awaitable[None]]]:
+        return {
+            Step.HISTORY: self._identify,
+            Step.LAST: self._begin,
+            Step.OWNERS: self._wait_for_owners,
+            Step.OPEN: self._open,
+            Step.READ: self._read,
+            Step.KEPT: self._check_kept,
+            Step.HOLDERS: self._ask_holders,
+            Step.PAUSE: self._rest,
+            Step.CLEAR: self._clear,
+            Step.HUSH: self._ask_for_bell,
+            Step.DOZE: self._doze,
+            Step.LINGER: self._linger,
+            Step.COMPARE: self._compare,
+            Step.RELEASE: self._release,
+        }
+
+    async def _identify(self) -> None:
+        self._cycle.identify(await self._session.history(seen=self._cycle.seen, known=self._hub.history_id))
+
+    async def _begin(self) -> None:
+        self._cycle.begin(await self._session.last_revision())
+
+    async def _wait_for_owners(self) -> None:
+        self._cycle.observe_owners(await self._session.holders())
+        if owners := self._cycle.owners:
+            if self._clock() >= self._warn_at:
+                logger.warning("open transactions keep the event log closed", extra={"holders": sorted(owners)})
+                self._warn_at = float("inf")
+            await asyncio.sleep(self._pace.ask_again_seconds)
+
+    async def _open(self) -> None:
+        history_id, revision = self._cycle.history_id, self._cycle.tail.released
+        self._hub.open(history_id=history_id, last=revision)
+        logger.info("the event log is open", extra={"history_id": history_id, "revision": revision})
+        self._cycle.opened()
+
+    async def _read(self) -> None:
+        self._is_asleep = False
+        self._counts.polls += 1
+        tail = self._cycle.tail
+        page = await self._session.page(gaps=tail.gaps, tail=tail.tail if tail.may_advance else None)
+        self.is_reading = True
+        self._publish(self._cycle.observe(page))
+        # Numbers that were rolled back, or thrown away with a partition, are drawn as well, and rang nobody.
+        self._counts.checks += self._is_checking and self._cycle.is_busy
+        self._is_checking = False
+
+    async def _check_kept(self) -> None:
+        self._publish(self._cycle.observe_oldest(await self._session.oldest_revision()))
+
+    def _publish(self, events: Sequence[Event]) -> None:
+        self._released_count += len(events)
+        self._load.release(len(events), now=self._clock())
+        if self._cycle.tail.released > self._hub.released:
+            self._hub.publish(events, released=self._cycle.tail.released)
+        self._note_wait()
+
+    async def _ask_holders(self) -> None:
+        self._counts.gap_waits += 1
+        self._cycle.observe_holders(await self._session.holders())
+        self._note_wait()
+
+    def _note_wait(self) -> None:
+        gap, before = self._cycle.tail.oldest_gap, self._counts.wait
+        if gap is None and before is None:
+            return
+        since = now = self._clock()
+        if before is not None:
+            if gap is not None and gap.first == before.revision:
+                since = before.since
+            else:
+                self._counts.gap_seconds += now - before.since
+        self._counts.wait = Wait(gap.first, since, len(gap.holders or ())) if gap is not None else None
+        if gap is not None and gap.first != self._warned_of and now - since >= self._pace.warn_after_seconds:
+            self._warned_of = gap.first
+            fields = {"revision": gap.first, "holders": sorted(gap.holders or ())}
+            logger.warning("open transactions hold the delivery of events", extra=fields)
+
+    async def _rest(self) -> None:
+        now, used = self._clock(), time.thread_time()
+        if self._cycle.is_busy:
+            self._quiet_since = now
+        if self._cycle.has_found:
+            self._found_at = now
+        if self._hub.watched.is_set():
+            await asyncio.sleep(self._pause_seconds(now, used))
+        else:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._pace.unwatched_seconds):
+                    await self._hub.watched.wait()
+        self._released_count = 0
+        self._used_before, now = time.thread_time(), self._clock()
+        self._others_used = self._used_before - used
+        may_ask = now >= self._ask_at
+        self._cycle.rested(
+            is_quiet=may_ask and (self._is_quiet(now) or self._is_calm(now)),
+            is_rung=now >= self._silence_at and self._bell.is_rung,
+        )
+
+    def _pause_seconds(self, now: float, used: float) -> float:
+        # What is read sooner would only wait for what comes after it; but above a gap others wait for the next page.
+        handed_on = 0 if self._cycle.tail.has_gaps else self._hub.pause_seconds
+        if self._is_eager(now):
+            return handed_on
+        return max(self._pace.poll_seconds, used - self._used_before, handed_on)
+
+    def _is_quiet(self, now: float) -> bool:
+        return not self._cycle.is_busy and now - self._quiet_since >= self._pace.awake_seconds
+
+    def _is_calm(self, now: float) -> bool:
+        return not self._hub.is_spreading and self._load.is_calm(now=now)
+
+    def _is_eager(self, now: float) -> bool:
+        return (
+            now - self._found_at < self._pace.eager_seconds
+            and self._released_count <= self._pace.eager_events
+            and self._others_used < self._pace.eager_others_seconds
+        )
+
+    async def _clear(self) -> None:
+        self._bell.clear()
+        self._cycle.cleared()
+
+    async def _ask_for_bell(self) -> None:
+        is_granted = await self._bell.hush()
+        self._counts.refusals += not is_granted
+        now = self._clock()
+        self._ask_at, self._leave_at = now + self._pace.ask_again_seconds, now + self._pace.longest_sleep_seconds
+        self._cycle.asked(is_granted=is_granted)
+
+    async def _doze(self) -> None:
+        self._counts.sleeps += not self._is_asleep
+        self._is_asleep = True
+        began = self._clock()
+        is_rung = await self._bell.wait(min(self._pace.check_seconds, max(self._leave_at - began, 0)), self._hear)
+        self._counts.rings += is_rung
+        self._quiet_since = now = self._clock()
+        self._used_before = time.thread_time()
+        self._linger_until = now + self._pace.linger_seconds
+        if self._cycle.step is not Step.DOZE:
+            return
+        is_over = now >= self._leave_at
+        is_loaded = is_rung and now - began < self._pace.calm_seconds
+        if self._load.must_check and not (is_rung or is_over):
+            is_loaded = await self._is_busy()
+            if not is_loaded:
+                return
+        self._counts.timeouts += is_over and not is_rung
+        self._cycle.dozed(is_rung=is_rung, leaves=is_over or is_loaded)
+
+    async def _is_busy(self) -> bool:
+        if self._load.must_look:
+            self._load.look(await self._session.waiting())
+        return self._load.is_busy(now=self._clock(), is_spread=self._hub.is_spreading)
+
+    async def _linger(self) -> None:
+        self._counts.rings += await self._bell.wait(max(self._linger_until - self._clock(), 0), self._hear)
+        if self._cycle.step is Step.LINGER:
+            self._cycle.lingered()
+
+    def _hear(self, event: Event) -> bool:
+        """Take an event that a ring told of; return whether the step at hand goes on."""
+        step = self._cycle.step
+        self._counts.told += 1
+        self._publish(self._cycle.told(event))
+        return self._cycle.step is step and not self._load.must_check
+
+    async def _compare(self) -> None:
+        self._cycle.compared(await self._session.last_drawn())
+        self._is_checking = self._cycle.step is Step.CLEAR
+
+    async def _release(self) -> None:
+        await self._bell.release()
+        now = self._clock()
+        self._ask_at, self._silence_at = now + self._pace.ask_again_seconds, now + self._pace.silence_seconds
+        self._cycle.released()

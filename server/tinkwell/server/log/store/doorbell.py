@@ -1,0 +1,164 @@
+"""The doorbell's two connections: one listens, the other holds the lock that keeps writers ringing.
+
+They cannot be one: notifications reach a connection only between its transactions, and the lock lives inside one.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import asyncpg
+
+from tinkwell.core.event.event import Event
+from tinkwell.core.event.page import SourceLost
+from tinkwell.server.database import engine
+from tinkwell.server.log.store import row
+
+# What has been told and not taken. Beyond that the log is read, as after a ring that tells of nothing.
+_MAX_TOLD = 100
+_TIMEOUT_SECONDS = 10
+_CLOSE_SECONDS = 1
+
+# Takes an event that was told of; returns whether to sleep on.
+Hear = Callable[[Event], bool]
+
+
+class Listener(asyncpg.Connection):  # type: ignore[misc] # asyncpg has no types
+    """Passes notifications on at once, where asyncpg would have the event loop go round once more before each.
+
+    Should a release of asyncpg's not call this method any more, they come as it says that they do.
+    """
+
+    hear: Callable[[str], None] | None = None
+
+    def _process_notification(self, pid: int, channel: str, payload: str) -> None:
+        if self.hear is not None:
+            self.hear(payload)
+        else:
+            super()._process_notification(pid, channel, payload)
+
+
+class PostgresBell:
+    """Implements `tinkwell.server.log.source.Bell`."""
+
+    def __init__(self, listener: Listener, holder: asyncpg.Connection, *, heard: Callable[[], None]) -> None:
+        # Called for each notification.
+        self._heard = heard
+        self._listener = listener
+        self._holder = holder
+        # What was told while nobody waited, as it came; and whether anything rang that told of no event.
+        self._told: deque[str] = deque()
+        self._must_read = False
+        # Who waits, and takes what is told.
+        self._waiter: asyncio.Future[bool] | None = None
+        self._hear: Hear | None = None
+        self._is_lost = False
+        self._is_held = False
+
+    async def start(self) -> None:
+        """Listen; must have returned before the bell is used."""
+        for connection in (self._listener, self._holder):
+            connection.add_termination_listener(self._lose)
+        channel = await self._listener.fetchval("SELECT secret_channel()")
+        self._listener.hear = self._ring
+        await self._listener.add_listener(channel, lambda *told: self._ring(told[-1]))
+        # Who watches PostgreSQL sees each session's last statement.
+        await self._listener.fetchval("SELECT 1")
+
+    @property
+    def is_rung(self) -> bool:
+        return self._must_read or bool(self._told)
+
+    def clear(self) -> None:
+        self._told.clear()
+        # A lost connection stays a reason not to sleep.
+        self._must_read = self._is_lost
+
+    async def hush(self) -> bool:
+        async with self._using_holder(_TIMEOUT_SECONDS):
+            await self._holder.execute("BEGIN")
+            self._is_held = bool(await self._holder.fetchval("SELECT hush_bell()"))
+            if not self._is_held:
+                await self._holder.execute("ROLLBACK")
+            return self._is_held
+
+    async def wait(self, timeout_seconds: float, hear: Hear) -> bool:
+        while self._told and not self._must_read:
+            if not self._tell(self._told.popleft(), hear):
+                return self._must_read
+        if self._must_read:
+            return True
+        loop = asyncio.get_running_loop()
+        self._waiter, self._hear = loop.create_future(), hear
+        timer = loop.call_later(timeout_seconds, self._wake, False)
+        try:
+            return await self._waiter
+        finally:
+            timer.cancel()
+            self._waiter = self._hear = None
+
+    async def release(self, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> None:
+        self.clear()
+        async with self._using_holder(timeout_seconds):
+            # One round trip; what follows the rollback is a transaction of its own.
+            await self._holder.execute("ROLLBACK; SELECT silence_bell()" if self._is_held else "SELECT silence_bell()")
+            self._is_held = False
+
+    async def close(self) -> None:
+        """Give the bell back if it is held: when a process stops in its sleep, nobody else may be there to do it."""
+        if self._is_held:
+            with contextlib.suppress(SourceLost):
+                await self.release(timeout_seconds=_CLOSE_SECONDS)
+
+    @asynccontextmanager
+    async def _using_holder(self, timeout_seconds: float) -> AsyncIterator[None]:
+        if self._is_lost:
+            raise SourceLost("the doorbell's connection was lost")
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                yield
+        except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
+            raise SourceLost("the doorbell's connection was lost") from error
+
+    def _ring(self, payload: str) -> None:
+        self._heard()
+        if not payload or len(self._told) == _MAX_TOLD:
+            self._must_read = True
+            self._wake(True)
+        elif self._hear is None:
+            self._told.append(payload)
+        else:
+            # Without a turn of the loop in between: who waits need not even know.
+            self._hear_now(payload, self._hear)
+
+    def _hear_now(self, payload: str, hear: Hear) -> None:
+        try:
+            sleeps_on = self._tell(payload, hear)
+        except Exception as error:
+            # The loop would only log it.
+            self._hear = None
+            if self._waiter is not None and not self._waiter.done():
+                self._waiter.set_exception(error)
+        else:
+            if not sleeps_on:
+                self._wake(self._must_read)
+
+    def _tell(self, payload: str, hear: Hear) -> bool:
+        try:
+            event = row.parse(payload)
+        except ValueError:
+            # An event of a later release, or told in another form: the log gives it, or says why it cannot.
+            self._must_read = True
+            return False
+        return hear(event)
+
+    def _wake(self, is_rung: bool) -> None:
+        self._hear = None
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(is_rung)
+
+    def _lose(self, *_: object) -> None:
+        self._is_lost = self._must_read = True
+        self._wake(True)

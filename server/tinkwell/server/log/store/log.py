@@ -1,0 +1,321 @@
+"""The event log in PostgreSQL: implements `tinkwell.server.log.source` over connections of its own.
+
+The reader's statements run one by one outside transaction blocks, so that each has a snapshot of its own: the rule in
+`tinkwell.server.log.read.order` depends on that.
+"""
+
+import asyncio
+import contextlib
+import logging
+import operator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+
+import asyncpg
+
+from tinkwell.core import errors
+from tinkwell.core.event.page import History, Page, Replay, SourceLost
+from tinkwell.core.event.selection import Selection
+from tinkwell.server.database import engine
+from tinkwell.server.log.store import row, statement
+from tinkwell.server.log.store.doorbell import Listener, PostgresBell
+
+logger = logging.getLogger(__name__)
+
+_PAGE_EVENTS = 1_000
+_PAGE_BYTES = 8 << 20
+# A poll looks through so many revisions first: a part of one partition, or of two.
+_NEAR = 1_000_000
+_HIGHEST = 2**63 - 1
+# How many revisions one replay looks through, so that a selection that matches little gets on, too: bookmarks go out
+# in between, and the next watcher has its turn.
+_MAX_SPAN = 50_000
+_NEXT = "SELECT revision FROM events WHERE revision BETWEEN $1 AND $2 ORDER BY revision LIMIT 1"
+_IN_FORCE = "SELECT history_id::text, oldest_revision FROM event_history WHERE identity = log_identity()"
+_CONNECT_SECONDS = 10
+_COMMAND_SECONDS = 10
+_KEEPALIVE = {
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+    "timezone": "UTC",
+    "default_transaction_isolation": "read committed",
+}
+# Few rows of many partitions are read again and again: planning that for the very numbers of each poll, as PostgreSQL
+# would once the table is analyzed, takes ten times as long as reading, and compiling it even longer.
+_READER = {
+    **_KEEPALIVE,
+    "application_name": "tinkwell reader",
+    "plan_cache_mode": "force_generic_plan",
+    "jit": "off",
+    # A plan that was made while the next partition was empty must still be good when that has filled.
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+}
+_LISTENER = {**_KEEPALIVE, "application_name": "tinkwell listener", "idle_session_timeout": "0"}
+# Three times the longest sleep: a frozen process gives the bell back.
+_HOLDER = {**_KEEPALIVE, "application_name": "tinkwell bell", "idle_in_transaction_session_timeout": "15s"}
+# The last column of whatever is read.
+_size = operator.itemgetter(-1)
+
+
+class PostgresLog:
+    """One process's view of the log. `open` and `close` frame the pool that watchers who are behind read through."""
+
+    def __init__(self, database_url: str, *, table_readers: int) -> None:
+        # asyncpg takes the URL without SQLAlchemy's driver name.
+        self._dsn = engine.driver_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False)
+        self._table_readers = table_readers
+        self._pool: asyncpg.Pool | None = None
+        # How many times writers have rung the doorbell, heard by this process.
+        self.notifications = 0
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator["PostgresLog"]:
+        """Keep the pool for replays."""
+        pool = await asyncpg.create_pool(
+            self._dsn,
+            min_size=0,
+            max_size=self._table_readers,
+            timeout=_CONNECT_SECONDS,
+            command_timeout=60,
+            server_settings={**_KEEPALIVE, "application_name": "tinkwell replay"},
+            # Nothing here changes a session, so there is nothing to undo, which would be a statement more each time.
+            reset=_leave,
+        )
+        self._pool = pool
+        try:
+            yield self
+        finally:
+            self._pool = None
+            pool.terminate()
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator["PostgresSession"]:
+        """Connect the reader, the listener and the holder of the bell."""
+        async with contextlib.AsyncExitStack() as stack:
+            with _lost():
+                reader = await self._connect(stack, _READER)
+                listener = await self._connect(stack, _LISTENER, Listener)
+                holder = await self._connect(stack, _HOLDER)
+                if await reader.fetchval("SELECT pg_is_in_recovery()"):
+                    raise SourceLost("this server is a standby; the log is read on the primary")
+                await _refuse_several(reader, listener, holder)
+                await _plan(reader)
+                bell = PostgresBell(listener, holder, heard=self._count_notification)
+                await bell.start()
+            try:
+                yield PostgresSession(reader, bell)
+            finally:
+                await bell.close()
+
+    async def replay(
+        self, *, history_id: str, first: int, last: int, selection: Selection, max_count: int, max_bytes: int
+    ) -> Replay:
+        """See `Source.replay`."""
+        with _lost():
+            async with self._acquire() as connection:
+                until = min(last, first + _MAX_SPAN - 1)
+                rows = await _look_through(connection, first, until, selection, max_count, max_bytes)
+                if not rows:
+                    # Millions of numbers may be dead: the span begins at the next event, whatever it is.
+                    begin = await connection.fetchval(_NEXT, first, last)
+                    checked, until = until, last if begin is None else min(last, begin + _MAX_SPAN - 1)
+                    if until > checked:
+                        rows = await _look_through(connection, checked + 1, until, selection, max_count, max_bytes)
+                # Read after the page: what was forgotten in between is missing from it.
+                history = await _history_in_force(connection)
+        if history.history_id != history_id:
+            raise errors.OtherHistory("the database is another one than before", history_id=history.history_id)
+        if first < history.oldest_revision:
+            raise errors.Compacted(first, history.oldest_revision)
+        is_cut = _is_cut(rows, max_count=max_count, max_bytes=max_bytes)
+        return Replay(rows, rows[-1][0] if is_cut else until)
+
+    async def first_revision_since(self, seconds: float) -> int:
+        """See `Source.first_revision_since`."""
+        with _lost():
+            async with self._acquire() as connection:
+                return int(
+                    await connection.fetchval(
+                        "SELECT first_revision_since(clock_timestamp() - make_interval(secs => $1))", seconds
+                    )
+                )
+
+    async def last_drawn(self) -> int:
+        """See `Source.last_drawn`."""
+        with _lost():
+            async with self._acquire() as connection:
+                return await _last_drawn(connection)
+
+    async def history(self) -> History:
+        """See `Source.history`."""
+        with _lost():
+            async with self._acquire() as connection:
+                return await _history(connection)
+
+    @asynccontextmanager
+    async def _acquire(self) -> AsyncIterator["asyncpg.pool.PoolConnectionProxy"]:
+        pool = self._pool
+        if pool is None:
+            raise errors.Unavailable("the server is stopping; try again")
+        # The pool's own timeout makes a task of it, and a connection that is free would only be had some turns later.
+        async with asyncio.timeout(_CONNECT_SECONDS):
+            connection = await pool.acquire()
+        try:
+            yield connection
+        finally:
+            await pool.release(connection)
+
+    def _count_notification(self) -> None:
+        self.notifications += 1
+
+    async def _connect(
+        self,
+        stack: contextlib.AsyncExitStack,
+        settings: dict[str, str],
+        kind: type[asyncpg.Connection] = asyncpg.Connection,
+    ) -> asyncpg.Connection:
+        connection = await asyncpg.connect(
+            self._dsn,
+            timeout=_CONNECT_SECONDS,
+            command_timeout=_COMMAND_SECONDS,
+            server_settings=settings,
+            connection_class=kind,
+        )
+        stack.callback(connection.terminate)
+        return connection
+
+
+class PostgresSession:
+    """Implements `tinkwell.server.log.source.Session`."""
+
+    def __init__(self, connection: asyncpg.Connection, bell: PostgresBell) -> None:
+        self._connection = connection
+        self._bell = bell
+
+    @property
+    def bell(self) -> PostgresBell:
+        return self._bell
+
+    async def history(self, *, seen: int, known: str) -> History:
+        with _lost():
+            return await _history(self._connection, seen=seen, known=known)
+
+    async def last_revision(self) -> int:
+        with _lost():
+            return int(await self._connection.fetchval("SELECT coalesce(max(revision), 0) FROM events"))
+
+    async def last_drawn(self) -> int:
+        with _lost():
+            return await _last_drawn(self._connection)
+
+    async def oldest_revision(self) -> int:
+        with _lost():
+            return int(await self._connection.fetchval("SELECT oldest_revision FROM event_history"))
+
+    async def waiting(self) -> int:
+        with _lost():
+            return int(await self._connection.fetchval(statement.WAITING))
+
+    async def page(self, *, gaps: Sequence[tuple[int, int]], tail: int | None) -> Page:
+        with _lost():
+            if not gaps and tail is not None:
+                rows = await self._tail(tail, through=tail + _NEAR)
+                # More numbers may be dead than were looked through. Which was drawn last is known without a look.
+                if not rows and await _last_drawn(self._connection) > tail + _NEAR:
+                    rows = await self._tail(tail, through=_HIGHEST)
+            else:
+                firsts, lasts = [first for first, _ in gaps], [last for _, last in gaps]
+                rows = await self._connection.fetch(statement.PAGE, firsts, lasts, tail, _PAGE_EVENTS, _PAGE_BYTES)
+        return _page(rows, max_count=_PAGE_EVENTS, max_bytes=_PAGE_BYTES)
+
+    async def _tail(self, tail: int, *, through: int) -> list[asyncpg.Record]:
+        rows: list[asyncpg.Record] = await self._connection.fetch(
+            statement.TAIL, tail, _PAGE_EVENTS, _PAGE_BYTES, through
+        )
+        return rows
+
+    async def holders(self) -> frozenset[str]:
+        with _lost():
+            return frozenset(await self._connection.fetchval(statement.HOLDERS) or ())
+
+
+async def _refuse_several(*connections: asyncpg.Connection) -> None:
+    """Raise `SourceLost` if the connections, which may choose among several hosts, lead to more than one server."""
+    started = {await connection.fetchval("SELECT pg_postmaster_start_time()") for connection in connections}
+    if len(started) > 1:
+        raise SourceLost("the database's URL leads to more than one server")
+
+
+async def _plan(reader: asyncpg.Connection) -> None:
+    """Run what is seldom needed once: to plan it over all partitions takes longer than anybody should wait for."""
+    await reader.fetch(statement.PAGE, [], [], _HIGHEST, 1, 1)
+    await reader.fetch(statement.TAIL, _HIGHEST, 1, 1, _HIGHEST)
+    for query in (statement.HOLDERS, statement.WAITING):
+        await reader.fetch(query)
+
+
+async def _look_through(
+    connection: asyncpg.Connection, first: int, last: int, selection: Selection, max_count: int, max_bytes: int
+) -> list[asyncpg.Record]:
+    """Return selected rows, as far as the limits allow."""
+    rows: list[asyncpg.Record] = await connection.fetch(
+        statement.REPLAY,
+        first,
+        last,
+        list(selection.event_types),
+        list(selection.resource_types),
+        list(selection.names),
+        selection.resource_id or None,
+        max_count,
+        max_bytes,
+    )
+    return rows
+
+
+async def _history(connection: asyncpg.Connection, *, seen: int = 0, known: str = "") -> History:
+    row = await connection.fetchrow(
+        "SELECT history_id::text, oldest_revision FROM current_history($1, $2)", seen, known or None
+    )
+    assert row is not None
+    return History(row[0], row[1])
+
+
+async def _history_in_force(connection: asyncpg.Connection) -> History:
+    """Return what `_history` does; as long as the log is the one it was, in a third of the time."""
+    try:
+        row = await connection.fetchrow(_IN_FORCE)
+    except asyncpg.InsufficientPrivilegeError:  # on sites that keep roles from asking for the cluster's identity
+        row = None
+    return History(row[0], row[1]) if row is not None else await _history(connection)
+
+
+async def _last_drawn(connection: asyncpg.Connection) -> int:
+    return int(await connection.fetchval("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM events_revision"))
+
+
+def _page(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -> Page:
+    try:
+        events = list(map(row.event, rows))
+    except row.UnknownKind as error:
+        # A later release adds kinds while servers of this one still run. Nothing is passed that watchers are due.
+        raise SourceLost(f"this server does not know events of the kind {error}; upgrade this server") from error
+    return Page(events, _is_cut(rows, max_count=max_count, max_bytes=max_bytes))
+
+
+def _is_cut(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -> bool:
+    return len(rows) >= max_count or sum(map(_size, rows)) >= max_bytes
+
+
+async def _leave(_: asyncpg.Connection) -> None:
+    """Leave a session as it is."""
+
+
+@contextlib.contextmanager
+def _lost() -> Iterator[None]:
+    """Turn whatever says that the database is out of reach into `SourceLost`."""
+    try:
+        yield
+    except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
+        raise SourceLost(f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,249 @@
+"""The partitions of the event log: looks at them, adds, closes and discards them.
+
+Each step is complete in itself, and what an interrupted one leaves behind is found by the next session. Nothing here
+waits for a lock that others would queue behind. What each step locks, beside tables that nobody else can see yet or any
+more:
+
+    add       SHARE UPDATE EXCLUSIVE on `events`, which readers and writers do not mind
+    close     nothing but the sequence's page, a number at a time
+    forget    the one row of `event_history`
+    discard   as `add`; DETACH CONCURRENTLY waits for everybody who has used `events`, and holds nothing meanwhile
+
+The session is never idle in a transaction: a step of several statements is sent as one.
+"""
+
+import asyncio
+import contextlib
+import datetime
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import asyncpg
+
+from tinkwell.core.event.retention import Partition, Policy, Shelf, StepFailed, StillUsed
+from tinkwell.server.database import engine
+from tinkwell.server.log.store import statement
+
+# Any number will do, as long as every release takes the same.
+LOCK = 7_436_019_256
+_CONNECT_SECONDS = 10
+# Longer than any wait for a lock, so that PostgreSQL's own limits come first.
+_COMMAND_SECONDS = 120
+_SETTINGS = {
+    "application_name": "tinkwell retention",
+    "timezone": "UTC",
+    "default_transaction_isolation": "read committed",
+    "idle_in_transaction_session_timeout": "10s",
+    "lock_timeout": "5s",
+    # A revision that is promised to be forgotten stays so after a crash.
+    "synchronous_commit": "on",
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+}
+# Each takes about 10 ms, and at least as long a pause, so that writers get at the sequence.
+_DRAWN_AT_ONCE = 50_000
+_PATIENCE_SECONDS = 60
+_POLL_SECONDS = 0.02
+
+_LAST_DRAWN = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM events_revision"
+_OWNS = "SELECT pg_has_role(current_user, relowner, 'USAGE') FROM pg_class WHERE oid = 'events'::regclass"
+_NTH_NEWEST = "SELECT coalesce((SELECT revision FROM events ORDER BY revision DESC OFFSET $1 - 1 LIMIT 1), 0)"
+_PARTITIONS = r"""
+    SELECT c.relname, bound.first, bound.end, oldest.created_at, newest.created_at
+      FROM pg_inherits i
+      JOIN pg_class c ON c.oid = i.inhrelid
+     CROSS JOIN regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''(\d+)''\) TO \(''(\d+)''\)') AS found (text)
+     CROSS JOIN LATERAL (SELECT found.text[1]::bigint, found.text[2]::bigint) AS bound ("first", "end")
+      LEFT JOIN LATERAL (SELECT created_at FROM events WHERE revision >= bound.first AND revision < bound.end
+                          ORDER BY revision LIMIT 1) AS oldest ON true
+      LEFT JOIN LATERAL (SELECT created_at FROM events WHERE revision >= bound.first AND revision < bound.end
+                          ORDER BY revision DESC LIMIT 1) AS newest ON true
+     WHERE i.inhparent = 'events'::regclass
+       AND NOT EXISTS (SELECT FROM event_discard d WHERE d.partition_name = c.relname)
+     ORDER BY bound.first
+"""
+# One statement, so that a partition is never discarded whose revisions are not known to be forgotten. What was drawn
+# above its last event is dead: a watcher that has everything up to that event has missed nothing.
+_FORGET = """
+    WITH forgotten AS (
+        UPDATE event_history
+           SET oldest_revision = greatest(oldest_revision,
+                   coalesce((SELECT max(revision) + 1 FROM events WHERE revision >= $2 AND revision < $3), 0))
+    )
+    INSERT INTO event_discard (partition_name) VALUES ($1)
+"""
+_DISCARDED = "SELECT partition_name FROM event_discard ORDER BY discarded_at, partition_name"
+_QUALIFIED = """
+    SELECT format('%I.%I', n.nspname, $1::text)
+      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = 'events'::regclass
+"""
+_IS_PENDING = """
+    SELECT inhdetachpending FROM pg_inherits WHERE inhparent = 'events'::regclass AND inhrelid = to_regclass($1)
+"""
+# Whoever has used a partition that is being detached, or has a snapshot in which it is still attached.
+_HAS_USERS = """
+    SELECT EXISTS (SELECT FROM pg_locks
+                    WHERE locktype = 'relation' AND relation = to_regclass($1) AND pid <> pg_backend_pid()
+                      AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+        OR EXISTS (SELECT FROM pg_inherits i JOIN pg_stat_activity a ON age(a.backend_xmin) >= age(i.xmin)
+                    WHERE i.inhrelid = to_regclass($1) AND a.datname = current_database() AND a.pid <> pg_backend_pid())
+"""
+# The table and its name leave together, or the next session would not know whether the table is another's.
+_DROP = (
+    "SELECT format('DROP TABLE IF EXISTS %s; DELETE FROM event_discard WHERE partition_name = %L', $1::text, $2::text)"
+)
+_LIMIT = "SELECT set_config('lock_timeout', $1, false)"
+_OWNER = "SELECT quote_ident(pg_get_userbyid(relowner)) FROM pg_class WHERE oid = 'events'::regclass"
+
+
+@asynccontextmanager
+async def session(
+    database_url: str, *, patience_seconds: float = _PATIENCE_SECONDS
+) -> AsyncIterator["PartitionSession"]:
+    """Connect. `patience_seconds` bounds each wait for other transactions. Raises `StepFailed`."""
+    dsn = engine.driver_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with _failures():
+        connection = await asyncpg.connect(
+            dsn, timeout=_CONNECT_SECONDS, command_timeout=_COMMAND_SECONDS, server_settings=_SETTINGS
+        )
+    try:
+        yield PartitionSession(connection, patience_seconds)
+    finally:
+        # Also ends what PostgreSQL is still doing for us, and gives the lock back.
+        connection.terminate()
+
+
+class PartitionSession:
+    """The steps. Each raises `StepFailed` when the database refuses or is out of reach."""
+
+    def __init__(self, connection: asyncpg.Connection, patience_seconds: float) -> None:
+        self._connection = connection
+        self._patience_seconds = patience_seconds
+
+    async def may_change(self) -> bool:
+        """Return whether this role owns the log."""
+        with _failures():
+            return bool(await self._connection.fetchval(_OWNS))
+
+    async def lock(self) -> bool:
+        """Return whether this session is the one that may change the partitions, until it ends."""
+        with _failures():
+            return bool(await self._connection.fetchval("SELECT pg_try_advisory_lock($1)", LOCK))
+
+    async def look(self, policy: Policy) -> Shelf:
+        """Read what a decision needs. It takes time in proportion to the count that is kept."""
+        with _failures():
+            last_drawn = int(await self._connection.fetchval(_LAST_DRAWN))
+            rows = await self._connection.fetch(_PARTITIONS)
+            return Shelf(
+                partitions=[Partition(*row) for row in rows],
+                last_drawn=last_drawn,
+                oldest_revision=int(await self._connection.fetchval("SELECT oldest_revision FROM event_history")),
+                kept_from=await self._nth_newest(policy.count),
+                closing_from=await self._nth_newest(policy.closing_count),
+                now=await self._now(),
+            )
+
+    async def add(self, partition: Partition) -> None:
+        """Make a table of its own and attach it, in one transaction."""
+        with _failures():
+            table = await self._qualified(partition.name)
+            owner = await self._connection.fetchval(_OWNER)
+            await self._connection.execute(
+                f"CREATE TABLE {table} (LIKE events INCLUDING ALL);"
+                f"ALTER TABLE {table} OWNER TO {owner};"
+                f"ALTER TABLE events ATTACH PARTITION {table}"
+                f" FOR VALUES FROM ({int(partition.first)}) TO ({int(partition.end)})"
+            )
+
+    async def close(self, partition: Partition) -> None:
+        """Draw what is left of a partition's numbers and throw them away, so that the next event begins another one.
+
+        Numbers are drawn, never set: a sequence that is set back under a writer's feet would hand one out twice.
+        """
+        with _failures():
+            while (left := partition.end - 1 - int(await self._connection.fetchval(_LAST_DRAWN))) > 0:
+                began = asyncio.get_running_loop().time()
+                await self._connection.execute(
+                    "SELECT max(nextval('events_revision')) FROM generate_series(1, $1::bigint)",
+                    min(left, _DRAWN_AT_ONCE),
+                )
+                await asyncio.sleep(asyncio.get_running_loop().time() - began)
+
+    async def settle(self) -> int:
+        """Wait until whoever may have drawn one of the revisions so far has ended; return the last of them.
+
+        From then on, a statement sees all events up to it that will ever exist. Raises `StillUsed`.
+        """
+        with _failures():
+            last_drawn = int(await self._connection.fetchval(_LAST_DRAWN))
+            remaining = frozenset(await self._connection.fetchval(statement.HOLDERS) or ())
+            deadline = self._deadline()
+            while remaining:
+                if asyncio.get_running_loop().time() > deadline:
+                    raise StillUsed(f"transactions are open that may still write old events: {sorted(remaining)}")
+                await asyncio.sleep(_POLL_SECONDS)
+                remaining &= frozenset(await self._connection.fetchval(statement.HOLDERS) or ())
+            return last_drawn
+
+    async def forget(self, partition: Partition) -> None:
+        """Promise that its events will not be asked for any more; it must be complete and settled."""
+        with _failures():
+            await self._connection.execute(_FORGET, partition.name, partition.first, partition.end)
+
+    async def discarded(self) -> list[str]:
+        """Return the names of the partitions that are forgotten and not dropped yet."""
+        with _failures():
+            return [row[0] for row in await self._connection.fetch(_DISCARDED)]
+
+    async def discard(self, name: str) -> None:
+        """Detach a forgotten partition, unless that is done, and drop it. Raises `StillUsed`."""
+        with _failures():
+            table = await self._qualified(name)
+            await self._detach(table)
+            await self._connection.execute(await self._connection.fetchval(_DROP, table, name))
+
+    async def _detach(self, table: str) -> None:
+        # PostgreSQL waits for others to end as if for a lock, but nobody waits behind this one meanwhile.
+        await self._connection.execute(_LIMIT, f"{int(self._patience_seconds * 1000)}ms")
+        is_pending = await self._connection.fetchval(_IS_PENDING, table)
+        if is_pending:
+            await self._wait_for_users(table)
+            await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} FINALIZE")
+        elif is_pending is not None:
+            await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} CONCURRENTLY")
+        await self._connection.execute(_LIMIT, _SETTINGS["lock_timeout"])
+
+    async def _wait_for_users(self, table: str) -> None:
+        # FINALIZE locks the partition first and waits then, which could be for somebody who wants the partition.
+        deadline = self._deadline()
+        while await self._connection.fetchval(_HAS_USERS, table):
+            if asyncio.get_running_loop().time() > deadline:
+                raise StillUsed(f"a transaction is open that may use {table}")
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def _qualified(self, name: str) -> str:
+        return str(await self._connection.fetchval(_QUALIFIED, name))
+
+    async def _nth_newest(self, count: int) -> int:
+        return int(await self._connection.fetchval(_NTH_NEWEST, count)) if count else 0
+
+    async def _now(self) -> datetime.datetime:
+        now = await self._connection.fetchval("SELECT clock_timestamp()")
+        assert isinstance(now, datetime.datetime)
+        return now
+
+    def _deadline(self) -> float:
+        return asyncio.get_running_loop().time() + self._patience_seconds
+
+
+@contextlib.contextmanager
+def _failures() -> Iterator[None]:
+    """Turn the driver's errors into those of the rule."""
+    try:
+        yield
+    except asyncpg.LockNotAvailableError as error:
+        raise StillUsed(str(error)) from error
+    except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
+        raise StepFailed(f"{type(error).__name__}: {error}") from error

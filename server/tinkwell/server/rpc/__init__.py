@@ -1,0 +1,1 @@
+"""What the gRPC edges of all resources share."""

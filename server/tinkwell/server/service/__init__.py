@@ -1,1 +1,0 @@
-"""What a request does, in one transaction each."""

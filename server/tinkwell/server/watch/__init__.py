@@ -1,1 +1,0 @@
-"""From the log to the watchers: reader, hub, subscribers."""

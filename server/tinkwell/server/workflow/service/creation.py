@@ -1,0 +1,202 @@
+"""Makes workflows: a template is rendered for devices, and what comes out is frozen.
+
+Rendering may take long, so it happens before the transaction. Inside of it the template must still be what was
+rendered; otherwise everything is done again.
+"""
+
+import dataclasses
+import uuid
+from collections import OrderedDict
+from collections.abc import Mapping
+
+from tinkwell.core import errors
+from tinkwell.core.template import template
+from tinkwell.core.template.record import Template
+from tinkwell.core.value import document, parse
+from tinkwell.core.workflow import devices
+from tinkwell.server.database import offload
+from tinkwell.server.database.database import Database, Fetch, Transaction
+from tinkwell.server.workflow.store import creation
+from tinkwell.server.workflow.store import source as workflow_source
+
+_TRIES = 5
+# A device map of this size is read in much less than a millisecond.
+MAX_QUICK_CHARACTERS = 4 * 1024
+# So many templates, none larger than that, are remembered as they were seen last.
+MAX_KNOWN = 64
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Created:
+    """A workflow, and the revision of its creation; 0 when it was there before."""
+
+    id: str
+    revision: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A workflow that is ready to be written; `recovers` is the id of the one that it recovers, empty for none."""
+
+    id: str
+    devices_text: str
+    source: Template
+    rendered: template.Rendered
+    recovers: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Request:
+    workflow_id: str
+    template: str
+    devices: document.JsonObject
+    devices_text: str
+
+
+class WorkflowCreation:
+    """CreateWorkflow. Templates are rendered aside."""
+
+    def __init__(self, database: Database, renderers: offload.Aside) -> None:
+        self._database = database
+        self._aside = renderers
+        # Templates as they were seen last, by what requests call them.
+        self._known: OrderedDict[str, Template] = OrderedDict()
+
+    async def create(self, *, workflow_id: str, template_name: str, devices_text: str, actor: str) -> Created:
+        """Create a workflow; the template is named by its id or its name, and an empty `workflow_id` is made up.
+
+        A repeated request changes nothing. Raises `errors.InvalidField`, `errors.NotFound` for the template or for a
+        worker, and `errors.AlreadyExists` for an id that another workflow has.
+        """
+        workflow_id = parse.parse_uuid("id", workflow_id) if workflow_id else str(uuid.uuid4())
+        template_name = parse.parse_name("template", template_name)
+        parsed = await self._parse(devices_text)
+        request = _Request(workflow_id, template_name, parsed, document.dump_json(parsed))
+        if (quick := await self._try_known(request, actor)) is not None:
+            return quick
+        for _ in range(_TRIES):
+            created = await self._try(request, actor)
+            if created is not None:
+                return created
+        raise errors.LostRace(f"the template {template_name} is being changed all the time; try again")
+
+    async def _parse(self, devices_text: str) -> document.JsonObject:
+        if len(devices_text) <= MAX_QUICK_CHARACTERS:
+            return devices.parse_devices("hardware", devices_text)
+        return await self._aside.run(devices.parse_devices, "hardware", devices_text)
+
+    async def _try_known(self, request: _Request, actor: str) -> Created | None:
+        """Create a workflow without a look at its template, which the statement that writes compares anyway.
+
+        None where that does not go well, for whatever reason: then the template, or the id, may be another's by now.
+        """
+        if (source := self._known.get(request.template)) is None:
+            return None
+        try:
+            return await self._create(request, source, actor)
+        except (errors.InvalidField, errors.NotFound):
+            return None
+
+    async def _try(self, request: _Request, actor: str) -> Created | None:
+        source, origin = await workflow_source.find_origin(
+            self._database.fetch, request.template, request.workflow_id, request.devices_text
+        )
+        if origin is not None:
+            return _repeated(request, origin)
+        if source is None:
+            raise errors.NotFound("TEMPLATE", request.template)
+        self._remember(request.template, source)
+        return await self._create(request, source, actor)
+
+    def _remember(self, called: str, source: Template) -> None:
+        # Another template may come that has as its id what this one has as its name.
+        is_clear = called.lower() == source.id or not workflow_source.may_be_id(called)
+        if is_clear and len(source.data) <= MAX_QUICK_CHARACTERS:
+            self._known[called] = source
+            self._known.move_to_end(called)
+            if len(self._known) > MAX_KNOWN:
+                self._known.popitem(last=False)
+
+    async def _create(self, request: _Request, source: Template, actor: str) -> Created | None:
+        rendered = await self._render(source.data, request)
+        draft = Draft(id=request.workflow_id, devices_text=request.devices_text, source=source, rendered=rendered)
+        written = await self._database.change(lambda fetch: _insert(fetch, draft, actor=actor))
+        return Created(request.workflow_id, written.revision) if written.value else None
+
+    async def _render(self, text: str, request: _Request) -> template.Rendered:
+        if len(request.devices_text) <= MAX_QUICK_CHARACTERS:
+            # In a thread it would keep the loop from its work for as long: the two take turns of five milliseconds.
+            quick = template.render_quickly(text, request.devices, field="template")
+            if quick is not None:
+                return quick
+        return await self._aside.run(template.render, text, request.devices, field="template")
+
+
+async def write(transaction: Transaction, draft: Draft) -> bool:
+    """Insert a workflow; False when its template has changed or its id was taken in the meantime.
+
+    Raises `errors.NotFound` for a worker that is no machine.
+    """
+    transaction.changed = False
+    transaction.changed = await _insert(transaction.fetch, draft, actor=None)
+    return transaction.changed
+
+
+async def _insert(fetch: Fetch, draft: Draft, *, actor: str | None) -> bool:
+    references = {
+        task.worker: devices.parse_worker(f"template.tasks[{index}].worker", task.worker)
+        for index, task in enumerate(draft.rendered.template.tasks)
+    }
+    inserted = await creation.insert(fetch, _new_workflow(draft, references), actor=actor)
+    for text, reference in references.items():
+        if reference in inserted.missing:
+            raise errors.NotFound("HARDWARE", text)
+    return inserted.is_made
+
+
+def _repeated(request: _Request, origin: workflow_source.Origin) -> Created:
+    is_same_template = request.template.lower() == origin.template_id or request.template == origin.template_name
+    if origin.is_deleted or not is_same_template or not origin.has_these_devices:
+        raise errors.AlreadyExists("id", request.workflow_id)
+    return Created(request.workflow_id, revision=0)
+
+
+def _new_workflow(draft: Draft, references: Mapping[str, devices.Worker]) -> creation.NewWorkflow:
+    rendered = draft.rendered
+    places = {worker: place for place, worker in enumerate(dict.fromkeys(references.values()), 1)}
+    return creation.NewWorkflow(
+        id=draft.id,
+        template_id=draft.source.id,
+        template_version=draft.source.version,
+        workers=list(places),
+        devices=draft.devices_text,
+        data=rendered.text,
+        global_timeout_seconds=rendered.template.global_timeout_seconds,
+        on_timeout=rendered.template.on_timeout,
+        on_failure=rendered.template.on_failure,
+        recovers=draft.recovers,
+        actions=[
+            _new_action(index, action, places[references[action.worker]])
+            for index, action in enumerate(rendered.actions)
+        ],
+    )
+
+
+def _new_action(index: int, action: template.Action, worker_place: int) -> creation.NewAction:
+    return creation.NewAction(
+        action_index=index,
+        worker_place=worker_place,
+        task_name=action.task_name,
+        name=action.name,
+        image=action.image,
+        timeout_seconds=action.timeout_seconds,
+        command=action.command,
+        on_timeout=action.on_timeout,
+        on_failure=action.on_failure,
+        volumes=action.volumes,
+        environment=action.environment,
+        pid=action.pid,
+        retries=action.retries,
+        retry_delay_seconds=action.retry_delay_seconds,
+        reboots=action.reboots,
+    )

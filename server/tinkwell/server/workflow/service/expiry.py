@@ -1,0 +1,110 @@
+"""Ends what has run out, when anybody asks: a deadline, or the lease of whoever ran an action.
+
+The one clock is the database's.
+"""
+
+import dataclasses
+
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import State
+from tinkwell.core.workflow import transition
+from tinkwell.server.database.database import Transaction
+from tinkwell.server.lease.store import queries
+from tinkwell.server.workflow.service import recovery as workflow_recovery
+from tinkwell.server.workflow.store import action_status
+from tinkwell.server.workflow.store import step as workflow_step
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Expired:
+    """What asking has come to. The revision is 0 where nothing changed.
+
+    `remaining_seconds` is the time until something will; None where the passing of time alone will not do it. That an
+    attempt was lost is `has_lost`.
+    """
+
+    revision: int
+    remaining_seconds: float | None
+    has_lost: bool = False
+
+
+async def expire(
+    recovery: workflow_recovery.WorkflowRecovery, workflow_id: str, *, deadlines_only: bool, actor: str
+) -> Expired:
+    """End what has a deadline that is past in a workflow, and what runs in it if it is lost. Raises `errors.NotFound`.
+
+    Of one that is over, machines that nobody alive holds any more are let go. `deadlines_only` leaves what is lost to
+    those who may still take it over.
+    """
+    written = await recovery.run(
+        lambda transaction, prepared: _expire(transaction, workflow_id, prepared, deadlines_only=deadlines_only),
+        actor=actor,
+    )
+    return dataclasses.replace(written.value, revision=written.revision)
+
+
+async def write(
+    transaction: Transaction,
+    locked: workflow_step.Locked,
+    changes: transition.Changes,
+    prepared: workflow_recovery.Prepared | None,
+) -> None:
+    """Write a judgement over a workflow, and note it in the journal as a report that nobody made."""
+    connection, workflow_id = transaction.connection, locked.workflow.id
+    transaction.changed = True
+    await workflow_recovery.write(transaction, workflow_id, changes.steps, prepared)
+    if any(hold.is_lost for hold in locked.holds.values()):
+        # Nobody is there to release what a workflow leaves that has ended by this.
+        await queries.clear_dead(connection, workflow_id)
+    for step in _ended_attempts(changes):
+        action = transition.locate(locked.actions, action_id=step.action_id)
+        await action_status.append(
+            connection,
+            action_status.NewStatus(
+                workflow_id=workflow_id,
+                action_id=action.id,
+                task_name=action.task_name,
+                action_name=action.name,
+                worker_id=action.worker_id,
+                state=step.state,
+                attempt=action.attempt,
+                seconds=await workflow_step.elapsed_seconds(connection, action.id),
+                message=step.message,
+                exit_code=None,
+            ),
+        )
+
+
+def _ended_attempts(changes: transition.Changes) -> list[transition.EndAction | transition.RetryAction]:
+    """Return the steps that end an attempt, other than by a cancellation."""
+    ends = (step for step in changes.steps if isinstance(step, transition.EndAction | transition.RetryAction))
+    return [step for step in ends if step.state is not State.CANCELLED]
+
+
+async def _expire(
+    transaction: Transaction,
+    workflow_id: str,
+    prepared: workflow_recovery.Prepared | None,
+    *,
+    deadlines_only: bool,
+) -> Expired:
+    transaction.changed = False
+    locked = await workflow_step.lock(transaction.connection, workflow_id)
+    if locked is None:
+        if not await queries.clear_dead(transaction.connection, workflow_id):
+            raise errors.NotFound("WORKFLOW", workflow_id)
+        return Expired(0, None)
+    if locked.workflow.state.is_final and any(not hold.is_live for hold in locked.holds.values()):
+        await queries.clear_dead(transaction.connection, workflow_id)
+    actions = locked.actions
+    if deadlines_only:
+        actions = [dataclasses.replace(action, is_lost=False) for action in actions]
+    changes = transition.expire(locked.workflow, actions)
+    if not changes.steps:
+        return Expired(0, transition.remaining_seconds(locked.workflow, locked.actions))
+    await write(transaction, locked, changes, prepared)
+    has_lost = any(step.state is State.FAILED for step in _ended_attempts(changes))
+    # A workflow goes on where an attempt is repeated, and may have a deadline of its own.
+    after = await workflow_step.lock(transaction.connection, workflow_id)
+    remaining = transition.remaining_seconds(after.workflow, after.actions) if after is not None else None
+    return Expired(0, remaining, has_lost)

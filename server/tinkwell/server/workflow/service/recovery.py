@@ -1,0 +1,165 @@
+"""Starts what recovers a workflow that ends without success, in the transaction that ends it.
+
+Theory of operation. The rules say by which template a workflow is recovered (`transition.EndWorkflow`). To render it
+takes long, so it is done before the transaction, as for any workflow. But only inside of it is known that it is needed:
+
+    work ──▶ an end, with a recovery that is not prepared ──▶ all is undone ──▶ it is prepared ──▶ work, once more
+
+The end and its recovery are written together, or not at all. Where the recovery cannot be created, for whatever reason,
+the end is written without it, and its cause says why: nothing may keep a workflow from ending. What recovers is
+recovered itself if its template says so, and each template comes once in such a chain, so that none goes on for ever.
+"""
+
+import asyncio
+import dataclasses
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias, TypeVar
+
+from tinkwell.core import errors
+from tinkwell.core.template import template
+from tinkwell.core.workflow import devices, transition
+from tinkwell.server.database import offload
+from tinkwell.server.database.database import Database, Transaction, Written
+from tinkwell.server.workflow.service import creation
+from tinkwell.server.workflow.store import source as workflow_source
+from tinkwell.server.workflow.store import step
+
+T = TypeVar("T")
+
+MAX_ERROR_CHARACTERS = 1_000
+# Well below what a call may take, for an end that is not answered in time is not written.
+PREPARE_SECONDS = 10.0
+_TRIES = 5
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What is to recover a workflow, as far as it could be made ready: a draft, or the reason why there is none."""
+
+    ended_id: str
+    template_name: str
+    draft: creation.Draft | None = None
+    error: str = ""
+
+
+Work: TypeAlias = Callable[[Transaction, Prepared | None], Awaitable[T]]
+
+
+class _Unprepared(Exception):
+    """A workflow is about to end, and what recovers it is not prepared, or not any more."""
+
+    def __init__(self, ended_id: str, template_name: str) -> None:
+        super().__init__(ended_id)
+        self.ended_id = ended_id
+        self.template_name = template_name
+
+
+class WorkflowRecovery:
+    """Runs work that may end a workflow. Templates are rendered aside."""
+
+    def __init__(self, database: Database, renderers: offload.Aside) -> None:
+        self._database = database
+        self._aside = renderers
+
+    async def run(self, work: Work[T], *, actor: str) -> Written[T]:
+        """Run work in one transaction; it writes its steps by `write`, with the recovery that it is called with."""
+        prepared: Prepared | None = None
+        deadline = asyncio.get_running_loop().time() + PREPARE_SECONDS
+        for _ in range(_TRIES):
+            try:
+                return await self._write(work, prepared, actor)
+            except _Unprepared as due:
+                ended_id, template_name = due.ended_id, due.template_name
+            prepared = await self._prepare(ended_id, template_name, deadline)
+        assert prepared is not None
+        why = f"the template {prepared.template_name} is being changed all the time"
+        return await self._write(work, dataclasses.replace(prepared, draft=None, error=why), actor)
+
+    async def _write(self, work: Work[T], prepared: Prepared | None, actor: str) -> Written[T]:
+        return await self._database.write(lambda transaction: work(transaction, prepared), actor=actor)
+
+    async def _prepare(self, ended_id: str, template_name: str, deadline: float) -> Prepared:
+        prepared = Prepared(ended_id=ended_id, template_name=template_name)
+        try:
+            async with asyncio.timeout_at(deadline):
+                return dataclasses.replace(prepared, draft=await self._draft(ended_id, template_name))
+        except TimeoutError:
+            return dataclasses.replace(prepared, error=f"it was not ready within {PREPARE_SECONDS:g} s")
+        except errors.Unavailable:
+            raise
+        except errors.TinkwellError as error:
+            return dataclasses.replace(prepared, error=str(error))
+
+    async def _draft(self, ended_id: str, template_name: str) -> creation.Draft:
+        lineage = await self._database.read(lambda connection: workflow_source.find_lineage(connection, ended_id))
+        source = await workflow_source.find(self._database.fetch, template_name)
+        if source is None:
+            raise errors.NotFound("TEMPLATE", template_name)
+        if source.id in lineage.template_ids:
+            raise errors.IllegalTransition(f"template {source.name}", "a chain of recoveries uses no template twice")
+        rendered = await self._aside.run(_render, source.data, lineage.devices)
+        return creation.Draft(
+            id=str(uuid.uuid4()),
+            devices_text=lineage.devices,
+            source=source,
+            rendered=rendered,
+            recovers=ended_id,
+        )
+
+
+async def write(
+    transaction: Transaction,
+    workflow_id: str,
+    steps: Sequence[transition.Step],
+    prepared: Prepared | None,
+    *,
+    lease_id: str = "",
+    vacated: str = "",
+) -> float | None:
+    """Write steps as `workflow_step.write` does, and with an end what recovers it."""
+    end = steps[-1]
+    if not isinstance(end, transition.EndWorkflow) or not end.recovery_template:
+        return await step.write(transaction.connection, workflow_id, steps, lease_id=lease_id, vacated=vacated)
+    if prepared is None or (prepared.ended_id, prepared.template_name) != (workflow_id, end.recovery_template):
+        raise _Unprepared(workflow_id, end.recovery_template)
+    why = prepared.error
+    if prepared.draft is not None:
+        try:
+            await _write_both(transaction, steps, prepared, prepared.draft, vacated=vacated)
+        except errors.TinkwellError as error:
+            why = str(error)
+        else:
+            return None
+    transaction.changed = True
+    failed = transition.Recovery(template=end.recovery_template, error=why[:MAX_ERROR_CHARACTERS])
+    await step.write(transaction.connection, workflow_id, _with_recovery(steps, failed), vacated=vacated)
+    return None
+
+
+async def _write_both(
+    transaction: Transaction,
+    steps: Sequence[transition.Step],
+    prepared: Prepared,
+    draft: creation.Draft,
+    *,
+    vacated: str,
+) -> None:
+    """Write an end and then what recovers it, so that their events come in this order; or neither of them."""
+    recovery = transition.Recovery(template=draft.source.name, workflow_id=draft.id)
+    async with transaction.savepoint():
+        recovered = _with_recovery(steps, recovery)
+        await step.write(transaction.connection, prepared.ended_id, recovered, vacated=vacated)
+        if not await creation.write(transaction, draft):
+            raise _Unprepared(prepared.ended_id, prepared.template_name)
+
+
+def _with_recovery(steps: Sequence[transition.Step], recovery: transition.Recovery) -> Sequence[transition.Step]:
+    *before, end = steps
+    assert isinstance(end, transition.EndWorkflow)
+    assert end.cause is not None
+    return [*before, dataclasses.replace(end, cause=dataclasses.replace(end.cause, recovery=recovery))]
+
+
+def _render(text: str, devices_text: str) -> template.Rendered:
+    return template.render(text, devices.parse_devices("hardware", devices_text), field="template")

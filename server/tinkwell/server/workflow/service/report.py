@@ -1,0 +1,206 @@
+"""What workers say about actions: checked in full first, then applied in one transaction."""
+
+import dataclasses
+import math
+
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import State
+from tinkwell.core.lease import lease
+from tinkwell.core.value import check
+from tinkwell.core.value import parse as value
+from tinkwell.core.workflow import transition
+from tinkwell.server.database.database import Transaction
+from tinkwell.server.workflow.service import expiry
+from tinkwell.server.workflow.service import recovery as workflow_recovery
+from tinkwell.server.workflow.store import action_status, step
+
+MAX_MESSAGE_CHARACTERS = 1_000
+MAX_ATTEMPT = 2**31 - 1
+# Exit codes of all platforms: signals may make them negative, and Windows has unsigned ones.
+_LOWEST_EXIT_CODE = -(2**31)
+_HIGHEST_EXIT_CODE = 2**32 - 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ActionReport:
+    """A report as it came in. The action is named by its id, or by the names of its task and itself."""
+
+    workflow_id: str
+    action_id: str
+    task_name: str
+    action_name: str
+    worker_id: str
+    state: State
+    attempt: int
+    seconds: float
+    message: str
+    exit_code: int | None
+    lease_token: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reported:
+    """What a report has come to. The revision is 0 for a repetition; a running action may have a deadline.
+
+    `state` is the action's, after the report.
+    """
+
+    revision: int
+    attempt: int
+    remaining_seconds: float | None
+    state: State
+
+
+class AttemptLost(errors.IllegalTransition):
+    """What a report wanted to take up is lost; that it is has been written."""
+
+
+async def apply(recovery: workflow_recovery.WorkflowRecovery, report: ActionReport, *, actor: str) -> Reported:
+    """Move an action on, and its workflow with it, by a report that was parsed; a repeated one changes nothing.
+
+    Raises `errors.NotFound`, `errors.WrongWorker`, `errors.IllegalTransition`, and `errors.LeaseHeld` and
+    `errors.LeaseLost` by the rules of `tinkwell.core.lease.lease`.
+    """
+    written = await recovery.run(lambda transaction, prepared: _apply(transaction, report, prepared), actor=actor)
+    if isinstance(written.value, AttemptLost):
+        # Raised only here, since what was written about it is to stay.
+        raise written.value
+    return dataclasses.replace(written.value, revision=written.revision)
+
+
+def parse_message(field: str, text: str) -> str:
+    """Check what a worker says: any text of a thousand characters, since a report must not fail for its wording."""
+    if len(text) > MAX_MESSAGE_CHARACTERS:
+        raise errors.InvalidField.of(
+            field, f"has {len(text):,} characters; at most {MAX_MESSAGE_CHARACTERS:,} are allowed"
+        )
+    if "\0" in text:
+        raise errors.InvalidField.of(field, "holds the NUL character, which cannot be stored")
+    return text
+
+
+def parse(report: ActionReport) -> ActionReport:
+    """Check all of a report that can be checked by itself; raises `errors.InvalidField`."""
+    checks = check.Checks()
+    parsed = dataclasses.replace(
+        report,
+        workflow_id=checks.take(value.parse_uuid, "workflow_id", report.workflow_id),
+        action_id=report.action_id and checks.take(value.parse_uuid, "action_id", report.action_id),
+        worker_id=checks.take(value.parse_uuid, "worker_id", report.worker_id),
+        attempt=checks.take(value.parse_int_range, "attempt", report.attempt, low=0, high=MAX_ATTEMPT),
+        message=checks.take(parse_message, "message", report.message),
+    )
+    if not (math.isfinite(report.seconds) and report.seconds >= 0):
+        checks.refuse("seconds", "must be a finite number that is not negative")
+    if report.exit_code is not None and not _LOWEST_EXIT_CODE <= report.exit_code <= _HIGHEST_EXIT_CODE:
+        checks.refuse("exit_code", f"must be from {_LOWEST_EXIT_CODE:,} to {_HIGHEST_EXIT_CODE:,}")
+    checks.finish()
+    return parsed
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Decision:
+    """What a report does to its workflow; without steps it tells what is so already."""
+
+    action: transition.Action
+    changes: transition.Changes
+    reporter: lease.Reporter
+    vacated: str = ""
+
+
+def _decide(locked: step.Locked, report: ActionReport) -> _Decision:
+    """Hold a report against the rules; raises as `apply` does."""
+    action = transition.locate(
+        locked.actions, action_id=report.action_id, task_name=report.task_name, action_name=report.action_name
+    )
+    changes = transition.report(locked.workflow, locked.actions, heard(report, action.id))
+    reporter = lease.Reporter(report.lease_token, locked.lease)
+    hold = locked.holds.get(action.worker_id)
+    vacated = check_lease(hold, action, reporter, changes) if changes.steps else ""
+    return _Decision(action, changes, reporter, vacated)
+
+
+def heard(report: ActionReport, action_id: str) -> transition.Report:
+    """Return what the rules need of a report about this action."""
+    return transition.Report(
+        action_id=action_id,
+        worker_id=report.worker_id,
+        state=report.state,
+        attempt=report.attempt,
+        message=report.message,
+        exit_code=report.exit_code,
+    )
+
+
+async def _apply(
+    transaction: Transaction, report: ActionReport, prepared: workflow_recovery.Prepared | None
+) -> Reported | AttemptLost:
+    transaction.changed = False
+    connection = transaction.connection
+    locked = await step.lock(connection, report.workflow_id, lease_token=report.lease_token)
+    if locked is None:
+        raise errors.NotFound("WORKFLOW", report.workflow_id)
+    decided = _decide(locked, report)
+    action, changes, reporter = decided.action, decided.changes, decided.reporter
+    if not changes.steps:
+        return await _repeat(transaction, locked, action, reporter, prepared)
+    transaction.changed = True
+    remaining = await workflow_recovery.write(
+        transaction, report.workflow_id, changes.steps, prepared, lease_id=reporter.lease_id, vacated=decided.vacated
+    )
+    await action_status.append(connection, _entry(report, action, changes.attempt))
+    return Reported(0, changes.attempt, remaining, transition.state_after(action, changes))
+
+
+def check_lease(
+    hold: lease.Hold | None, action: transition.Action, reporter: lease.Reporter, changes: transition.Changes
+) -> str:
+    """Hold a report against the hold of its machine, and return the id of the action of which nothing is left there.
+
+    Raises `errors.LeaseHeld` and `errors.LeaseLost`.
+    """
+    if action.state is State.PENDING:
+        lease.judge_running(hold, reporter, worker_id=action.worker_id, is_again=False)
+        return ""
+    lease.check_end(hold, reporter)
+    return action.id if hold is not None and hold.action_id and lease.is_vacant(action, changes.steps) else ""
+
+
+async def _repeat(
+    transaction: Transaction,
+    locked: step.Locked,
+    action: transition.Action,
+    reporter: lease.Reporter,
+    prepared: workflow_recovery.Prepared | None,
+) -> Reported | AttemptLost:
+    """Answer a report of what is so already. That an action runs may also mean that somebody wants to take it up."""
+    if action.state is State.RUNNING:
+        hold = locked.holds.get(action.worker_id)
+        verdict = lease.judge_running(hold, reporter, worker_id=action.worker_id, is_again=True, reboots=action.reboots)
+        if verdict is lease.Verdict.LOST:
+            lost = transition.lose(locked.workflow, locked.actions, action)
+            await expiry.write(transaction, locked, lost, prepared)
+            return AttemptLost(
+                f"action {action.id}",
+                f"{action.title}: attempt {action.attempt} is lost, since it ran on another engine",
+            )
+        if verdict is lease.Verdict.ADOPTED:
+            await step.adopt(transaction.connection, locked.workflow.id, action, lease_id=reporter.lease_id)
+    remaining = transition.action_seconds(locked.workflow, action)
+    return Reported(0, action.attempt, remaining, action.state)
+
+
+def _entry(report: ActionReport, action: transition.Action, attempt: int) -> action_status.NewStatus:
+    """Return what the journal keeps of a report."""
+    return action_status.NewStatus(
+        workflow_id=report.workflow_id,
+        action_id=action.id,
+        task_name=action.task_name,
+        action_name=action.name,
+        worker_id=action.worker_id,
+        state=report.state,
+        attempt=attempt,
+        seconds=report.seconds,
+        message=report.message,
+        exit_code=report.exit_code,
+    )

@@ -1,0 +1,73 @@
+"""The journal of what was reported about actions. It outlives the workflow."""
+
+import dataclasses
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tinkwell.core.event.kinds import State
+from tinkwell.core.workflow import record
+from tinkwell.server.database import table
+
+_STATUS = table.action_status.c
+_INSERT = sqlalchemy.insert(table.action_status)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NewStatus:
+    """An entry as it is written; the database adds the time."""
+
+    workflow_id: str
+    action_id: str
+    task_name: str
+    action_name: str
+    worker_id: str
+    state: State
+    attempt: int
+    seconds: float
+    message: str
+    exit_code: int | None
+
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(NewStatus))
+
+
+async def append(connection: AsyncConnection, *statuses: NewStatus) -> None:
+    """Add entries."""
+    await connection.execute(_INSERT, [{name: getattr(status, name) for name in _FIELDS} for status in statuses])
+
+
+async def page(
+    connection: AsyncConnection, workflow_id: str, *, after: int, limit: int
+) -> tuple[list[record.ActionStatus], int]:
+    """Return the entries of a workflow that follow the place `after`, in order, and the place where they end."""
+    rows = (await connection.execute(select_page(workflow_id, after=after, limit=limit))).all()
+    return [_status(row) for row in rows], rows[-1].id if rows else after
+
+
+def select_page(workflow_id: str, *, after: int, limit: int) -> sqlalchemy.Select[Any]:
+    """Build the query of `page`."""
+    return (
+        select(table.action_status)
+        .where(_STATUS.workflow_id == workflow_id, _STATUS.id > after)
+        .order_by(_STATUS.id)
+        .limit(limit)
+    )
+
+
+def _status(row: sqlalchemy.Row[Any]) -> record.ActionStatus:
+    return record.ActionStatus(
+        workflow_id=row.workflow_id,
+        action_id=row.action_id,
+        task_name=row.task_name,
+        action_name=row.action_name,
+        worker_id=row.worker_id,
+        state=State(row.state),
+        attempt=row.attempt,
+        seconds=row.seconds,
+        message=row.message,
+        exit_code=row.exit_code,
+        created_at=row.created_at,
+    )

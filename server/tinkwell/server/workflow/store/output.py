@@ -1,0 +1,97 @@
+"""The output of actions, line by line."""
+
+import dataclasses
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tinkwell.core.event.kinds import State
+from tinkwell.core.workflow.record import LogLine, LogStream, NewLine
+
+_BELONGING = sqlalchemy.text("""
+    SELECT CAST(id AS text) FROM action
+     WHERE id = ANY(CAST(CAST(:ids AS text[]) AS uuid[])) AND workflow_id = CAST(:workflow_id AS uuid)
+       FOR KEY SHARE
+""")
+# In the order of the key, so that two writers of the same lines wait for each other instead of deadlocking.
+_APPEND = sqlalchemy.text("""
+    INSERT INTO log_line (action_id, attempt, number, stream, line)
+    SELECT CAST(action_id AS uuid), attempt, number, stream, line
+      FROM unnest(CAST(:action_ids AS text[]), CAST(:attempts AS integer[]), CAST(:numbers AS bigint[]),
+                  CAST(:streams AS text[]), CAST(:texts AS text[])) AS given (action_id, attempt, number, stream, line)
+     ORDER BY 1, 2, 3
+    ON CONFLICT DO NOTHING
+""")
+_STATE = sqlalchemy.text("SELECT state FROM workflow WHERE id = CAST(:workflow_id AS uuid) AND deleted_at IS NULL")
+# A page begins within one action and may go on with the ones after it. As one statement it would read all lines of the
+# action each time.
+WITHIN = sqlalchemy.text("""
+    SELECT attempt, number, stream, line, created_at
+      FROM log_line
+     WHERE action_id = CAST(:action_id AS uuid) AND (attempt, number) > (:attempt, :number)
+     ORDER BY attempt, number
+     LIMIT :limit
+""")
+BEYOND = sqlalchemy.text("""
+    SELECT l.attempt, l.number, l.stream, l.line, l.created_at,
+           CAST(a.id AS text) AS action_id, a.action_index, a.task_name, a.name AS action_name
+      FROM action a
+     CROSS JOIN LATERAL (SELECT * FROM log_line WHERE action_id = a.id ORDER BY attempt, number LIMIT :limit) l
+     WHERE a.workflow_id = CAST(:workflow_id AS uuid) AND a.action_index > :action_index
+     ORDER BY a.action_index, l.attempt, l.number
+     LIMIT :limit
+""")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Page:
+    """Lines in the order of action, attempt and number, and whether the workflow was over when they were read."""
+
+    lines: Sequence[LogLine]
+    is_over: bool
+
+
+async def find_missing(connection: AsyncConnection, workflow_id: str, action_ids: Collection[str]) -> str | None:
+    """Return the first of the ids that is not an action of the workflow; the others stay until the transaction ends."""
+    values = {"workflow_id": workflow_id, "ids": sorted(action_ids)}
+    found = set((await connection.execute(_BELONGING, values)).scalars())
+    return min(set(action_ids) - found, default=None)
+
+
+async def append(connection: AsyncConnection, lines: Sequence[NewLine]) -> None:
+    """Add lines; one that is already there is left as it is."""
+    values = {
+        "action_ids": [line.action_id for line in lines],
+        "attempts": [line.attempt for line in lines],
+        "numbers": [line.number for line in lines],
+        "streams": [line.stream for line in lines],
+        "texts": [line.text for line in lines],
+    }
+    await connection.execute(_APPEND, values)
+
+
+async def page(connection: AsyncConnection, workflow_id: str, *, after: LogLine | None, limit: int) -> Page:
+    """Return the lines of a workflow that follow a line, the first ones without it."""
+    state = (await connection.execute(_STATE, {"workflow_id": workflow_id})).scalar()
+    lines = await _within(connection, after, limit) if after is not None else []
+    if len(lines) < limit:
+        values = {
+            "workflow_id": workflow_id,
+            "action_index": after.action_index if after is not None else -1,
+            "limit": limit - len(lines),
+        }
+        lines += [LogLine(**_columns(row)) for row in await connection.execute(BEYOND, values)]
+    return Page(lines, is_over=state is None or State(state).is_final)
+
+
+async def _within(connection: AsyncConnection, after: LogLine, limit: int) -> list[LogLine]:
+    values = {"action_id": after.action_id, "attempt": after.attempt, "number": after.number, "limit": limit}
+    rows = await connection.execute(WITHIN, values)
+    return [dataclasses.replace(after, **_columns(row)) for row in rows]
+
+
+def _columns(row: sqlalchemy.Row[Any]) -> dict[str, Any]:
+    columns = dict(row._mapping)
+    return columns | {"text": columns.pop("line"), "stream": LogStream(columns.pop("stream"))}

@@ -1,0 +1,168 @@
+"""Workflows and their actions, read and deleted. `new_workflow` makes them, and `workflow_step` moves them."""
+
+from collections.abc import AsyncGenerator, Collection
+from typing import Any
+
+import asyncpg
+import sqlalchemy
+from sqlalchemy import Row, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tinkwell.core.event.kinds import State
+from tinkwell.core.workflow import record
+from tinkwell.server.database import table
+from tinkwell.server.database.database import Fetch
+
+# Device maps may have a megabyte each, so few rows are in memory at a time.
+_CURSOR_ROWS = 50
+
+_WORKFLOW = table.workflow.c
+
+_LISTED = (
+    _WORKFLOW.id,
+    _WORKFLOW.version,
+    _WORKFLOW.template_id,
+    _WORKFLOW.template_name,
+    table.to_text(_WORKFLOW.devices).label("devices"),
+    _WORKFLOW.state,
+    _WORKFLOW.total_actions,
+    _WORKFLOW.completed_actions,
+    _WORKFLOW.global_timeout_seconds,
+    table.to_text(_WORKFLOW.cause).label("cause"),
+    _WORKFLOW.created_at,
+    _WORKFLOW.updated_at,
+    _WORKFLOW.started_at,
+    _WORKFLOW.finished_at,
+    _WORKFLOW.on_timeout,
+    _WORKFLOW.on_failure,
+    _WORKFLOW.recovers,
+)
+
+
+# The columns of `read_action`, which come from `a`.
+ACTION_COLUMNS = """
+    a.id::text AS action_id, a.version, a.workflow_id::text AS workflow_id, a.action_index, a.task_name, a.name,
+    a.image, a.timeout_seconds, a.command, a.on_timeout, a.on_failure, a.worker_id::text AS worker_id, a.volumes,
+    a.environment, a.pid, a.state, a.attempt, a.message, a.exit_code, a.started_at, a.finished_at, a.retries,
+    a.retry_delay_seconds, a.reboots,
+    CASE a.state WHEN 'PENDING' THEN a.retry_at END AS retry_at,
+    CASE a.state WHEN 'RUNNING' THEN extract(epoch FROM a.deadline_at - clock_timestamp())::double precision
+     END AS remaining_seconds,
+    CASE WHEN a.state = 'PENDING' AND a.retry_at > clock_timestamp()
+         THEN extract(epoch FROM a.retry_at - clock_timestamp())::double precision
+     END AS wait_seconds
+"""
+ACTIONS = f"""
+    SELECT {ACTION_COLUMNS} FROM workflow w LEFT JOIN action a ON a.workflow_id = w.id
+     WHERE w.id = $1::text::uuid AND w.deleted_at IS NULL
+     ORDER BY a.action_index
+"""  # noqa: S608
+
+
+async def get(connection: AsyncConnection, workflow_id: str) -> record.Workflow | None:
+    """Return a live workflow with its data."""
+    query = select(*_LISTED, _WORKFLOW.data).where(_WORKFLOW.id == workflow_id, _WORKFLOW.deleted_at.is_(None))
+    row = (await connection.execute(query)).one_or_none()
+    return _workflow(row, data=row.data) if row is not None else None
+
+
+async def exists(connection: AsyncConnection, workflow_id: str) -> bool:
+    """Return whether there is a live workflow of this id."""
+    query = select(_WORKFLOW.id).where(_WORKFLOW.id == workflow_id, _WORKFLOW.deleted_at.is_(None))
+    return (await connection.execute(query)).first() is not None
+
+
+async def was_created(connection: AsyncConnection, workflow_id: str) -> bool:
+    """Return whether there is a workflow of this id, deleted or not."""
+    return (await connection.execute(select(_WORKFLOW.id).where(_WORKFLOW.id == workflow_id))).first() is not None
+
+
+async def list_live(connection: AsyncConnection, states: Collection[State]) -> AsyncGenerator[record.Workflow, None]:
+    """Yield live workflows in any of the states, or all of them, oldest first and without data."""
+    query = select_live(states).execution_options(yield_per=_CURSOR_ROWS)
+    async with connection.stream(query) as rows:
+        async for row in rows:
+            yield _workflow(row, data="")
+
+
+def select_live(states: Collection[State]) -> sqlalchemy.Select[Any]:
+    """Build the query of `list_live`."""
+    query = select(*_LISTED).where(_WORKFLOW.deleted_at.is_(None)).order_by(_WORKFLOW.created_at, _WORKFLOW.id)
+    if states:
+        # Written into the statement, so that the index of unfinished workflows is seen to fit.
+        query = query.where(
+            _WORKFLOW.state.in_(
+                [sqlalchemy.literal(state, sqlalchemy.Text, literal_execute=True) for state in sorted(states)]
+            )
+        )
+    return query
+
+
+async def list_actions(fetch: Fetch, workflow_id: str) -> list[record.Action] | None:
+    """Return the actions of a live workflow in order."""
+    rows = await fetch(ACTIONS, workflow_id)
+    return [read_action(row) for row in rows if row["action_id"] is not None] if rows else None
+
+
+async def mark_deleted(connection: AsyncConnection, workflow_id: str) -> None:
+    """Delete a workflow softly: its row stays for those that refer to it."""
+    moment = func.clock_timestamp()
+    await connection.execute(
+        sqlalchemy.update(table.workflow).where(_WORKFLOW.id == workflow_id).values(deleted_at=moment)
+    )
+
+
+def _workflow(row: Row[Any], *, data: str) -> record.Workflow:
+    return record.Workflow(
+        id=row.id,
+        version=row.version,
+        template_id=row.template_id,
+        template_name=row.template_name,
+        devices=row.devices,
+        data=data,
+        state=State(row.state),
+        total_actions=row.total_actions,
+        completed_actions=row.completed_actions,
+        global_timeout_seconds=row.global_timeout_seconds,
+        cause=row.cause or "",
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        on_timeout=row.on_timeout,
+        on_failure=row.on_failure,
+        recovers=row.recovers or "",
+    )
+
+
+def read_action(row: asyncpg.Record) -> record.Action:
+    """Read an action from a row with `ACTION_COLUMNS`."""
+    return record.Action(
+        id=row["action_id"],
+        version=row["version"],
+        workflow_id=row["workflow_id"],
+        index=row["action_index"],
+        task_name=row["task_name"],
+        name=row["name"],
+        image=row["image"],
+        timeout_seconds=row["timeout_seconds"],
+        command=tuple(row["command"]),
+        on_timeout=tuple(row["on_timeout"]),
+        on_failure=tuple(row["on_failure"]),
+        worker_id=row["worker_id"],
+        volumes=tuple(row["volumes"]),
+        environment=tuple(row["environment"]),
+        pid=row["pid"],
+        state=State(row["state"]),
+        attempt=row["attempt"],
+        message=row["message"],
+        exit_code=row["exit_code"],
+        remaining_seconds=row["remaining_seconds"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        retries=row["retries"],
+        retry_delay_seconds=row["retry_delay_seconds"],
+        reboots=row["reboots"],
+        retry_at=row["retry_at"],
+        wait_seconds=row["wait_seconds"],
+    )

@@ -1,0 +1,147 @@
+"""What dead provisioners left on a real engine is removed, and nothing else is."""
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import docker as sdk
+import pytest
+from integration.provisioner import engine_image
+from unit.provisioner.fake_server import FakeServer
+
+from support.waiting import eventually
+from tinkwell.client.value import model
+from tinkwell.core.event.kinds import State
+from tinkwell.core.workflow.decide import ALL_WORKERS, RunKey
+from tinkwell.provisioner.lease import keeper, run_claim
+from tinkwell.provisioner.runtime.docker import runtime as docker
+from tinkwell.provisioner.state_dir import state_dir
+from tinkwell.provisioner.workflow import driver
+
+pytestmark = pytest.mark.docker
+
+
+class Engine:
+    """The real engine, and the containers that a test puts there."""
+
+    def __init__(self, client: sdk.APIClient, instance: str) -> None:
+        self.client = client
+        self.instance = instance
+        self._containers: list[str] = []
+
+    def add(self, key: RunKey, *, status: str = "created", **labels: str) -> str:
+        """Put a container there as a provisioner would have left it that died at some moment."""
+        own = {
+            "managed": "true",
+            "instance": self.instance,
+            "workflow": key.workflow_id,
+            "action": key.action_id,
+            "attempt": str(key.attempt),
+        }
+        given = {f"tinkwell.{name}": value for name, value in (own | labels).items() if value}
+        command = ["sleep", "1000"] if status == "running" else ["true"]
+        name = docker.container_name(key)
+        container = str(self.client.create_container(engine_image.IMAGE, command, name=name, labels=given)["Id"])
+        self._containers.append(container)
+        if status != "created":
+            self.client.start(container)
+        if status == "exited":
+            self.client.wait(container)
+        return container
+
+    def has(self, container: str) -> bool:
+        return bool(self.client.containers(all=True, filters={"id": container}))
+
+    def close(self) -> None:
+        for container in filter(self.has, self._containers):
+            self.client.remove_container(container, force=True)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[sdk.APIClient]:
+    client = engine_image.connect_or_skip()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[state_dir.StateDir]:
+    with contextlib.closing(state_dir.StateDir.open(tmp_path)) as directory:
+        yield directory
+
+
+@pytest.fixture
+def engine(client: sdk.APIClient, directory: state_dir.StateDir) -> Iterator[Engine]:
+    with contextlib.closing(Engine(client, directory.instance)) as engine:
+        yield engine
+
+
+@contextlib.asynccontextmanager
+async def provisioner(server: FakeServer, directory: state_dir.StateDir) -> AsyncIterator[None]:
+    runtime = await docker.DockerRuntime.connect(directory, concurrency=2)
+    worker = driver.Driver(
+        server,
+        runtime,
+        directory,
+        keeper=keeper.Keeper(server.leases, owner=directory.owner, engine=directory.instance),
+        claims=run_claim.ClaimFolder(directory),
+        serves=ALL_WORKERS,
+        concurrency=2,
+        resync_seconds=1000,
+    )
+    task = asyncio.ensure_future(worker.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        await runtime.close()
+
+
+def new_id() -> str:
+    return str(uuid.uuid4())
+
+
+async def test_runs_of_a_workflow_that_is_gone_are_removed_whatever_they_came_to(
+    engine: Engine, directory: state_dir.StateDir
+) -> None:
+    workflow = new_id()
+    left = [engine.add(RunKey(workflow, new_id(), 1), status=status) for status in ("created", "running", "exited")]
+    async with provisioner(FakeServer(), directory):
+        await eventually(lambda: not any(map(engine.has, left)), deadline_seconds=60, interval_seconds=0.2)
+
+
+async def test_attempts_that_are_over_are_removed_and_the_one_that_is_not_is_left(
+    engine: Engine, directory: state_dir.StateDir
+) -> None:
+    server, workflow = FakeServer(), new_id()
+    server.add_workflow(
+        workflow, *(model.Action("", worker_id="m", task_name="t", name="a", image="never-run:v1") for _ in range(2))
+    )
+    over, current = (action.id for action in server.rows[workflow])
+    for action_id, status in ((over, State.RUNNING), (over, State.SUCCEEDED), (current, State.RUNNING)):
+        await server.report(
+            workflow, action_id=action_id, worker_id="m", state=status, attempt=1, seconds=0, message="", exit_code=None
+        )
+    left = engine.add(RunKey(workflow, over, 1))
+    kept = engine.add(RunKey(workflow, current, 1), status="running")
+    async with provisioner(server, directory):
+        await eventually(lambda: not engine.has(left), deadline_seconds=60, interval_seconds=0.2)
+    assert engine.has(kept)
+
+
+async def test_what_is_another_s_or_nobody_s_is_never_touched(engine: Engine, directory: state_dir.StateDir) -> None:
+    workflow = new_id()
+    mine = engine.add(RunKey(workflow, new_id(), 1))
+    others = [
+        engine.add(RunKey(workflow, new_id(), 1), instance=uuid.uuid4().hex, status="running"),
+        engine.add(RunKey(workflow, new_id(), 1), managed=""),
+        engine.add(RunKey(workflow, new_id(), 1), instance="", managed="", workflow="", action="", attempt=""),
+        engine.add(RunKey(workflow, new_id(), 1), attempt="x"),
+    ]
+    async with provisioner(FakeServer(), directory):
+        await eventually(lambda: not engine.has(mine), deadline_seconds=60, interval_seconds=0.2)
+    assert all(map(engine.has, others))

@@ -1,0 +1,221 @@
+"""The process runtime: the conformance suite, and what is its own."""
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from unit.provisioner import conformance
+from unit.provisioner.conformance import new_key, texts, wait
+
+from support.waiting import eventually
+from tinkwell.core.workflow.decide import RunKey
+from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.runtime.process import runtime as process
+from tinkwell.provisioner.runtime.process import shim
+from tinkwell.provisioner.state_dir import state_dir
+
+
+class ProcessHarness:
+    def __init__(self, path: Path) -> None:
+        self.images = path / "images"
+        self.add_image("shell", '#!/bin/sh\nexec /bin/sh -c "$1"\n')
+        self.add_image("broken", "#!/no/such/interpreter\n")
+        self.directory = state_dir.StateDir.open(path / "state")
+        self.runtime = process.ProcessRuntime(self.directory, self.images)
+
+    def add_image(self, name: str, text: str) -> None:
+        entry_point = self.images / name / "run"
+        entry_point.parent.mkdir(parents=True)
+        entry_point.write_text(text)
+        entry_point.chmod(0o755)
+
+    async def restart(self) -> None:
+        await self.runtime.close()
+        self.directory.close()
+        self.directory = state_dir.StateDir.open(self.directory.path)
+        self.runtime = process.ProcessRuntime(self.directory, self.images)
+
+    def spec(self, key: RunKey, program: str, *, environment: tuple[str, ...] = ()) -> port.RunSpec:
+        return self.spec_of(key, image="registry.example/shell:v1", command=(str(program),), environment=environment)
+
+    def spec_without_image(self, key: RunKey) -> port.RunSpec:
+        return self.spec_of(key, image="absent")
+
+    def spec_without_entry_point(self, key: RunKey) -> port.RunSpec:
+        return self.spec_of(key, image="broken")
+
+    def spec_of(self, key: RunKey, **fields: Any) -> port.RunSpec:
+        return port.RunSpec(key=key, worker_id="machine-1", task_name="task", action_name="action", **fields)
+
+    async def close(self) -> None:
+        for key in await self.runtime.held():
+            run = await self.runtime.find(key)
+            assert run is not None
+            await run.remove()
+        await self.runtime.close()
+        self.directory.close()
+
+
+@pytest.fixture
+async def harness(tmp_path: Path) -> AsyncIterator[ProcessHarness]:
+    harness = ProcessHarness(tmp_path)
+    yield harness
+    await harness.close()
+
+
+class TestConformance(conformance.RuntimeConformance):
+    pass
+
+
+def pid_in(harness: ProcessHarness, key: RunKey, name: str) -> int:
+    return int((harness.directory.run_dir(key) / name).read_text().split()[1])
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+async def start_waiting(harness: ProcessHarness, script: str) -> tuple[RunKey, port.Run]:
+    """Start a script that says when it is ready."""
+    key = new_key()
+    run = await harness.runtime.start(harness.spec(key, script))
+    assert await conformance.first_line(run) == "ready"
+    return key, run
+
+
+async def test_killing_kills_the_children_too(harness: ProcessHarness) -> None:
+    key, run = await start_waiting(harness, "sleep 1000 & echo $! > child; echo ready; wait")
+    child = int((harness.directory.workflow_dir(key.workflow_id, "machine-1") / "child").read_text())
+    assert is_alive(child)
+    await run.kill()
+    await eventually(lambda: not is_alive(child))
+
+
+async def test_the_end_of_the_entry_point_is_the_end_of_what_it_left_behind(harness: ProcessHarness) -> None:
+    key, run = await start_waiting(harness, "sleep 1000 & echo $! > child; echo ready; exit 5")
+    assert (await wait(run)).code == 5
+    child = int((harness.directory.workflow_dir(key.workflow_id, "machine-1") / "child").read_text())
+    await eventually(lambda: not is_alive(child))
+
+
+async def test_a_run_that_lost_its_supervisor_is_lost_and_killed(harness: ProcessHarness) -> None:
+    key, run = await start_waiting(harness, "echo ready; sleep 1000")
+    process_id = pid_in(harness, key, "process")
+    os.kill(pid_in(harness, key, "shim"), signal.SIGKILL)
+    with pytest.raises(port.RunError, match="supervisor died") as caught:
+        await wait(run)
+    assert caught.value.reason is port.Reason.LOST
+    await eventually(lambda: not is_alive(process_id))
+    assert await texts(run) == ["ready"]
+
+
+async def test_a_stranger_with_the_same_pid_is_not_killed(harness: ProcessHarness) -> None:
+    key, run = await start_waiting(harness, "echo ready; sleep 1000")
+    await run.kill()
+    stranger = await asyncio.create_subprocess_exec("sleep", "1000")
+    try:
+        for name in ("shim", "process"):
+            boot, _, started = (harness.directory.run_dir(key) / name).read_text().split()
+            (harness.directory.run_dir(key) / name).write_text(f"{boot} {stranger.pid} {started}")
+        assert (await wait(run)).code == 137
+        await run.kill()
+        await run.remove()
+        assert stranger.returncode is None
+        assert is_alive(stranger.pid)
+    finally:
+        stranger.kill()
+        await stranger.wait()
+
+
+async def test_the_environment_holds_nothing_of_the_provisioner_s(
+    harness: ProcessHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_OF_THE_PROVISIONER", "yes")
+    key = new_key()
+    run = await harness.runtime.start(harness.spec(key, "env", environment=("A=1", "PATH=/usr/bin:/bin")))
+    names = {text.partition("=")[0] for text in await texts(run)} - {"PWD", "SHLVL", "_", "OLDPWD"}
+    assert names == {
+        "A",
+        "PATH",
+        "WORKFLOW_DIR",
+        "TINKWELL_WORKFLOW_ID",
+        "TINKWELL_ACTION_ID",
+        "TINKWELL_ATTEMPT",
+        "TINKWELL_WORKER_ID",
+    }
+
+
+async def test_an_entry_point_may_have_the_other_name(harness: ProcessHarness) -> None:
+    harness.add_image("other", "#!/bin/sh\necho here\n")
+    (harness.images / "other" / "run").rename(harness.images / "other" / "entrypoint")
+    run = await harness.runtime.start(harness.spec_of(new_key(), image="other:v1"))
+    assert await texts(run) == ["here"]
+
+
+@pytest.mark.parametrize("spoil", ["mode", "folder"])
+async def test_a_file_that_cannot_be_executed_is_no_image(harness: ProcessHarness, spoil: str) -> None:
+    entry_point = harness.images / "shell" / "run"
+    if spoil == "mode":
+        entry_point.chmod(0o644)
+    else:
+        entry_point.unlink()
+        entry_point.mkdir()
+    with pytest.raises(port.RunError, match="holds no executable file named run"):
+        await harness.runtime.start(harness.spec(new_key(), "true"))
+
+
+async def test_without_a_folder_of_images_the_message_names_the_option(harness: ProcessHarness) -> None:
+    runtime = process.ProcessRuntime(harness.directory, None)
+    with pytest.raises(port.RunError, match="--process-images names no folder for shell"):
+        await runtime.start(harness.spec_of(new_key(), image="shell"))
+    await runtime.close()
+
+
+async def test_what_cannot_be_an_argument_fails_the_start(harness: ProcessHarness) -> None:
+    with pytest.raises(port.RunError, match="did not start: embedded null byte"):
+        await harness.runtime.start(harness.spec(new_key(), "echo \0"))
+
+
+async def test_a_state_directory_that_cannot_be_written_fails_the_start(harness: ProcessHarness) -> None:
+    runs = harness.directory.path / "runs"
+    runs.rmdir()
+    with pytest.raises(port.RunError, match="cannot use its files") as caught:
+        await harness.runtime.start(harness.spec(new_key(), "true"))
+    assert caught.value.reason is port.Reason.UNAVAILABLE
+    runs.mkdir()
+
+
+async def test_a_run_whose_supervisor_was_never_started_is_lost(harness: ProcessHarness) -> None:
+    key = new_key()
+    harness.directory.create_run(key, json.dumps({"key": [key.workflow_id, key.action_id, key.attempt]}))
+    assert await harness.runtime.held() == {key}
+    run = await harness.runtime.find(key)
+    assert run is not None
+    with pytest.raises(port.RunError) as caught:
+        await wait(run)
+    assert caught.value.reason is port.Reason.LOST
+
+
+@pytest.mark.parametrize("reads", range(5))
+async def test_a_run_that_is_removed_while_it_is_killed_takes_nobody_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: int
+) -> None:
+    killed, records = list[int](), [shim.identity(os.getpid())] * reads
+
+    def read(_run: process.ProcessRun, name: str) -> str:
+        return records.pop() if name == "process" and records else ""
+
+    monkeypatch.setattr(process.ProcessRun, "_recorded", read)
+    monkeypatch.setattr(os, "killpg", lambda group, _number: killed.append(group))
+    with ThreadPoolExecutor(1) as threads:
+        await process.ProcessRun(new_key(), tmp_path, threads).kill()
+    assert killed == [os.getpid()][:reads]

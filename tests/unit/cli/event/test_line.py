@@ -1,0 +1,142 @@
+"""Events as lines for people."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tinkwell.cli.event import line as event_line
+from tinkwell.client import Event
+from tinkwell.core.event.kinds import EventType, ResourceType
+
+ID = "6f1c2b1e-8a54-4b7e-9a53-6f3f1f0f2a11"
+
+
+def event(resource_type: ResourceType, event_type: EventType, data: dict[str, Any], **fields: Any) -> Event:
+    return Event(
+        id="e",
+        revision=7,
+        resource_type=resource_type,
+        event_type=event_type,
+        name=fields.pop("name", "x.y"),
+        resource_id=fields.pop("resource_id", ID),
+        created_at=datetime(2026, 11, 20, 12, 0, 0, 5000, UTC),
+        data=data,
+    )
+
+
+def test_a_line_has_time_revision_type_resource_id_and_summary() -> None:
+    workflow = {"template_name": "hello", "state": "RUNNING", "completed_actions": 1, "total_actions": 3}
+    line = event_line.format_event(event(ResourceType.WORKFLOW, EventType.WORKFLOW_INPROGRESS, workflow))
+    assert line == f"2026-11-20T12:00:00.005Z        7  WORKFLOW_INPROGRESS  WORKFLOW  {ID}  hello RUNNING 1/3"
+
+
+def test_the_columns_of_all_lines_stand_below_each_other() -> None:
+    lines = [
+        event_line.format_event(event(resource_type, event_type, {"id": ID}, resource_id=resource_id))
+        for resource_type in ResourceType
+        for event_type in EventType
+        for resource_id in (ID, "")
+    ]
+    columns = [(line[26:33].strip(), line[35:54].strip(), line[56:64].strip(), line[66:102].strip()) for line in lines]
+    assert all(
+        revision == "7" and kind in set(EventType) and resource in set(ResourceType) and resource_id in (ID, "-")
+        for revision, kind, resource, resource_id in columns
+    )
+
+
+DHCP = {"mac": "52:54:00:10:00:03", "hostname": "sm01"}
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "event_type", "data", "summary"),
+    [
+        (
+            ResourceType.HARDWARE,
+            EventType.HARDWARE_PHONE_HOME,
+            {"network": {"interfaces": [{"dhcp": DHCP}, {}]}, "phone_home": {"up": True}},
+            'sm01 52:54:00:10:00:03 {"up":true}',
+        ),
+        (ResourceType.HARDWARE, EventType.CREATED, {}, ""),
+        (ResourceType.TEMPLATE, EventType.DELETED, {"name": "ubuntu"}, "ubuntu"),
+        (
+            ResourceType.WORKFLOW,
+            EventType.WORKFLOW_TIMEOUT,
+            {"template_name": "t", "state": "TIMEOUT", "cause": {"limit": "global_timeout", "seconds": 5}},
+            "t TIMEOUT 0/0 limit=global_timeout seconds=5",
+        ),
+        (
+            ResourceType.WORKFLOW,
+            EventType.WORKFLOW_FAILED,
+            {
+                "template_name": "t",
+                "state": "FAILED",
+                "total_actions": 2,
+                "cause": {
+                    "reason": "ACTION_FAILED",
+                    "message": "no space",
+                    "task_name": "os",
+                    "action_name": "disk",
+                    "exit_code": 1,
+                },
+            },
+            "t FAILED 0/2 ACTION_FAILED in os/disk, exit 1: no space",
+        ),
+        (
+            ResourceType.ACTION,
+            EventType.ACTION_FAILED,
+            {"task_name": "os", "name": "disk", "attempt": 2, "exit_code": 1, "message": "no\nspace"},
+            "os/disk attempt 2 exit 1 no\\nspace",
+        ),
+        (
+            ResourceType.ACTION,
+            EventType.ACTION_RETRYING,
+            {
+                "task_name": "os",
+                "name": "disk",
+                "attempt": 1,
+                "retries": 3,
+                "exit_code": 1,
+                "message": "no space",
+                "updated_at": "2026-11-20T12:00:00.000000Z",
+                "retry_at": "2026-11-20T12:00:04.900000Z",
+            },
+            "os/disk attempt 1 of 4 exit 1 retries in 5s no space",
+        ),
+        (
+            ResourceType.ACTION,
+            EventType.ACTION_RETRYING,
+            {"task_name": "os", "name": "disk", "attempt": 1, "retry_at": 7, "updated_at": "soon"},
+            "os/disk",
+        ),
+        (
+            ResourceType.WORKFLOW,
+            EventType.WORKFLOW_FAILED,
+            {"template_name": "t", "recovers": "w0", "cause": {"reason": "X", "recovery": {"workflow_id": "w2"}}},
+            "t 0/0 recovers w0 X, recovered by w2",
+        ),
+        (
+            ResourceType.WORKFLOW,
+            EventType.WORKFLOW_FAILED,
+            {"template_name": "t", "cause": {"reason": "X", "recovery": {"template": "r", "error": "no"}}},
+            "t 0/0 X, not recovered by r: no",
+        ),
+        (ResourceType.CUSTOM, EventType.CUSTOM, {"a": 1}, 'x.y {"a":1}'),
+        (ResourceType.CUSTOM, EventType.CUSTOM, {}, "x.y"),
+    ],
+)
+def test_a_summary_tells_what_the_event_is_about(
+    resource_type: ResourceType, event_type: EventType, data: dict[str, Any], summary: str
+) -> None:
+    assert event_line.summary(event(resource_type, event_type, data)) == summary
+
+
+def test_a_long_summary_is_shortened() -> None:
+    summary = event_line.summary(event(ResourceType.CUSTOM, EventType.CUSTOM, {"a": "x" * 1000}))
+    assert len(summary) == event_line.MAX_SUMMARY_CHARACTERS
+    assert summary.endswith("…")
+
+
+@pytest.mark.parametrize("data", [{"network": None}, {"network": {"interfaces": [{"dhcp": None}]}}, {"network": []}])
+def test_data_of_an_unexpected_form_does_not_end_a_watch(data: dict[str, Any]) -> None:
+    assert event_line.summary(event(ResourceType.HARDWARE, EventType.UPDATED, data)) == ""

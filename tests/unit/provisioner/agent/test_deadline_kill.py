@@ -1,0 +1,55 @@
+"""Runs that were killed at their deadline by somebody who could not say so any more."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from unit.provisioner.stage import Stage, action
+
+from tinkwell.core.event.kinds import State
+from tinkwell.provisioner.agent import deadline_kill
+from tinkwell.provisioner.runtime import port
+
+KILLED = 137
+
+
+@pytest.mark.parametrize(
+    ("ending", "limit_seconds", "was_kept"),
+    [
+        (port.Exit(code=KILLED, seconds=60.2), 60.0, True),
+        (port.Exit(code=KILLED, seconds=56.0), 60.0, True),
+        (port.Exit(code=KILLED, seconds=54.0), 60.0, False),
+        (port.Exit(code=KILLED, seconds=0.4), 1.0, False),
+        (port.Exit(code=KILLED, seconds=60.2, note="its memory was used up"), 60.0, False),
+        (port.Exit(code=KILLED), 60.0, False),
+        (port.Exit(code=KILLED, seconds=60.2), None, False),
+        (port.Exit(code=1, seconds=60.2), 60.0, False),
+    ],
+)
+def test_a_run_was_killed_at_its_deadline_where_it_took_until_then(
+    ending: port.Exit, limit_seconds: float | None, was_kept: bool
+) -> None:
+    assert deadline_kill.was_kept(ending, limit_seconds) == was_kept
+
+
+def test_a_limit_has_passed_when_nothing_of_it_remains() -> None:
+    began = datetime.now(UTC) - timedelta(seconds=100)
+    limit = deadline_kill.passed_limit(action(started_at=began), -40.0)
+    assert limit == pytest.approx(60.0, abs=5.0)
+    assert deadline_kill.passed_limit(action(started_at=began), 1.0) is None
+    assert deadline_kill.passed_limit(action(started_at=began), None) is None
+    assert deadline_kill.passed_limit(action(), -40.0) is None
+    assert deadline_kill.passed_limit(action(started_at=began, reboots=True), -40.0) is None
+
+
+@pytest.mark.parametrize(("limit_seconds", "state"), [(1.5, State.TIMEOUT), (90.0, State.FAILED)])
+async def test_a_successor_tells_a_kill_at_the_deadline_from_another_one(
+    stage: Stage, limit_seconds: float, state: State
+) -> None:
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action(started_at=datetime.now(UTC) - timedelta(seconds=100)))
+        run = await stage.run_of("w-0")
+    await run.exit(KILLED)
+    stage.server.remaining["w-0"] = limit_seconds - 100
+    async with stage.provisioner():
+        await stage.reaches("w", state)
+        await stage.is_clear()

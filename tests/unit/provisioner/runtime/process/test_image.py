@@ -1,0 +1,29 @@
+"""How an image's reference becomes a folder."""
+
+import pytest
+
+from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.runtime.process import runtime
+
+
+@pytest.mark.parametrize(
+    ("image", "name"),
+    [
+        ("disk-wipe", "disk-wipe"),
+        ("disk-wipe:v1", "disk-wipe"),
+        ("project/disk-wipe", "project/disk-wipe"),
+        ("quay.io/project/disk-wipe:v1.0", "project/disk-wipe"),
+        ("localhost:5000/disk-wipe", "disk-wipe"),
+        ("localhost/disk-wipe", "disk-wipe"),
+        ("registry:5000/a/b:v1@sha256:" + "0" * 64, "a/b"),
+        ("disk-wipe@sha256:" + "0" * 64, "disk-wipe"),
+    ],
+)
+def test_a_reference_names_a_folder(image: str, name: str) -> None:
+    assert runtime.image_name(image) == name
+
+
+@pytest.mark.parametrize("image", ["", ":v1", "a/../b", "a//b", "quay.io/../x", "/etc", "."])
+def test_a_reference_cannot_lead_elsewhere(image: str) -> None:
+    with pytest.raises(port.RunError, match="names no image"):
+        runtime.image_name(image)
