@@ -12,7 +12,7 @@ import tinkwell.client
 from bench import process, statistic, usage
 from bench.context import Context
 from bench.result import Outcome, Table, Verdict, number, span
-from tinkwell.client.value import model
+from tinkwell.client.watch.event import Event
 from tinkwell.core.event.kinds import EventType
 
 _COMMAND = str(Path(sys.executable).with_name("tinkwell"))
@@ -43,7 +43,7 @@ class Starts:
         self._started: dict[str, asyncio.Future[float]] = {}
         self._ended: dict[str, asyncio.Future[float]] = {}
 
-    def call_back(self, event: model.Event) -> None:
+    def call_back(self, event: Event) -> None:
         """Take the time of an event."""
         if event.event_type is EventType.ACTION_STARTED:
             self.of(self._started, event.parent_id).set_result(time.perf_counter())

@@ -18,7 +18,7 @@ import tinkwell.client
 from bench import generator
 from bench.load.machine import Writer
 from bench.statistic import Latencies
-from tinkwell.client.value import model
+from tinkwell.client.watch.event import Event
 
 _WRITERS = 16
 _ARRIVE_SECONDS = 30
@@ -42,7 +42,7 @@ class Record:
         for moments in (self.sent, self.committed, self.called):
             moments.clear()
 
-    def call_back(self, event: model.Event) -> None:
+    def call_back(self, event: Event) -> None:
         """Take the time of an event."""
         if event.resource_id in self.called:
             raise AssertionError(f"revision {event.revision} came twice")

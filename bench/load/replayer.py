@@ -15,7 +15,7 @@ from bench import generator
 from bench.load.watcher import OPTIONS
 from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.api.v1 import event_service_pb2_grpc
-from tinkwell.client.value import convert
+from tinkwell.client.watch import message
 
 _WATCH = "/tinkwell.api.v1.EventService/Watch"
 
@@ -68,7 +68,7 @@ async def decode(address: str, events: int) -> dict[str, Any]:
     began = time.perf_counter()
     for _ in range(max(events // size, 1)):
         for event in pb.WatchResponse.FromString(response).events:
-            convert.event(event)
+            message.event(event)
     return {"seconds": (time.perf_counter() - began) * events / (max(events // size, 1) * size)}
 
 

@@ -9,7 +9,7 @@ import uuid
 
 import tinkwell.client
 from bench import generator
-from tinkwell.client.value import model
+from tinkwell.client.watch.event import Event
 from tinkwell.core.event.kinds import EventType
 
 _LONGEST_SECONDS = 240
@@ -32,7 +32,7 @@ class Source:
         self._template = template
         self._ends: dict[str, asyncio.Event] = {}
 
-    def call_back(self, event: model.Event) -> None:
+    def call_back(self, event: Event) -> None:
         """Note the end of a workflow."""
         self._ends.setdefault(event.resource_id, asyncio.Event()).set()
 

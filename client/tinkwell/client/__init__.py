@@ -14,33 +14,30 @@ from tinkwell.client import errors
 from tinkwell.client.channel import TLS
 from tinkwell.client.client import Client, connect
 from tinkwell.client.event.client import EventClient
+from tinkwell.client.event.model import Position, Published
 from tinkwell.client.hardware.client import HardwareClient
+from tinkwell.client.hardware.model import Hardware
 from tinkwell.client.hardware.push import BulkChange, Conditional
 from tinkwell.client.lease.client import WorkClient
+from tinkwell.client.lease.model import Lease, Renewed
 from tinkwell.client.template.client import TemplateClient
-from tinkwell.client.value.model import (
-    Action,
-    ActionStatus,
-    Change,
-    Created,
-    Document,
-    Event,
-    Hardware,
-    Lease,
-    LogLine,
-    LogStream,
-    MachineHold,
-    Position,
-    Published,
-    Renewed,
-    Reported,
-    Template,
-    Workflow,
-    WorkflowContext,
-)
+from tinkwell.client.template.model import Template
+from tinkwell.client.value.change import Change, Created
+from tinkwell.client.watch.event import Event
 from tinkwell.client.watch.informer import Informer
 from tinkwell.client.watch.watch import Watch
 from tinkwell.client.workflow.client import WorkflowClient
+from tinkwell.client.workflow.model import (
+    Action,
+    ActionStatus,
+    Document,
+    LogLine,
+    LogStream,
+    MachineHold,
+    Reported,
+    Workflow,
+    WorkflowContext,
+)
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 
 __all__ = [

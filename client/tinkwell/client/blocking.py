@@ -27,8 +27,8 @@ from tinkwell.client.event import client as event
 from tinkwell.client.hardware import client as hardware
 from tinkwell.client.lease import client as work
 from tinkwell.client.template import client as template
-from tinkwell.client.value.model import Event
 from tinkwell.client.watch import service, watch
+from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow import client as workflow
 
 P = ParamSpec("P")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from tinkwell.client.value.model import Event
+from tinkwell.client.watch.event import Event
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.provisioner.automation.effect import attempt, public_address, webhook
 from tinkwell.provisioner.automation.rule import file, model

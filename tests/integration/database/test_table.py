@@ -1,5 +1,7 @@
 """The tables that queries see are the tables that migrations make."""
 
+import importlib
+import pkgutil
 from typing import Any
 
 import sqlalchemy
@@ -7,10 +9,20 @@ from alembic import autogenerate
 from alembic.runtime import migration
 from sqlalchemy.dialects import postgresql
 
-from tinkwell.server.database import engine, table
+import tinkwell.server
+from tinkwell.server.database import engine
+from tinkwell.server.database.metadata import metadata
 
 # SQL alone has the log, its history, what of it is discarded, the doorbell and its secret, and Alembic's own table.
 _OTHERS = {"events", "event_history", "event_discard", "bell", "bell_secret", "alembic_version"}
+
+
+def _tables() -> sqlalchemy.MetaData:
+    """Return the tables of all rooms, each of which adds its own when it is imported."""
+    for found in pkgutil.walk_packages(tinkwell.server.__path__, "tinkwell.server."):
+        if found.name.endswith(".store.table"):
+            importlib.import_module(found.name)
+    return metadata
 
 
 def _is_ours(found: Any, name: str | None, kind: str, reflected: bool, other: Any) -> bool:
@@ -33,7 +45,7 @@ def _is_type_changed(
 def _differences(connection: sqlalchemy.Connection) -> list[Any]:
     options = {"compare_type": _is_type_changed, "include_object": _is_ours}
     context = migration.MigrationContext.configure(connection, opts=options)
-    return list(autogenerate.compare_metadata(context, table.metadata))
+    return list(autogenerate.compare_metadata(context, _tables()))
 
 
 async def test_migrations_from_empty_equal_the_models(database_url: str) -> None:

@@ -10,8 +10,8 @@ import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.event.kinds import State
-from tinkwell.server.database import engine, table
-from tinkwell.server.workflow.store import action_status, output, progress, queries, report_move, step
+from tinkwell.server.database import engine
+from tinkwell.server.workflow.store import action_status, output, progress, queries, report_move, step, table
 
 WORKFLOWS = 1_500
 MOVES = sqlalchemy.text(

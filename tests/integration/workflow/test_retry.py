@@ -8,7 +8,7 @@ import pytest
 from support import edge
 from support.site import FAILED, ONE, PENDING, RUNNING, SUCCEEDED, TIMEOUT, Flow, Site, action, task
 from tinkwell.api.v1 import workflow_service_pb2 as pb
-from tinkwell.client.value import convert
+from tinkwell.client.workflow import message
 
 
 async def create(site: Site, *, retries: int = 2, delay: int = 60, global_timeout: int = 0, **more: object) -> Flow:
@@ -80,8 +80,8 @@ async def test_events_say_of_an_action_and_of_a_workflow_what_the_api_says(site:
     await site.sql.execute("UPDATE workflow SET recovers = id")
     (waiting,) = await flow.current_actions()
     for label, told in (
-        ("action.retrying[0] 3", convert.action(waiting).to_json()),
-        ("workflow.updated 3", convert.workflow(await flow.get()).to_json()),
+        ("action.retrying[0] 3", message.action(waiting).to_json()),
+        ("workflow.updated 3", message.workflow(await flow.get()).to_json()),
     ):
         (data,) = [data for _, found, data in await site.recorded() if found == label]
         assert told.items() <= (data | {"data": told.get("data")}).items()

@@ -13,7 +13,8 @@ from support.chaos.ledger import Ledger, Marks
 from support.chaos.server import Server
 from support.history.record import Change, Outcome
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.event.model import Published
+from tinkwell.client.value import change
 
 _TIMEOUT_SECONDS = 10
 # The call may or may not have been carried out. What a repeated call is refused for, its first try may have done.
@@ -80,7 +81,7 @@ class ApiWriter:
         call = client.hardware.push({"id": machine, "metadata": {"token": token}}, expected_version=version)
         return await self._call(call, Change(token, "UPDATED", machine, version + 1))
 
-    async def _call(self, call: Coroutine[Any, Any, model.Change | model.Published], change: Change) -> bool:
+    async def _call(self, call: Coroutine[Any, Any, change.Change | Published], change: Change) -> bool:
         outcome = Outcome.UNKNOWN
         began_at = time.monotonic()
         try:

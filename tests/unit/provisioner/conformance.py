@@ -12,7 +12,7 @@ from typing import Protocol
 
 import pytest
 
-from tinkwell.client.value.model import LogStream
+from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.runtime import output, port
 

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
 from tinkwell.client import errors
+from tinkwell.client.lease.model import Lease, Renewed
 from tinkwell.client.testing.lease import Ledger
-from tinkwell.client.value import model
 from tinkwell.core import errors as core_errors
 from tinkwell.core.lease import lease
 from tinkwell.core.workflow import transition
@@ -31,17 +31,17 @@ class FakeLeases:
 
     # What a provisioner asks.
 
-    async def acquire(self, owner: str, engine: str) -> model.Lease:
+    async def acquire(self, owner: str, engine: str) -> Lease:
         await self._answer()
         session = self.ledger.acquire(owner, engine)
-        return model.Lease(session.token, self.seconds, tuple(self.ledger.workflow_ids(session.lease.id)))
+        return Lease(session.token, self.seconds, tuple(self.ledger.workflow_ids(session.lease.id)))
 
-    async def renew(self, lease_token: int) -> model.Renewed:
+    async def renew(self, lease_token: int) -> Renewed:
         await self._answer()
         self.renewals += 1
         if not self.ledger.renew(lease_token):
             raise errors.LeaseLost
-        return model.Renewed(self.seconds, tuple(self.ledger.lost()))
+        return Renewed(self.seconds, tuple(self.ledger.lost()))
 
     async def release(self, lease_token: int, *, workflow_id: str = "", worker_id: str = "") -> None:
         await self._answer()

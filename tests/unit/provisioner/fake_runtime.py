@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
-from tinkwell.client.value.model import LogStream
+from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.runtime import output, port
 

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 from unit.provisioner import fake_lease
 
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.watch.event import Event
+from tinkwell.client.workflow.model import Action, Expired, LogLine, Report, Reported, Unfinished, WorkflowContext
 from tinkwell.core import errors as core_errors
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.lease import lease
@@ -22,7 +23,7 @@ from tinkwell.core.workflow import transition
 # The slot of the provisioner that calls.
 CALLER: ContextVar[int] = ContextVar("caller", default=-1)
 
-Rows: TypeAlias = list[model.Action]
+Rows: TypeAlias = list[Action]
 Rules: TypeAlias = list[transition.Action]
 
 
@@ -37,7 +38,7 @@ class FakeServer:
         self.workflow_remaining: dict[str, float] = {}
         # When an action's next attempt is due, by the loop's clock; a second of its delay lasts a tenth of one here.
         self.due: dict[str, float] = {}
-        self.lines: dict[str, list[model.LogLine]] = {}
+        self.lines: dict[str, list[LogLine]] = {}
         self.batches: list[int] = []
         self.reports: list[tuple[str, State]] = []
         # Calls that carried several of them.
@@ -57,11 +58,11 @@ class FakeServer:
         self.loses_answers = 0
         self.leases = fake_lease.FakeLeases(self._answer)
         self._revision = itertools.count(1)
-        self._watchers: list[asyncio.Queue[model.Event | None]] = []
+        self._watchers: list[asyncio.Queue[Event | None]] = []
 
     # What a test does to it.
 
-    def add_workflow(self, workflow_id: str, *actions: model.Action) -> None:
+    def add_workflow(self, workflow_id: str, *actions: Action) -> None:
         """Add a workflow; each action is named after its index."""
         self.workflows[workflow_id] = State.PENDING
         self.born[workflow_id] = datetime.fromtimestamp(len(self.born), UTC)
@@ -93,7 +94,7 @@ class FakeServer:
         self, event_type: EventType, kind: ResourceType, id_: str, parent_id: str, version: int, data: dict[str, Any]
     ) -> None:
         name = event_type.value.lower()
-        event = model.Event("e", next(self._revision), kind, event_type, name, id_, parent_id, version, data=data)
+        event = Event("e", next(self._revision), kind, event_type, name, id_, parent_id, version, data=data)
         for watcher in self._watchers:
             watcher.put_nowait(event)
 
@@ -110,25 +111,25 @@ class FakeServer:
 
     # What a provisioner asks of it.
 
-    async def unfinished(self) -> AsyncIterator[model.Unfinished]:
+    async def unfinished(self) -> AsyncIterator[Unfinished]:
         await self._answer()
         self.lists += 1
-        yield model.Unfinished(running_ids=self._in(State.RUNNING), pending_ids=self._in(State.PENDING))
+        yield Unfinished(running_ids=self._in(State.RUNNING), pending_ids=self._in(State.PENDING))
 
-    async def context(self, id: str, *, with_actions: bool) -> model.WorkflowContext:  # noqa: A002
+    async def context(self, id: str, *, with_actions: bool) -> WorkflowContext:  # noqa: A002
         assert with_actions
         await self._answer()
         self.looks[id] += 1
         if id not in self.workflows:
             raise errors.NotFound
         holds = self.leases.ledger.holds_of(id)
-        context = model.WorkflowContext(id, workflow_state=self.workflows[id], created_at=self.born[id], holds=holds)
+        context = WorkflowContext(id, workflow_state=self.workflows[id], created_at=self.born[id], holds=holds)
         context = replace(context, actions=self._actions(id))
         if self.workflows[id] is State.PENDING and (held := self._holder(id)):
             context = replace(context, waits_for_worker=held.worker_id, waits_for_workflow=held.workflow_id)
         return context
 
-    def _actions(self, workflow_id: str) -> tuple[model.Action, ...]:
+    def _actions(self, workflow_id: str) -> tuple[Action, ...]:
         return tuple(
             replace(action, remaining_seconds=self.remaining.get(action.id), wait_seconds=self._wait(action.id))
             for action in self.rows[workflow_id]
@@ -146,7 +147,7 @@ class FakeServer:
         message: str,
         exit_code: int | None,
         lease_token: int = 0,
-    ) -> model.Reported:
+    ) -> Reported:
         await self._answer()
         if workflow_id not in self.workflows:
             raise errors.NotFound
@@ -172,13 +173,13 @@ class FakeServer:
             self.loses_answers -= 1
             raise errors.Unavailable
         after = transition.state_after(action, changes)
-        return model.Reported(1 if changes.steps else 0, changes.attempt, self.remaining.get(action_id), after)
+        return Reported(1 if changes.steps else 0, changes.attempt, self.remaining.get(action_id), after)
 
-    async def report_together(self, reports: Sequence[model.Report]) -> Sequence[model.Reported | errors.Error]:
+    async def report_together(self, reports: Sequence[Report]) -> Sequence[Reported | errors.Error]:
         self.together.append([(report.action_id, State(report.state)) for report in reports])
         return [await self._outcome(report) for report in reports]
 
-    async def expire(self, id: str, *, deadlines_only: bool = False) -> model.Expired:  # noqa: A002
+    async def expire(self, id: str, *, deadlines_only: bool = False) -> Expired:  # noqa: A002
         await self._answer()
         if id not in self.workflows:
             raise errors.NotFound
@@ -190,9 +191,9 @@ class FakeServer:
             self.leases.clear_dead(id)
         self._apply(id, changes)
         left = None if changes.steps else transition.remaining_seconds(flow, actions)
-        return model.Expired(1 if changes.steps else 0, left)
+        return Expired(1 if changes.steps else 0, left)
 
-    async def append_logs(self, workflow_id: str, lines: Iterable[model.LogLine]) -> int:
+    async def append_logs(self, workflow_id: str, lines: Iterable[LogLine]) -> int:
         batch = list(lines)
         await self.takes_logs.wait()
         await self._answer()
@@ -208,9 +209,9 @@ class FakeServer:
     @asynccontextmanager
     async def watch(
         self, *, now: bool, event_types: Collection[EventType], on_created: Callable[[object], None]
-    ) -> AsyncIterator[AsyncIterator[model.Event]]:
+    ) -> AsyncIterator[AsyncIterator[Event]]:
         assert now
-        queue: asyncio.Queue[model.Event | None] = asyncio.Queue()
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
         self._watchers.append(queue)
         on_created(self)
         try:
@@ -218,7 +219,7 @@ class FakeServer:
         finally:
             self._watchers.remove(queue)
 
-    async def _outcome(self, report: model.Report) -> model.Reported | errors.Error:
+    async def _outcome(self, report: Report) -> Reported | errors.Error:
         try:
             return await self.report(
                 report.workflow_id,
@@ -270,13 +271,13 @@ class FakeServer:
                 case _:
                     pass
 
-    def _holder(self, workflow_id: str) -> model.Action | None:
+    def _holder(self, workflow_id: str) -> Action | None:
         """Return an action of another workflow on a machine of this one, where it runs or has left something alive."""
         machines = {action.worker_id for action in self.rows[workflow_id]}
         others = (id_ for id_, state in self.workflows.items() if state is State.RUNNING and id_ != workflow_id)
         running = (row for id_ in others for row in self.rows[id_] if row.worker_id in machines)
         left = (
-            model.Action("", worker_id=machine, workflow_id=id_)
+            Action("", worker_id=machine, workflow_id=id_)
             for id_, machine in self.leases.ledger.holds
             if id_ != workflow_id and machine in machines and self.leases.is_live(id_, machine)
         )
@@ -357,9 +358,7 @@ def _event_type(step: transition.Step) -> EventType:
             return EventType.UPDATED
 
 
-async def _events(
-    queue: "asyncio.Queue[model.Event | None]", event_types: Collection[EventType]
-) -> AsyncIterator[model.Event]:
+async def _events(queue: "asyncio.Queue[Event | None]", event_types: Collection[EventType]) -> AsyncIterator[Event]:
     while (event := await queue.get()) is not None:
         if event.event_type in event_types:
             yield event

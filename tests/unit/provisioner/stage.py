@@ -9,7 +9,7 @@ from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
 from unit.provisioner.fake_server import CALLER, FakeServer
 
 from support.waiting import eventually
-from tinkwell.client.value import model
+from tinkwell.client.workflow.model import Action
 from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow.decide import ALL_WORKERS, RunKey
 from tinkwell.provisioner.lease import keeper
@@ -158,5 +158,5 @@ class Stage:
         await eventually(lambda: not self.world.runs)
 
 
-def action(worker: str = "m-1", **fields: Any) -> model.Action:
-    return model.Action("", worker_id=worker, task_name="task", name="step", image="image", **fields)
+def action(worker: str = "m-1", **fields: Any) -> Action:
+    return Action("", worker_id=worker, task_name="task", name="step", image="image", **fields)

@@ -6,7 +6,9 @@ from typing import Any
 from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.api.v1 import event_service_pb2_grpc
 from tinkwell.client import call
-from tinkwell.client.value import convert, model
+from tinkwell.client.event import message
+from tinkwell.client.event.model import Position, Published
+from tinkwell.client.value import field
 from tinkwell.client.watch import service
 
 
@@ -19,28 +21,28 @@ class EventClient(service.Service):
 
     async def publish(
         self, name: str, *, resource_id: str = "", data: Mapping[str, Any] | str | None = None
-    ) -> model.Published:
+    ) -> Published:
         """Record a custom event with a dotted name.
 
             await client.events.publish("rack.door_opened", data={"rack": 5})
 
         Raises `InvalidField` for a name below a built-in prefix, such as `workflow.`.
         """
-        request = convert.build(
-            pb.PublishRequest, name=name, resource_id=resource_id, data=convert.to_json_text(data, "data")
+        request = field.build(
+            pb.PublishRequest, name=name, resource_id=resource_id, data=field.to_json_text(data, "data")
         )
         answer = await self._caller.unary(self._stub.Publish, request, may_repeat=False)
-        return model.Published(answer.id, answer.revision)
+        return Published(answer.id, answer.revision)
 
-    async def position(self, name: str, *, claim: bool = False) -> model.Position:
+    async def position(self, name: str, *, claim: bool = False) -> Position:
         """Read a named position; raises `NotFound` for one that was never claimed.
 
         `claim` takes it over, and makes it where there is none: only the returned token may commit from then on.
         """
-        request = convert.build(pb.GetPositionRequest, name=name, claim=claim)
-        return convert.position(await self._caller.unary(self._stub.GetPosition, request, may_repeat=True))
+        request = field.build(pb.GetPositionRequest, name=name, claim=claim)
+        return message.position(await self._caller.unary(self._stub.GetPosition, request, may_repeat=True))
 
-    async def commit_position(self, name: str, *, revision: int, history_id: str, token: int) -> model.Position:
+    async def commit_position(self, name: str, *, revision: int, history_id: str, token: int) -> Position:
         """Store how far the consumer has come; raises `LostRace` where another one has claimed the position.
 
         held = await client.events.position("mailer", claim=True)
@@ -51,7 +53,7 @@ class EventClient(service.Service):
                 "mailer", revision=watch.revision, history_id=watch.history_id, token=held.token
             )
         """
-        request = convert.build(
+        request = field.build(
             pb.CommitPositionRequest, name=name, revision=revision, history_id=history_id, token=token
         )
-        return convert.position(await self._caller.unary(self._stub.CommitPosition, request, may_repeat=True))
+        return message.position(await self._caller.unary(self._stub.CommitPosition, request, may_repeat=True))

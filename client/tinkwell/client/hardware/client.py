@@ -6,8 +6,11 @@ from typing import Any
 from tinkwell.api.v1 import hardware_service_pb2 as pb
 from tinkwell.api.v1 import hardware_service_pb2_grpc
 from tinkwell.client import call
+from tinkwell.client.hardware import message
 from tinkwell.client.hardware import push as bulk
-from tinkwell.client.value import convert, model
+from tinkwell.client.hardware.model import Hardware
+from tinkwell.client.value import field
+from tinkwell.client.value.change import Change
 from tinkwell.client.watch import informer, service
 from tinkwell.core.event.kinds import ResourceType
 
@@ -19,9 +22,7 @@ class HardwareClient(service.Service):
         self._stub = hardware_service_pb2_grpc.HardwareServiceStub(caller.channel)
         super().__init__(caller, self._stub.Watch)
 
-    async def push(
-        self, hardware: model.Hardware | Mapping[str, Any], *, expected_version: int | None = None
-    ) -> model.Change:
+    async def push(self, hardware: Hardware | Mapping[str, Any], *, expected_version: int | None = None) -> Change:
         """Create a machine or replace it; pushing a deleted id brings it back.
 
             network = {"interfaces": [{"dhcp": {"mac": "52:54:00:10:00:03"}}]}
@@ -31,11 +32,11 @@ class HardwareClient(service.Service):
         wrong type raises `InvalidField` with its path. With `expected_version` (0: it must not exist) another version
         raises `LostRace`. A taken MAC or IP address raises `AlreadyExists`. A push that changes nothing has revision 0.
         """
-        request = pb.PushRequest(data=convert.to_hardware(hardware))
+        request = pb.PushRequest(data=message.to_hardware(hardware))
         if expected_version is not None:
             request.expected_version = expected_version
         answer = await self._caller.unary(self._stub.Push, request, may_repeat=expected_version is None)
-        return model.Change(answer.revision, answer.version)
+        return Change(answer.revision, answer.version)
 
     async def push_many(
         self, machines: bulk.Machines, *, on_progress: bulk.ProgressHook | None = None
@@ -56,30 +57,30 @@ class HardwareClient(service.Service):
         pushing = bulk.BulkPush(opened, self._caller.address, self._caller.timeout_seconds, on_progress)
         return await pushing.run(machines)
 
-    async def by_id(self, id: str) -> model.Hardware:  # noqa: A002
+    async def by_id(self, id: str) -> Hardware:  # noqa: A002
         """Get a machine by its id; raises `NotFound`."""
-        request = convert.build(pb.ByIDRequest, id=id)
-        return convert.hardware(await self._caller.unary(self._stub.ByID, request, may_repeat=True))
+        request = field.build(pb.ByIDRequest, id=id)
+        return message.hardware(await self._caller.unary(self._stub.ByID, request, may_repeat=True))
 
-    async def by_mac(self, mac: str) -> model.Hardware:
+    async def by_mac(self, mac: str) -> Hardware:
         """Get the machine that has an interface with this MAC address, in any case; raises `NotFound`."""
-        request = convert.build(pb.ByMACRequest, mac=mac)
-        return convert.hardware(await self._caller.unary(self._stub.ByMAC, request, may_repeat=True))
+        request = field.build(pb.ByMACRequest, mac=mac)
+        return message.hardware(await self._caller.unary(self._stub.ByMAC, request, may_repeat=True))
 
-    async def by_ip(self, ip: str) -> model.Hardware:
+    async def by_ip(self, ip: str) -> Hardware:
         """Get the machine that has an interface with this IP address; raises `NotFound`."""
-        request = convert.build(pb.ByIPRequest, ip=ip)
-        return convert.hardware(await self._caller.unary(self._stub.ByIP, request, may_repeat=True))
+        request = field.build(pb.ByIPRequest, ip=ip)
+        return message.hardware(await self._caller.unary(self._stub.ByIP, request, may_repeat=True))
 
-    def all(self) -> AsyncIterator[model.Hardware]:
+    def all(self) -> AsyncIterator[Hardware]:
         """Iterate over every machine, oldest first."""
-        return self._list(self._stub.All, pb.AllRequest(), convert.hardware)
+        return self._list(self._stub.All, pb.AllRequest(), message.hardware)
 
-    async def delete(self, id: str) -> model.Change:  # noqa: A002
+    async def delete(self, id: str) -> Change:  # noqa: A002
         """Delete a machine; raises `NotFound`."""
-        request = convert.build(pb.DeleteRequest, id=id)
+        request = field.build(pb.DeleteRequest, id=id)
         answer = await self._caller.unary(self._stub.Delete, request, may_repeat=False)
-        return model.Change(answer.revision)
+        return Change(answer.revision)
 
     async def phone_home(
         self,
@@ -88,18 +89,18 @@ class HardwareClient(service.Service):
         mac: str | None = None,
         ip: str | None = None,
         data: Mapping[str, Any] | str | None = None,
-    ) -> model.Change:
+    ) -> Change:
         """Record that a machine announced itself, as an event whose data has `data` below the key `phone_home`.
 
         Exactly one of `id`, `mac` and `ip` says which machine; raises `NotFound` for an unknown one.
         """
-        machine = convert.exactly_one(id=id, mac=mac, ip=ip)
-        request = convert.build(pb.PhoneHomeRequest, **machine, data=convert.to_json_text(data, "data"))
+        machine = field.exactly_one(id=id, mac=mac, ip=ip)
+        request = field.build(pb.PhoneHomeRequest, **machine, data=field.to_json_text(data, "data"))
         answer = await self._caller.unary(self._stub.PhoneHome, request, may_repeat=False)
-        return model.Change(answer.revision)
+        return Change(answer.revision)
 
-    def informer(self, *, strict: bool = False) -> "informer.Informer[model.Hardware]":
+    def informer(self, *, strict: bool = False) -> "informer.Informer[Hardware]":
         """Make a live cache of all machines, with handlers; see `Informer`."""
         return informer.Informer(
-            ResourceType.HARDWARE, self.all, lambda: self.watch(now=True), model.Hardware.from_json, strict=strict
+            ResourceType.HARDWARE, self.all, lambda: self.watch(now=True), Hardware.from_json, strict=strict
         )

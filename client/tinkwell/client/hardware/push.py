@@ -17,7 +17,10 @@ from grpc import aio
 
 from tinkwell.api.v1 import hardware_service_pb2 as pb
 from tinkwell.client import call, errors
-from tinkwell.client.value import convert, model, shape
+from tinkwell.client.hardware import message
+from tinkwell.client.hardware.model import Hardware
+from tinkwell.client.value import field as value_field
+from tinkwell.client.value import shape
 from tinkwell.core.errors import Violation
 
 # The server takes 20,000 parts in a request, and a part has two bytes at least.
@@ -31,7 +34,7 @@ READY_KEY = "x-tinkwell-ready"
 class Conditional:
     """A machine that is pushed only if the stored one has this version; 0 means that there must be none."""
 
-    hardware: model.Hardware | Mapping[str, Any]
+    hardware: Hardware | Mapping[str, Any]
     expected_version: int
 
 
@@ -48,7 +51,7 @@ class BulkChange:
         return shape.to_json(self)
 
 
-Pushed: TypeAlias = model.Hardware | Mapping[str, Any] | Conditional
+Pushed: TypeAlias = Hardware | Mapping[str, Any] | Conditional
 Machines: TypeAlias = Iterable[Pushed] | AsyncIterable[Pushed]
 ProgressHook: TypeAlias = Callable[[BulkChange], Awaitable[None] | None]
 Call: TypeAlias = "aio.StreamStreamCall[pb.PushManyRequest, pb.PushManyResponse]"
@@ -198,9 +201,9 @@ def to_push(machine: Pushed, path: str) -> pb.PushRequest:
     """Build the message of one machine; raises `InvalidField`, whose fields begin with the path."""
     try:
         if isinstance(machine, Conditional):
-            data = convert.to_hardware(machine.hardware)
-            return convert.build(pb.PushRequest, data=data, expected_version=machine.expected_version)
-        return pb.PushRequest(data=convert.to_hardware(machine))
+            data = message.to_hardware(machine.hardware)
+            return value_field.build(pb.PushRequest, data=data, expected_version=machine.expected_version)
+        return pb.PushRequest(data=message.to_hardware(machine))
     except errors.InvalidField as error:
         raise errors.InvalidField.of_all(
             Violation(f"{path}.{_field(violation.field)}", violation.description) for violation in error.violations

@@ -3,7 +3,8 @@
 from tinkwell.api.v1 import work_service_pb2 as pb
 from tinkwell.api.v1 import work_service_pb2_grpc
 from tinkwell.client import call
-from tinkwell.client.value import convert, model
+from tinkwell.client.lease.model import Lease, Renewed
+from tinkwell.client.value import field
 
 
 class WorkClient:
@@ -13,7 +14,7 @@ class WorkClient:
         self._caller = caller
         self._stub = work_service_pb2_grpc.WorkServiceStub(caller.channel)
 
-    async def acquire(self, owner: str, engine: str) -> model.Lease:
+    async def acquire(self, owner: str, engine: str) -> Lease:
         """Begin a lease for an owner, whose former one is over by that; with the same engine its work comes along.
 
             lease = await client.work.acquire("rack1-node03", "docker:4f1c…")
@@ -21,15 +22,15 @@ class WorkClient:
 
         A call whose answer was lost is repeated, which draws another token.
         """
-        request = convert.build(pb.AcquireRequest, owner=owner, engine=engine)
+        request = field.build(pb.AcquireRequest, owner=owner, engine=engine)
         answer = await self._caller.unary(self._stub.Acquire, request, may_repeat=True)
-        return model.Lease(answer.lease_token, answer.lease_seconds, tuple(answer.workflow_ids))
+        return Lease(answer.lease_token, answer.lease_seconds, tuple(answer.workflow_ids))
 
-    async def renew(self, lease_token: int) -> model.Renewed:
+    async def renew(self, lease_token: int) -> Renewed:
         """Let a lease live on; raises `LeaseLost` where it is over for good."""
-        request = convert.build(pb.RenewRequest, lease_token=lease_token)
+        request = field.build(pb.RenewRequest, lease_token=lease_token)
         answer = await self._caller.unary(self._stub.Renew, request, may_repeat=True)
-        return model.Renewed(answer.lease_seconds, tuple(answer.lost_workflow_ids))
+        return Renewed(answer.lease_seconds, tuple(answer.lost_workflow_ids))
 
     async def release(self, lease_token: int, *, workflow_id: str = "", worker_id: str = "") -> None:
         """Say that nothing of a workflow runs on a machine any more; without a workflow, end the lease.
@@ -37,7 +38,5 @@ class WorkClient:
         Without `worker_id` it is about every machine of the workflow that is held under the lease. What is held under
         another lease stays as it is, and so does what runs by the server's account.
         """
-        request = convert.build(
-            pb.ReleaseRequest, lease_token=lease_token, workflow_id=workflow_id, worker_id=worker_id
-        )
+        request = field.build(pb.ReleaseRequest, lease_token=lease_token, workflow_id=workflow_id, worker_id=worker_id)
         await self._caller.unary(self._stub.Release, request, may_repeat=True)

@@ -9,10 +9,10 @@ from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.api.v1 import event_service_pb2_grpc
+from tinkwell.client.event.model import Position
 from tinkwell.client.testing import encode
 from tinkwell.client.testing.world import World
 from tinkwell.client.value import shape
-from tinkwell.client.value.model import Position
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.core.value import parse

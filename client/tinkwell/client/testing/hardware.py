@@ -8,11 +8,11 @@ from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2, hardware_service_pb2_grpc
 from tinkwell.api.v1 import hardware_service_pb2 as pb
-from tinkwell.client.hardware import push
+from tinkwell.client.hardware import message, push
+from tinkwell.client.hardware.model import Hardware
 from tinkwell.client.testing import encode
 from tinkwell.client.testing.world import World
-from tinkwell.client.value import convert, shape
-from tinkwell.client.value.model import Hardware
+from tinkwell.client.value import shape
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import EventType, ResourceType
 
@@ -49,7 +49,7 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
             raise failure
 
     def _push(self, request: pb.PushRequest, path: str) -> pb.PushResponse:
-        machine = convert.hardware(request.data)
+        machine = message.hardware(request.data)
         name = f"{path.removesuffix('.')}: " if path else ""
         try:
             uuid.UUID(machine.id)

@@ -4,7 +4,7 @@ import dataclasses
 import uuid
 from collections.abc import Collection
 
-from tinkwell.client.value.model import MachineHold
+from tinkwell.client.workflow.model import MachineHold
 from tinkwell.core.lease.lease import Hold, Lease, Reporter
 
 

@@ -9,9 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.client.testing import encode
-from tinkwell.client.value import convert
-from tinkwell.client.value.model import Event
-from tinkwell.client.watch import selection
+from tinkwell.client.watch import message, selection
+from tinkwell.client.watch.event import Event
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType
 
@@ -63,7 +62,7 @@ class EventLog:
         self, request: pb.WatchRequest, fixed_types: Collection[ResourceType] = ()
     ) -> AsyncIterator[pb.WatchResponse]:
         """Answer a watch request; raises what ends the stream."""
-        types = {convert.RESOURCE_TYPES[kind] for kind in fixed_types or ResourceType}
+        types = {message.RESOURCE_TYPES[kind] for kind in fixed_types or ResourceType}
         connection, position = self._connection, self._start(request)
         yield self._response([], position, created=True)
         while True:

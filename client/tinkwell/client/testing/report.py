@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, assert_never
 
 from tinkwell.client.testing.world import World
-from tinkwell.client.value.model import Action, ActionStatus, Workflow
+from tinkwell.client.workflow.model import Action, ActionStatus, Workflow
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease

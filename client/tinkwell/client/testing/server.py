@@ -16,7 +16,7 @@ from tinkwell.client.testing import event, gate, hardware, template, work, workf
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.testing.log import EventLog
 from tinkwell.client.testing.world import R, World
-from tinkwell.client.value.model import Event
+from tinkwell.client.watch.event import Event
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import EventType, ResourceType
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2, template_service_pb2_grpc
 from tinkwell.api.v1 import template_service_pb2 as pb
+from tinkwell.client.template.model import Template
 from tinkwell.client.testing import encode
 from tinkwell.client.testing.world import World
-from tinkwell.client.value.model import Template
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.template import template as core_template

@@ -14,10 +14,12 @@ from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2, workflow_service_pb2_grpc
 from tinkwell.api.v1 import workflow_service_pb2 as pb
+from tinkwell.client.template.model import Template
 from tinkwell.client.testing import encode, report, status
 from tinkwell.client.testing.world import World
-from tinkwell.client.value import convert, shape
-from tinkwell.client.value.model import Action, LogLine, Template, Workflow, WorkflowContext
+from tinkwell.client.value import shape
+from tinkwell.client.workflow import message
+from tinkwell.client.workflow.model import Action, LogLine, Workflow, WorkflowContext
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType, State
 from tinkwell.core.template import template as core_template
@@ -43,7 +45,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
 
     async def ListWorkflows(self, request: pb.ListWorkflowsRequest, context: Any) -> AsyncIterator[pb.Workflow]:
         for workflow in self._world.all(Workflow):
-            if not request.states or convert.STATES[workflow.state] in request.states:
+            if not request.states or message.STATES[workflow.state] in request.states:
                 yield encode.fill(pb.Workflow(), dataclasses.replace(workflow, data=None))
 
     async def ListUnfinishedWorkflows(
@@ -106,11 +108,11 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
     async def ReportActionStatus(
         self, request: pb.ReportActionStatusRequest, context: Any
     ) -> pb.ReportActionStatusResponse:
-        action, changes = report.take(self._world, convert.report(request), lease_token=request.lease_token)
+        action, changes = report.take(self._world, message.report(request), lease_token=request.lease_token)
         return pb.ReportActionStatusResponse(
             revision=self._world.log.tail if changes.steps else 0,
             attempt=changes.attempt,
-            state=convert.STATES[transition.state_after(action, changes)],
+            state=message.STATES[transition.state_after(action, changes)],
         )
 
     async def ReportActionStatuses(
@@ -153,7 +155,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
             self._world.find(Workflow, request.workflow_id)
             lines = self._world.lines.setdefault(request.workflow_id, [])
             known = {(line.action_id, line.attempt, line.number) for line in lines}
-            for line in map(convert.log_line, request.lines):
+            for line in map(message.log_line, request.lines):
                 accepted += 1
                 if (line.action_id, line.attempt, line.number) not in known:
                     lines.append(self._named(line))

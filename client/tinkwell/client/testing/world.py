@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from tinkwell.client.event.model import Position
+from tinkwell.client.hardware.model import Hardware
+from tinkwell.client.template.model import Template
 from tinkwell.client.testing.lease import Ledger
 from tinkwell.client.testing.log import EventLog
-from tinkwell.client.value.model import Action, ActionStatus, Event, Hardware, LogLine, Position, Template, Workflow
+from tinkwell.client.watch.event import Event
+from tinkwell.client.workflow.model import Action, ActionStatus, LogLine, Workflow
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 

@@ -20,9 +20,9 @@ from datetime import datetime
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from tinkwell.client import errors
-from tinkwell.client.value import convert
-from tinkwell.client.value.model import Event
+from tinkwell.client.value import field
 from tinkwell.client.watch import reflector, watch
+from tinkwell.client.watch.event import Event
 from tinkwell.core.event.kinds import EventType, ResourceType
 
 logger = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class Informer(Generic[T]):
 
     def on(self, event_type: EventType | str | None, handler: Handler[T]) -> None:
         """Register a handler, plain or async, for events of a type, or for all with None."""
-        wanted = None if event_type is None else convert.member(EventType, event_type, "event_type")
+        wanted = None if event_type is None else field.member(EventType, event_type, "event_type")
         self._handlers.append((wanted, handler))
 
     def get(self, id: str) -> T | None:  # noqa: A002

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from tinkwell.client import backoff, errors
-from tinkwell.client.value.model import Event
 from tinkwell.client.watch import watch
+from tinkwell.client.watch.event import Event
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from tinkwell.api.v1 import event_service_pb2
 from tinkwell.client import errors
-from tinkwell.client.value import convert
+from tinkwell.client.value import field as value_field
+from tinkwell.client.watch import message
 from tinkwell.core.event.kinds import EventType, ResourceType
 
 E = TypeVar("E", bound=StrEnum)
@@ -55,17 +56,17 @@ class Selection:
         return self._build(from_revision=position + 1, history_id=history_id)
 
     def _build(self, **start: object) -> event_service_pb2.WatchRequest:
-        return convert.build(
+        return value_field.build(
             event_service_pb2.WatchRequest,
-            event_types=[convert.EVENT_TYPES[kind] for kind in self._members(EventType, "event_types")],
+            event_types=[message.EVENT_TYPES[kind] for kind in self._members(EventType, "event_types")],
             names=self.names,
-            resource_types=[convert.RESOURCE_TYPES[kind] for kind in self._members(ResourceType, "resource_types")],
+            resource_types=[message.RESOURCE_TYPES[kind] for kind in self._members(ResourceType, "resource_types")],
             resource_id=self.resource_id,
             **start,
         )
 
     def _members(self, kind: type[E], field: str) -> list[E]:
-        return [convert.member(kind, value, f"{field}[{i}]") for i, value in enumerate(getattr(self, field))]
+        return [value_field.member(kind, value, f"{field}[{i}]") for i, value in enumerate(getattr(self, field))]
 
 
 def _duration(since: timedelta | float, elapsed_seconds: float) -> timedelta:

@@ -22,9 +22,8 @@ from typing import Protocol, Self
 
 from tinkwell.api.v1 import event_service_pb2
 from tinkwell.client import backoff, errors
-from tinkwell.client.value import convert
-from tinkwell.client.value.model import Event
-from tinkwell.client.watch import selection
+from tinkwell.client.watch import message, selection
+from tinkwell.client.watch.event import Event
 
 logger = logging.getLogger(__name__)
 
@@ -115,7 +114,7 @@ class Watch:
         source = self._pending.popleft()
         try:
             # Read one by one, as they are asked for: so nothing is done about events that nobody waits for.
-            event = convert.event(source)
+            event = message.event(source)
         except errors.Error:
             await self.aclose()  # going on would skip what could not be read
             raise

@@ -9,9 +9,23 @@ from grpc import aio
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.api.v1 import workflow_service_pb2_grpc
 from tinkwell.client import call, errors
-from tinkwell.client.value import convert, model
+from tinkwell.client.value import field
+from tinkwell.client.value.change import Change, Created
 from tinkwell.client.watch import informer, service
+from tinkwell.client.workflow import message as workflow_message
 from tinkwell.client.workflow import output
+from tinkwell.client.workflow.model import (
+    Action,
+    ActionStatus,
+    Document,
+    Expired,
+    LogLine,
+    Report,
+    Reported,
+    Unfinished,
+    Workflow,
+    WorkflowContext,
+)
 from tinkwell.core.event.kinds import ResourceType, State
 
 # A client stream of one message is, on the wire, the same as a call with one message; and such a call ends with the
@@ -38,86 +52,86 @@ class WorkflowClient(service.Service):
         devices: Mapping[str, str] | str,
         *,
         id: str | None = None,  # noqa: A002
-    ) -> model.Created:
+    ) -> Created:
         """Create a workflow from a template, by its id or name, for devices: a mapping or its JSON text.
 
             created = await client.workflows.create("ubuntu", {"device_1": "52:54:00:10:00:03"})
 
         Raises `NotFound` for an unknown template, `InvalidField` where it cannot be rendered for these devices.
         """
-        request = convert.build(
+        request = field.build(
             pb.CreateWorkflowRequest,
             id=id or str(uuid.uuid4()),
             template=template,
-            hardware=convert.to_json_text(devices, "hardware"),
+            hardware=field.to_json_text(devices, "hardware"),
         )
         answer = await self._caller.unary(self._stub.CreateWorkflow, request, may_repeat=True)
-        return model.Created(answer.id, answer.revision)
+        return Created(answer.id, answer.revision)
 
-    async def get(self, id: str) -> model.Workflow:  # noqa: A002
+    async def get(self, id: str) -> Workflow:  # noqa: A002
         """Get a workflow with its rendered template; raises `NotFound`."""
-        request = convert.build(pb.GetWorkflowRequest, id=id)
-        return convert.workflow(await self._caller.unary(self._stub.GetWorkflow, request, may_repeat=True))
+        request = field.build(pb.GetWorkflowRequest, id=id)
+        return workflow_message.workflow(await self._caller.unary(self._stub.GetWorkflow, request, may_repeat=True))
 
-    def list(self, states: Iterable[State | str] = ()) -> AsyncIterator[model.Workflow]:
+    def list(self, states: Iterable[State | str] = ()) -> AsyncIterator[Workflow]:
         """Iterate over workflows without their data, oldest first; `states` filters, empty means all."""
-        wanted = [convert.STATES[convert.member(State, state, f"states[{i}]")] for i, state in enumerate(states)]
-        return self._list(self._stub.ListWorkflows, pb.ListWorkflowsRequest(states=wanted), convert.workflow)
+        wanted = [workflow_message.STATES[field.member(State, state, f"states[{i}]")] for i, state in enumerate(states)]
+        return self._list(self._stub.ListWorkflows, pb.ListWorkflowsRequest(states=wanted), workflow_message.workflow)
 
-    def unfinished(self) -> AsyncIterator[model.Unfinished]:
+    def unfinished(self) -> AsyncIterator[Unfinished]:
         """Iterate over the ids of the workflows that are not finished, thousands at a time."""
         request = pb.ListUnfinishedWorkflowsRequest()
-        return self._list(self._stub.ListUnfinishedWorkflows, request, convert.unfinished)
+        return self._list(self._stub.ListUnfinishedWorkflows, request, workflow_message.unfinished)
 
-    async def delete(self, id: str) -> model.Change:  # noqa: A002
+    async def delete(self, id: str) -> Change:  # noqa: A002
         """Delete a workflow; one that is not finished is cancelled first. Raises `NotFound`."""
-        request = convert.build(pb.DeleteWorkflowRequest, id=id)
+        request = field.build(pb.DeleteWorkflowRequest, id=id)
         answer = await self._caller.unary(self._stub.DeleteWorkflow, request, may_repeat=False)
-        return model.Change(answer.revision)
+        return Change(answer.revision)
 
-    async def cancel(self, id: str, reason: str = "") -> model.Change:  # noqa: A002
+    async def cancel(self, id: str, reason: str = "") -> Change:  # noqa: A002
         """End an unfinished workflow; what runs is stopped. Revision 0 means that it was cancelled before."""
-        request = convert.build(pb.CancelWorkflowRequest, id=id, reason=reason)
+        request = field.build(pb.CancelWorkflowRequest, id=id, reason=reason)
         answer = await self._caller.unary(self._stub.CancelWorkflow, request, may_repeat=True)
-        return model.Change(answer.revision)
+        return Change(answer.revision)
 
-    async def expire(self, id: str, *, deadlines_only: bool = False) -> model.Expired:  # noqa: A002
+    async def expire(self, id: str, *, deadlines_only: bool = False) -> Expired:  # noqa: A002
         """End a workflow if a deadline in it is past, by the server's clock, and what is lost with its owner's lease.
 
         `deadlines_only` leaves what is lost to whoever may still take it over. Provisioners ask this by themselves.
         """
-        request = convert.build(pb.ExpireWorkflowRequest, id=id, deadlines_only=deadlines_only)
+        request = field.build(pb.ExpireWorkflowRequest, id=id, deadlines_only=deadlines_only)
         answer = await self._caller.unary(self._stub.ExpireWorkflow, request, may_repeat=True)
         remaining = answer.remaining_seconds if answer.HasField("remaining_seconds") else None
-        return model.Expired(answer.revision, remaining)
+        return Expired(answer.revision, remaining)
 
-    def events(self, id: str) -> AsyncIterator[model.ActionStatus]:  # noqa: A002
+    def events(self, id: str) -> AsyncIterator[ActionStatus]:  # noqa: A002
         """Iterate over what was reported about a workflow's actions, in order; also for a deleted workflow."""
-        request = convert.build(pb.ShowWorkflowEventsRequest, id=id)
-        return self._list(self._stub.ShowWorkflowEvents, request, convert.action_status)
+        request = field.build(pb.ShowWorkflowEventsRequest, id=id)
+        return self._list(self._stub.ShowWorkflowEvents, request, workflow_message.action_status)
 
-    async def context(self, id: str, *, with_actions: bool = False) -> model.WorkflowContext:  # noqa: A002
+    async def context(self, id: str, *, with_actions: bool = False) -> WorkflowContext:  # noqa: A002
         """Get how far a workflow is, if wanted with its actions at the same moment; raises `NotFound`."""
-        request = convert.build(pb.GetWorkflowContextRequest, id=id, with_actions=with_actions)
+        request = field.build(pb.GetWorkflowContextRequest, id=id, with_actions=with_actions)
         answer = await self._caller.unary(self._stub.GetWorkflowContext, request, may_repeat=True)
-        return convert.workflow_context(answer)
+        return workflow_message.workflow_context(answer)
 
-    def contexts(self, worker_id: str) -> AsyncIterator[model.WorkflowContext]:
+    def contexts(self, worker_id: str) -> AsyncIterator[WorkflowContext]:
         """Iterate over the workflows whose next action is this worker's."""
-        request = convert.build(pb.WorkflowContextRequest, worker_id=worker_id)
-        return self._list(self._stub.GetWorkflowContexts, request, convert.workflow_context)
+        request = field.build(pb.WorkflowContextRequest, worker_id=worker_id)
+        return self._list(self._stub.GetWorkflowContexts, request, workflow_message.workflow_context)
 
-    async def context_list(self, worker_id: str) -> tuple[model.WorkflowContext, ...]:
+    async def context_list(self, worker_id: str) -> tuple[WorkflowContext, ...]:
         """Get how far every workflow of a worker is."""
-        request = convert.build(pb.WorkflowContextRequest, worker_id=worker_id)
+        request = field.build(pb.WorkflowContextRequest, worker_id=worker_id)
         answer = await self._caller.unary(self._stub.GetWorkflowContextList, request, may_repeat=True)
-        return tuple(convert.workflow_context(context) for context in answer.workflow_contexts)
+        return tuple(workflow_message.workflow_context(context) for context in answer.workflow_contexts)
 
-    async def actions(self, id: str) -> tuple[model.Action, ...]:  # noqa: A002
+    async def actions(self, id: str) -> tuple[Action, ...]:  # noqa: A002
         """Get a workflow's actions in order; raises `NotFound`."""
-        request = convert.build(pb.GetWorkflowActionsRequest, workflow_id=id)
+        request = field.build(pb.GetWorkflowActionsRequest, workflow_id=id)
         answer = await self._caller.unary(self._stub.GetWorkflowActions, request, may_repeat=True)
-        return tuple(convert.action(action) for action in answer.actions)
+        return tuple(workflow_message.action(action) for action in answer.actions)
 
     async def report(
         self,
@@ -133,7 +147,7 @@ class WorkflowClient(service.Service):
         message: str = "",
         exit_code: int | None = None,
         lease_token: int = 0,
-    ) -> model.Reported:
+    ) -> Reported:
         """Report on an action, named by `action_id` or by `task_name` and `action_name`, and so move it on.
 
         `state` is RUNNING, SUCCEEDED, FAILED or TIMEOUT; attempt 0 means the current one, for RUNNING the next one. A
@@ -142,7 +156,7 @@ class WorkflowClient(service.Service):
         machine, `LeaseLost` where the lease is over or the work another's; `IllegalTransition`, their parent, where the
         action's state does not allow it.
         """
-        report = model.Report(
+        report = Report(
             workflow_id=workflow_id,
             action_id=action_id,
             task_name=task_name,
@@ -155,44 +169,44 @@ class WorkflowClient(service.Service):
             exit_code=exit_code,
             lease_token=lease_token,
         )
-        request = convert.to_report(report)
+        request = workflow_message.to_report(report)
         answer = await self._caller.unary(self._stub.ReportActionStatus, request, may_repeat=attempt > 0)
-        return convert.reported(answer)
+        return workflow_message.reported(answer)
 
-    async def report_together(self, reports: Sequence[model.Report]) -> tuple[model.Reported | errors.Error, ...]:
+    async def report_together(self, reports: Sequence[Report]) -> tuple[Reported | errors.Error, ...]:
         """Make up to a hundred reports by one call; each comes to what `report` returns or raises for it alone.
 
         One that has to wait for others longer than the rest comes to `Unavailable`.
         """
-        request = pb.ReportActionStatusesRequest(reports=[convert.to_report(report) for report in reports])
+        request = pb.ReportActionStatusesRequest(reports=[workflow_message.to_report(report) for report in reports])
         may_repeat = all(report.attempt > 0 for report in reports)
         answer = await self._caller.unary(self._stub.ReportActionStatuses, request, may_repeat=may_repeat)
-        return tuple(convert.outcome(outcome) for outcome in answer.outcomes)
+        return tuple(workflow_message.outcome(outcome) for outcome in answer.outcomes)
 
-    async def data(self, id: str, version: int = 0) -> model.Document:  # noqa: A002
+    async def data(self, id: str, version: int = 0) -> Document:  # noqa: A002
         """Get the document that a workflow's workers share, as (data, version); version 0 means the latest."""
-        request = convert.build(pb.GetWorkflowDataRequest, workflow_id=id, version=version)
+        request = field.build(pb.GetWorkflowDataRequest, workflow_id=id, version=version)
         answer = await self._caller.unary(self._stub.GetWorkflowData, request, may_repeat=True)
-        return model.Document(answer.data, answer.version)
+        return Document(answer.data, answer.version)
 
-    async def metadata(self, id: str, version: int = 0) -> model.Document:  # noqa: A002
+    async def metadata(self, id: str, version: int = 0) -> Document:  # noqa: A002
         """Get the metadata stored with a version of the document, as (data, version); version 0 means the latest."""
-        request = convert.build(pb.GetWorkflowDataRequest, workflow_id=id, version=version)
+        request = field.build(pb.GetWorkflowDataRequest, workflow_id=id, version=version)
         answer = await self._caller.unary(self._stub.GetWorkflowMetadata, request, may_repeat=True)
-        return model.Document(answer.data, answer.version)
+        return Document(answer.data, answer.version)
 
     async def data_version(self, id: str) -> int:  # noqa: A002
         """Get the latest version of the document, 0 when there is none."""
-        request = convert.build(pb.GetWorkflowDataRequest, workflow_id=id)
+        request = field.build(pb.GetWorkflowDataRequest, workflow_id=id)
         answer = await self._caller.unary(self._stub.GetWorkflowDataVersion, request, may_repeat=True)
         return answer.version
 
     async def update_data(self, id: str, data: bytes, metadata: bytes = b"") -> int:  # noqa: A002
         """Store a new version of the document, both parts JSON text, and give its number."""
-        request = convert.build(pb.UpdateWorkflowDataRequest, workflow_id=id, data=data, metadata=metadata)
+        request = field.build(pb.UpdateWorkflowDataRequest, workflow_id=id, data=data, metadata=metadata)
         return (await self._caller.unary(self._stub.UpdateWorkflowData, request, may_repeat=False)).version
 
-    async def append_logs(self, workflow_id: str, lines: Iterable[model.LogLine] | AsyncIterable[model.LogLine]) -> int:
+    async def append_logs(self, workflow_id: str, lines: Iterable[LogLine] | AsyncIterable[LogLine]) -> int:
         """Store output lines, and give how many the server took; a line that is already there is left as it is.
 
             await client.workflows.append_logs(workflow_id, [LogLine(action_id, attempt=1, number=1, text="written")])
@@ -203,8 +217,10 @@ class WorkflowClient(service.Service):
 
         async def send(batch: output.Batch) -> None:
             nonlocal accepted
-            request = convert.build(
-                pb.AppendLogsRequest, workflow_id=workflow_id, lines=[convert.to_log_line(line) for line in batch]
+            request = field.build(
+                pb.AppendLogsRequest,
+                workflow_id=workflow_id,
+                lines=[workflow_message.to_log_line(line) for line in batch],
             )
             accepted += (await self._caller.unary(self._append_logs, request, may_repeat=True)).accepted
 
@@ -215,20 +231,20 @@ class WorkflowClient(service.Service):
                 await send(batch)
         return accepted
 
-    async def logs(self, id: str, follow: bool = False) -> AsyncIterator[model.LogLine]:  # noqa: A002
+    async def logs(self, id: str, follow: bool = False) -> AsyncIterator[LogLine]:  # noqa: A002
         """Iterate over a workflow's output in order; `follow` goes on until the workflow is finished."""
-        request = convert.build(pb.WatchLogsRequest, workflow_id=id, follow=follow)
+        request = field.build(pb.WatchLogsRequest, workflow_id=id, follow=follow)
         # A workflow may be silent for hours; there the connection's keepalive finds a dead server.
         silence = None if follow else self._caller.timeout_seconds
         stream = self._caller.stream(self._stub.WatchLogs, request, silence_seconds=silence)
         try:
             while (answer := await stream.read()) is not None:
                 for line in answer.lines:
-                    yield convert.log_line(line)
+                    yield workflow_message.log_line(line)
         finally:
             stream.cancel()
 
-    def informer(self, *, strict: bool = False) -> "informer.Informer[model.Workflow]":
+    def informer(self, *, strict: bool = False) -> "informer.Informer[Workflow]":
         """Make a live cache of all workflows, without their data, with handlers; see `Informer`.
 
         The events of actions reach handlers too; they change no workflow in the cache.
@@ -238,6 +254,6 @@ class WorkflowClient(service.Service):
         )
 
 
-def _without_data(data: object) -> model.Workflow:
+def _without_data(data: object) -> Workflow:
     # As lists give them, so that the cache holds the same whatever it was filled from.
-    return dataclasses.replace(model.Workflow.from_json(data), data=None)
+    return dataclasses.replace(Workflow.from_json(data), data=None)

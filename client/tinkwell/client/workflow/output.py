@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator
 from typing import TypeAlias
 
-from tinkwell.client.value.model import LogLine
+from tinkwell.client.workflow.model import LogLine
 
 BATCH_LINES = 1000
 BATCH_BYTES = 1024 * 1024

@@ -28,7 +28,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.workflow.model import Report, Reported
 from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.agent import deadline_kill, output_shipper, reboot, run_spec
@@ -59,14 +59,14 @@ _REFUSALS = (errors.NotFound, errors.IllegalTransition, errors.WrongWorker)
 class ReportApi(output_shipper.LogApi, Protocol):
     """What carrying out an action needs of the server."""
 
-    async def report(self, report: model.Report, *, then: model.Report | None = None) -> model.Reported:
+    async def report(self, report: Report, *, then: Report | None = None) -> Reported:
         """Move an action on; a repetition changes nothing. `then` goes along, and is reported by itself as well."""
 
 
 class Lease(Protocol):
     """What carrying out an action needs of the lease."""
 
-    async def under(self, call: Callable[[int], Awaitable[model.Reported]]) -> model.Reported:
+    async def under(self, call: Callable[[int], Awaitable[Reported]]) -> Reported:
         """Call with the lease's token; raises `errors.LeaseLost` where what it is about is another's."""
 
 
@@ -271,7 +271,7 @@ class Agent:
             return _timed_out(f"and cannot be killed: {error}", began)
         return _timed_out("and was killed", began)
 
-    async def _settle(self, job: Job, outcome: Outcome) -> model.Reported | None:
+    async def _settle(self, job: Job, outcome: Outcome) -> Reported | None:
         """Report the end; from then on nobody expects anything of the job."""
         job.report_end(outcome)
         reported = await self._report(job, outcome, follower=job.follower)
@@ -283,17 +283,17 @@ class Agent:
             )
         return reported
 
-    async def _report(self, job: Job, outcome: Outcome, *, follower: Job | None = None) -> model.Reported | None:
+    async def _report(self, job: Job, outcome: Outcome, *, follower: Job | None = None) -> Reported | None:
         """Report until the server answers; None where it does not want the report, because the action is over.
 
         The start of the job that follows goes along the first time. It is no matter if that comes to nothing.
         """
         key = job.key
 
-        def call(token: int) -> Awaitable[model.Reported]:
+        def call(token: int) -> Awaitable[Reported]:
             report = _told(job, outcome, token)
 
-            def once() -> Awaitable[model.Reported]:
+            def once() -> Awaitable[Reported]:
                 nonlocal follower
                 following, follower = follower, None
                 then = None if following is None else _told(following, _STARTED, token)
@@ -310,8 +310,8 @@ class Agent:
             return None
 
 
-def _told(job: Job, outcome: Outcome, token: int) -> model.Report:
-    return model.Report(
+def _told(job: Job, outcome: Outcome, token: int) -> Report:
+    return Report(
         workflow_id=job.key.workflow_id,
         action_id=job.key.action_id,
         worker_id=job.action.worker_id,

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from tinkwell.client.value import model
+from tinkwell.client.workflow.model import Action
 from tinkwell.provisioner.runtime import port
 
 # A run begins after its action, and ends a moment after it was told to; clocks may differ. Of short limits it is half.
@@ -10,7 +10,7 @@ MARGIN_SECONDS = 5.0
 _KILLED = 128 + 9
 
 
-def passed_limit(action: model.Action, remaining_seconds: float | None) -> float | None:
+def passed_limit(action: Action, remaining_seconds: float | None) -> float | None:
     """Return for how long the current attempt was allowed to take, once that has passed; None where it has not."""
     if remaining_seconds is None or remaining_seconds > 0 or action.started_at is None or action.reboots:
         return None

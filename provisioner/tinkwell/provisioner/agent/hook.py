@@ -22,7 +22,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.workflow.model import Action, LogLine, LogStream
 from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.agent import output_shipper, run_spec
 from tinkwell.provisioner.queue import retry
@@ -48,7 +48,7 @@ class Hooks:
         self._api = api
         self._runtime = runtime
 
-    async def run(self, key: RunKey, action: model.Action, *, is_first: bool) -> bool:
+    async def run(self, key: RunKey, action: Action, *, is_first: bool) -> bool:
         """Run a hook to its end, and remove it and its attempt.
 
         `is_first` says that nobody can have run it before. Else it is done where nothing is left of the attempt. False
@@ -72,7 +72,7 @@ class Hooks:
             return False
         return True
 
-    async def _carry_out(self, key: RunKey, action: model.Action) -> str | None:
+    async def _carry_out(self, key: RunKey, action: Action) -> str | None:
         """Run the hook, and say how it ended; None, or `RunError`, where that is not known for the time being."""
         limit = float(action.timeout_seconds) or DEFAULT_SECONDS
         deadline = asyncio.get_running_loop().time() + limit
@@ -96,11 +96,11 @@ class Hooks:
     async def _tell(self, key: RunKey, ending: str) -> None:
         """Let the output end with a line that says how the hook ended."""
         logger.info("a hook has ended", extra=_fields(key) | {"outcome": ending})
-        line = model.LogLine(
+        line = LogLine(
             action_id=key.action_id,
             attempt=key.attempt,
             number=LAST_NUMBER,
-            stream=model.LogStream.STDERR,
+            stream=LogStream.STDERR,
             text=f"[{key.hook} {' '.join(ending.split())[:MAX_MESSAGE_CHARACTERS]}]",
         )
         try:
@@ -128,7 +128,7 @@ class _Numbered:
                 number = FIRST_NUMBER + min(line.number, MAX_LINES + 1) - 1
                 if line.number > MAX_LINES:
                     text = f"[the rest of the output was dropped: it has more than {MAX_LINES:,} lines]"
-                    yield output.OutputLine(number, model.LogStream.STDERR, text)
+                    yield output.OutputLine(number, LogStream.STDERR, text)
                     return
                 yield replace(line, number=number)
 

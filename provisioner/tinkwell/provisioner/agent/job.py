@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from tinkwell.client.value import model
+from tinkwell.client.workflow.model import Action, Reported
 from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow import hook
 from tinkwell.core.workflow.decide import RunKey
@@ -26,7 +26,7 @@ class Outcome:
 class Job:
     """An action that is being carried out. Whoever made it may stop it."""
 
-    def __init__(self, key: RunKey, action: model.Action) -> None:
+    def __init__(self, key: RunKey, action: Action) -> None:
         self.key = key
         self.action = action
         # Once the server knows the end, or wants to know none, what is left is clearing up.
@@ -86,7 +86,7 @@ class Job:
         if outcome.state is State.SUCCEEDED and self.on_success is not None and not self._is_stopped:
             self.on_success()
 
-    def settle(self, outcome: Outcome, reported: model.Reported | None) -> None:
+    def settle(self, outcome: Outcome, reported: Reported | None) -> None:
         """Note what the answer to the report of the end was, None for a refusal, which does not say what follows."""
         self.is_settled = True
         action = self.action

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Iterable
 from typing import Protocol
 
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.workflow.model import LogLine
 from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.runtime import output, port
@@ -38,7 +38,7 @@ class Source(Protocol):
 class LogApi(Protocol):
     """What sending output needs of the server."""
 
-    async def append_logs(self, workflow_id: str, lines: Iterable[model.LogLine]) -> int:
+    async def append_logs(self, workflow_id: str, lines: Iterable[LogLine]) -> int:
         """Store lines; those that are there already are left as they are."""
 
 
@@ -48,7 +48,7 @@ async def ship(api: LogApi, run: Source) -> None:
     Output is worth much, but no more than the run: where it cannot be read, or the server does not want it, that is
     logged and the rest is let go.
     """
-    queue: asyncio.Queue[model.LogLine | None] = asyncio.Queue(QUEUE_LINES)
+    queue: asyncio.Queue[LogLine | None] = asyncio.Queue(QUEUE_LINES)
     async with asyncio.TaskGroup() as group:
         reading = group.create_task(_read(run, queue), name="read output")
         try:
@@ -58,13 +58,13 @@ async def ship(api: LogApi, run: Source) -> None:
             logger.warning("output is not wanted", extra={"action": run.key.action_id, "cause": str(error)})
 
 
-async def _read(run: Source, queue: "asyncio.Queue[model.LogLine | None]") -> None:
+async def _read(run: Source, queue: "asyncio.Queue[LogLine | None]") -> None:
     """Put every line into the queue, and None at the end."""
     try:
         async with contextlib.aclosing(run.lines()) as lines:
             async for line in lines:
                 await queue.put(
-                    model.LogLine(
+                    LogLine(
                         action_id=run.key.action_id,
                         attempt=run.key.attempt,
                         number=line.number,
@@ -77,7 +77,7 @@ async def _read(run: Source, queue: "asyncio.Queue[model.LogLine | None]") -> No
     await queue.put(None)
 
 
-async def _send(api: LogApi, workflow_id: str, queue: "asyncio.Queue[model.LogLine | None]") -> None:
+async def _send(api: LogApi, workflow_id: str, queue: "asyncio.Queue[LogLine | None]") -> None:
     """Send what is in the queue until None comes."""
     is_over = False
     while not is_over:
@@ -87,9 +87,9 @@ async def _send(api: LogApi, workflow_id: str, queue: "asyncio.Queue[model.LogLi
             await retry.until_answered(send, what="append logs", gives_up=(errors.Internal,))
 
 
-async def _take_batch(queue: "asyncio.Queue[model.LogLine | None]") -> tuple[list[model.LogLine], bool]:
+async def _take_batch(queue: "asyncio.Queue[LogLine | None]") -> tuple[list[LogLine], bool]:
     """Wait for a line and take what is there with it; True when that was the last."""
-    batch: list[model.LogLine] = []
+    batch: list[LogLine] = []
     size = 0
     line = await queue.get()
     while line is not None:

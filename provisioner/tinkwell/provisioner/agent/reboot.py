@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from tinkwell.client.value import model
+from tinkwell.client.workflow.model import Action
 from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.runtime import port
 
@@ -58,7 +58,7 @@ def uptime_seconds() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def elapsed_seconds(action: model.Action, remaining_seconds: float | None) -> float:
+def elapsed_seconds(action: Action, remaining_seconds: float | None) -> float:
     """Return for how long the current attempt has run at the least; 0 where that is not known.
 
     What remains may be the workflow's time and not the action's, and clocks may differ; the lesser of two is taken.

@@ -1,12 +1,12 @@
 """What is run for an action: the description that a runtime gets."""
 
-from tinkwell.client.value import model
+from tinkwell.client.workflow.model import Action
 from tinkwell.core.workflow.decide import RunKey
 from tinkwell.core.workflow.hook import Hook
 from tinkwell.provisioner.runtime import port
 
 
-def of(key: RunKey, action: model.Action) -> port.RunSpec:
+def of(key: RunKey, action: Action) -> port.RunSpec:
     """Describe an attempt at an action, or a hook of it, which differs from it by its command alone."""
     return port.RunSpec(
         key=key,
@@ -21,7 +21,7 @@ def of(key: RunKey, action: model.Action) -> port.RunSpec:
     )
 
 
-def _command(hook: str, action: model.Action) -> tuple[str, ...]:
+def _command(hook: str, action: Action) -> tuple[str, ...]:
     match hook:
         case Hook.ON_FAILURE:
             return action.on_failure

@@ -13,7 +13,7 @@ import heapq
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from tinkwell.client.value.model import Event
+from tinkwell.client.watch.event import Event
 
 # So many may be open for a rule. Each holds its event; further ones are refused, and the caller logs that.
 MAX_OPEN = 10_000

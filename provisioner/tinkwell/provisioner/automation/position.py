@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.event.model import Position
 from tinkwell.provisioner.queue import retry
 
 
@@ -20,10 +20,10 @@ class Fenced(Exception):
 class PositionApi(Protocol):
     """What keeping positions needs of the server."""
 
-    async def position(self, name: str, *, claim: bool = False) -> model.Position:
+    async def position(self, name: str, *, claim: bool = False) -> Position:
         """Read a position, and claim it."""
 
-    async def commit_position(self, name: str, *, revision: int, history_id: str, token: int) -> model.Position:
+    async def commit_position(self, name: str, *, revision: int, history_id: str, token: int) -> Position:
         """Move a claimed position on."""
 
 
@@ -53,9 +53,9 @@ class Positions:
     def __init__(self, api: PositionApi, clock: DatabaseClock) -> None:
         self._api = api
         self._clock = clock
-        self._held: dict[str, model.Position] = {}
+        self._held: dict[str, Position] = {}
 
-    async def claim(self, name: str) -> model.Position:
+    async def claim(self, name: str) -> Position:
         """Claim a position and return it; it is made where there is none."""
         call = functools.partial(self._api.position, name, claim=True)
         self._note(await retry.until_answered(call, what="claim a position"))
@@ -81,7 +81,7 @@ class Positions:
         if (await retry.until_answered(call, what="look at a position")).token != held.token:
             raise _fenced(name)
 
-    def _note(self, position: model.Position) -> None:
+    def _note(self, position: Position) -> None:
         self._held[position.name] = position
         if position.updated_at is not None:
             self._clock.note(position.updated_at)

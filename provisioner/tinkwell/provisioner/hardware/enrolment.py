@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from tinkwell.client import errors
 from tinkwell.client.client import Client
-from tinkwell.client.value import model
+from tinkwell.client.watch.event import Event
 from tinkwell.client.watch.watch import Watch
 from tinkwell.core.event.kinds import EventType
 from tinkwell.provisioner.queue import retry
@@ -89,7 +89,7 @@ class Enrolment:
                 await self._deal_with(event)
                 await self._commit(watch)
 
-    async def _deal_with(self, event: model.Event) -> None:
+    async def _deal_with(self, event: Event) -> None:
         machine_id = event.resource_id
         if machine_id in self._enrolled:
             return

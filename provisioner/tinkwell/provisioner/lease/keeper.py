@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import NoReturn, Protocol, TypeVar
 
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.lease.model import Lease, Renewed
 from tinkwell.provisioner.queue import retry
 
 logger = logging.getLogger(__name__)
@@ -34,10 +34,10 @@ SHORTEST_CALL_SECONDS = 1.0
 class LeaseApi(Protocol):
     """What keeping a lease needs of the server."""
 
-    async def acquire(self, owner: str, engine: str) -> model.Lease:
+    async def acquire(self, owner: str, engine: str) -> Lease:
         """Begin a lease; a former one of this owner is over."""
 
-    async def renew(self, lease_token: int) -> model.Renewed:
+    async def renew(self, lease_token: int) -> Renewed:
         """Let a lease live on; raises `LeaseLost`."""
 
     async def release(self, lease_token: int, *, workflow_id: str = "", worker_id: str = "") -> None:

@@ -13,7 +13,7 @@ Where asked, an engine puts a stamp before each payload: when it was written, an
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tinkwell.client.value.model import LogStream
+from tinkwell.client.workflow.model import LogStream
 
 MAX_LINE_BYTES = 16 * 1024
 MAX_BYTES = 10 * 1024 * 1024

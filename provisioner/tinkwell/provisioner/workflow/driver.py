@@ -34,7 +34,8 @@ from dataclasses import replace
 from typing import NoReturn, Protocol, assert_never
 
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.watch.event import Event
+from tinkwell.client.workflow.model import Action, Unfinished
 from tinkwell.core.event.kinds import EventType, State
 from tinkwell.core.workflow import decide
 from tinkwell.core.workflow.decide import RunKey
@@ -68,12 +69,12 @@ MAX_FOREIGN = 10_000
 class WorkflowApi(reporter.ReportsApi, expiry.ExpiryApi, snapshot.LookApi, Protocol):
     """What bringing workflows to completion needs of the server."""
 
-    def unfinished(self) -> AsyncIterator[model.Unfinished]:
+    def unfinished(self) -> AsyncIterator[Unfinished]:
         """Iterate over the ids of the workflows that are not finished, many at a time."""
 
     def watch(
         self, *, now: bool, event_types: Collection[EventType], on_created: Callable[[object], None]
-    ) -> AbstractAsyncContextManager[AsyncIterator[model.Event]]:
+    ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         """Watch events of workflows and actions; calls back each time a connection is live."""
 
 
@@ -165,12 +166,12 @@ class Driver:
                 self._expiry.forget()
                 self._told.forget()
 
-    async def _hear(self, event: model.Event) -> None:
+    async def _hear(self, event: Event) -> None:
         workflow_id = event_filter.workflow_of(event)
         if self._is_worth_a_look(workflow_id) and not self._is_expected(event) and self._told.hear(event):
             await self._dirty.put(workflow_id)
 
-    def _is_expected(self, event: model.Event) -> bool:
+    def _is_expected(self, event: Event) -> bool:
         """Say whether a job that is under way here accounts for a workflow's progress; its end leads to a look."""
         has_succeeded = event.event_type is EventType.WORKFLOW_SUCCEEDED
         if not has_succeeded and event.event_type not in event_filter.PROGRESS:
@@ -284,7 +285,7 @@ class Driver:
             else:
                 self._group.create_task(self._dirty.put(workflow_id), name=f"wake {workflow_id}")
 
-    def _obey(self, command: decide.Command, actions: dict[str, model.Action]) -> None:
+    def _obey(self, command: decide.Command, actions: dict[str, Action]) -> None:
         """Begin what a command says. There is no await in here, so the jobs are still those that were decided upon."""
         match command:
             case decide.StartAction(action=action, key=key):
@@ -316,17 +317,17 @@ class Driver:
         if command.reason is decide.WaitReason.ABANDONED:
             self._expiry.lose(workflow_id, after_seconds=self._keeper.grace_seconds)
 
-    def _job(self, key: RunKey, actions: Mapping[str, model.Action]) -> Job:
+    def _job(self, key: RunKey, actions: Mapping[str, Action]) -> Job:
         job = Job(key, actions[key.action_id])
         job.on_success = lambda: self._follow(job, actions)
         return job
 
-    def _start(self, key: RunKey, actions: Mapping[str, model.Action], *, is_follower: bool = False) -> Job | None:
+    def _start(self, key: RunKey, actions: Mapping[str, Action], *, is_follower: bool = False) -> Job | None:
         job = self._job(key, actions)
         job.is_follower = is_follower
         return job if self._begin(job, lambda: self._agent.start(job)) else None
 
-    def _follow(self, job: Job, actions: Mapping[str, model.Action]) -> None:
+    def _follow(self, job: Job, actions: Mapping[str, Action]) -> None:
         """Begin the action after one that has succeeded, in its place, so that both are reported by one call.
 
         The server refuses it where that is wrong, as it does where it refuses the success.
@@ -381,7 +382,7 @@ class Driver:
         self._begun.add(job.key.workflow_id)
         return True
 
-    def _begin_hook(self, key: RunKey, action: model.Action, *, is_first: bool) -> None:
+    def _begin_hook(self, key: RunKey, action: Action, *, is_first: bool) -> None:
         """Begin a hook. It waits for no place: it follows on a job that had one."""
         job = Job(key, action)
         self._begin(job, lambda: self._agent.run_hook(job, is_first=is_first))

@@ -1,6 +1,6 @@
 """What an event says to a provisioner: which workflow is worth a look, and when that is no news."""
 
-from tinkwell.client.value import model
+from tinkwell.client.watch.event import Event
 from tinkwell.core.event.kinds import EventType, ResourceType
 
 # What is asked for: all but that a workflow gets on, which the end of its action has told in the moment before.
@@ -16,7 +16,7 @@ PROGRESS = frozenset(
 )
 
 
-def workflow_of(event: model.Event) -> str:
+def workflow_of(event: Event) -> str:
     """Return the id of the workflow that an event is about; empty for an event about something else."""
     match event.resource_type:
         case ResourceType.WORKFLOW:

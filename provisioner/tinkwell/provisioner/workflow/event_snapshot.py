@@ -9,7 +9,8 @@ nothing to ask.
 from dataclasses import dataclass, field
 
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.watch.event import Event
+from tinkwell.client.workflow.model import Action, Workflow, WorkflowContext
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.workflow import decide
 from tinkwell.provisioner.workflow import event_filter, snapshot
@@ -22,8 +23,8 @@ MAX_COMING = 100
 
 @dataclass(slots=True)
 class _Coming:
-    workflow: model.Workflow
-    actions: list[model.Action] = field(default_factory=list)
+    workflow: Workflow
+    actions: list[Action] = field(default_factory=list)
 
 
 class Told:
@@ -34,7 +35,7 @@ class Told:
         self._known: dict[str, snapshot.Seen] = {}
         self._coming: dict[str, _Coming] = {}
 
-    def hear(self, event: model.Event) -> bool:
+    def hear(self, event: Event) -> bool:
         """Take an event; False while the rest of a creation is still to come, before which there is nothing to do."""
         workflow_id = event_filter.workflow_of(event)
         self._known.pop(workflow_id, None)
@@ -62,21 +63,21 @@ class Told:
         """Return what is known of a workflow at this moment, once."""
         return self._known.pop(workflow_id, None)
 
-    def _create(self, event: model.Event) -> None:
+    def _create(self, event: Event) -> None:
         if event.resource_type is ResourceType.WORKFLOW:
-            workflow = model.Workflow.from_json(event.data)
+            workflow = Workflow.from_json(event.data)
             is_small = 0 < workflow.total_actions <= MAX_ACTIONS and len(self._coming) < MAX_COMING
             if is_small and workflow.state is State.PENDING:
                 self._coming[workflow.id] = _Coming(workflow)
         elif (coming := self._coming.get(event.parent_id)) is not None:
-            coming.actions.append(model.Action.from_json(event.data))
+            coming.actions.append(Action.from_json(event.data))
             if len(coming.actions) == coming.workflow.total_actions:
                 del self._coming[event.parent_id]
                 self._known[event.parent_id] = snapshot.of(_context(coming), self._lease)
 
 
-def _context(coming: _Coming) -> model.WorkflowContext:
-    return model.WorkflowContext(
+def _context(coming: _Coming) -> WorkflowContext:
+    return WorkflowContext(
         coming.workflow.id,
         workflow_state=coming.workflow.state,
         created_at=coming.workflow.created_at,

@@ -22,7 +22,8 @@ from collections import OrderedDict
 from typing import NoReturn, Protocol
 
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.watch.event import Event
+from tinkwell.client.workflow.model import Expired
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.core.workflow.transition import GRACE_SECONDS
 from tinkwell.provisioner.queue import retry, work_queue
@@ -49,7 +50,7 @@ _LIMITS = {
 class ExpiryApi(Protocol):
     """What is asked of the server."""
 
-    async def expire(self, id: str, *, deadlines_only: bool) -> model.Expired:  # noqa: A002
+    async def expire(self, id: str, *, deadlines_only: bool) -> Expired:  # noqa: A002
         """End a workflow if a deadline in it is past, or, unless that is ruled out, it is lost; raises `NotFound`."""
 
 
@@ -68,7 +69,7 @@ class Expiry:
         self._is_sooner = asyncio.Event()
         self._due = work_queue.DirtySet(MAX_DUE)
 
-    def hear(self, event: model.Event) -> None:
+    def hear(self, event: Event) -> None:
         """Take note of an event of a workflow or an action."""
         workflow_id = event.parent_id if event.resource_type is ResourceType.ACTION else event.resource_id
         if event.event_type in _LIMITS:
@@ -185,7 +186,7 @@ _ENDS = frozenset(
 )
 
 
-def _seconds(event: model.Event) -> float:
+def _seconds(event: Event) -> float:
     """Return the limit that a start names; 0 where there is none."""
     limit = event.data.get(_LIMITS[event.event_type], 0)
     return float(limit) if isinstance(limit, int) else 0.0

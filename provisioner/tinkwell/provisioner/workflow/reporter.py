@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn, Protocol
 
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.workflow.model import LogLine, Report, Reported
 from tinkwell.core.event.kinds import State
 
 # The server takes no more in one call.
@@ -43,13 +43,13 @@ class ReportsApi(Protocol):
         message: str,
         exit_code: int | None,
         lease_token: int,
-    ) -> model.Reported:
+    ) -> Reported:
         """Move an action on; a repetition changes nothing."""
 
-    async def report_together(self, reports: Sequence[model.Report]) -> Sequence[model.Reported | errors.Error]:
+    async def report_together(self, reports: Sequence[Report]) -> Sequence[Reported | errors.Error]:
         """Make several reports by one call; each comes to what `report` returns or raises for it alone."""
 
-    async def append_logs(self, workflow_id: str, lines: Iterable[model.LogLine]) -> int:
+    async def append_logs(self, workflow_id: str, lines: Iterable[LogLine]) -> int:
         """Store lines; those that are there already are left as they are."""
 
 
@@ -57,8 +57,8 @@ class ReportsApi(Protocol):
 class _Waiting:
     """A report that is to be sent, and what it comes to; None means that it is to be sent alone."""
 
-    report: model.Report
-    outcome: "asyncio.Future[model.Reported | errors.Error | None]"
+    report: Report
+    outcome: "asyncio.Future[Reported | errors.Error | None]"
 
 
 class Reporter:
@@ -69,7 +69,7 @@ class Reporter:
         # What is to go by one call stands together.
         self._waiting: list[tuple[_Waiting, ...]] = []
         # Reports that went ahead and that are about to be made.
-        self._ahead: dict[model.Report, _Waiting] = {}
+        self._ahead: dict[Report, _Waiting] = {}
         self._has_come = asyncio.Event()
         # Held by the one sender that waits: what comes wakes no others.
         self._turn = asyncio.Lock()
@@ -82,7 +82,7 @@ class Reporter:
                 group.create_task(self._send_again_and_again(), name=f"report sender {number}")
         raise AssertionError("its tasks never end by themselves")
 
-    async def report(self, report: model.Report, *, then: model.Report | None = None) -> model.Reported:
+    async def report(self, report: Report, *, then: Report | None = None) -> Reported:
         """Move an action on; a repetition changes nothing. Raises what the server answers.
 
         `then` is a report that is about to be made by a call of its own: it goes along already now, so that the server
@@ -94,11 +94,11 @@ class Reporter:
             raise outcome
         return outcome or await self._report(report)
 
-    async def append_logs(self, workflow_id: str, lines: Iterable[model.LogLine]) -> int:
+    async def append_logs(self, workflow_id: str, lines: Iterable[LogLine]) -> int:
         """Store lines; those that are there already are left as they are."""
         return await self._api.append_logs(workflow_id, lines)
 
-    async def _hand_over(self, report: model.Report, then: model.Report | None) -> model.Reported | errors.Error | None:
+    async def _hand_over(self, report: Report, then: Report | None) -> Reported | errors.Error | None:
         waiting = self._ahead.pop(report, None)
         if waiting is None:
             waiting = _Waiting(report, asyncio.get_running_loop().create_future())
@@ -138,7 +138,7 @@ class Reporter:
 
     async def _send(self, batch: Sequence[_Waiting]) -> None:
         """Send reports, and tell those who wait what they come to."""
-        outcomes: Sequence[model.Reported | errors.Error] = ()
+        outcomes: Sequence[Reported | errors.Error] = ()
         try:
             if len(batch) > 1:
                 outcomes = await self._api.report_together([waiting.report for waiting in batch])
@@ -150,7 +150,7 @@ class Reporter:
         finally:
             _settle(batch, dict(enumerate(outcomes)))
 
-    async def _report(self, report: model.Report) -> model.Reported:
+    async def _report(self, report: Report) -> Reported:
         return await self._api.report(
             report.workflow_id,
             action_id=report.action_id,
@@ -164,7 +164,7 @@ class Reporter:
         )
 
 
-def _settle(batch: Sequence[_Waiting], outcomes: Mapping[int, model.Reported | errors.Error]) -> None:
+def _settle(batch: Sequence[_Waiting], outcomes: Mapping[int, Reported | errors.Error]) -> None:
     """Tell those who still wait what their reports come to; without an outcome they are sent alone."""
     for place, waiting in enumerate(batch):
         if not waiting.outcome.done():

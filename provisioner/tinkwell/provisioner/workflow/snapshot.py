@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.workflow.model import Action, MachineHold, WorkflowContext
 from tinkwell.core.workflow import decide, hook
 from tinkwell.provisioner.workflow import machine_queue
 
@@ -15,7 +15,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 class LookApi(Protocol):
     """What looking at a workflow needs of the server."""
 
-    async def context(self, id: str, *, with_actions: bool) -> model.WorkflowContext:  # noqa: A002
+    async def context(self, id: str, *, with_actions: bool) -> WorkflowContext:  # noqa: A002
         """Say how far a workflow is, if wanted with its actions at the same moment; raises `NotFound`."""
 
 
@@ -31,7 +31,7 @@ class Seen:
     """What a look has found out about a workflow; a machine of it may be held by another one, which `held_by` names."""
 
     view: decide.WorkflowView
-    actions: dict[str, model.Action] = field(default_factory=dict)
+    actions: dict[str, Action] = field(default_factory=dict)
     created_at: datetime = _LONG_AGO
     machine: str = ""
     held_by: str = ""
@@ -54,7 +54,7 @@ async def see(api: LookApi, workflow_id: str, *, lease: Lease, was_begun: bool) 
     return of(context, lease)
 
 
-def of(context: model.WorkflowContext, lease: Lease) -> Seen:
+def of(context: WorkflowContext, lease: Lease) -> Seen:
     """Say what a context with its actions shows."""
     view = decide.WorkflowView(
         id=context.workflow_id,
@@ -73,13 +73,13 @@ def of(context: model.WorkflowContext, lease: Lease) -> Seen:
     )
 
 
-def _holder_of(hold: model.MachineHold, lease: Lease) -> decide.Holder:
+def _holder_of(hold: MachineHold, lease: Lease) -> decide.Holder:
     if lease.is_own(hold.lease_token):  # also where it has expired, for it lives on as soon as it is renewed
         return decide.Holder.HERE
     return decide.Holder.ELSEWHERE if hold.is_live else decide.Holder.DEAD
 
 
-def _view_of(action: model.Action) -> decide.ActionView:
+def _view_of(action: Action) -> decide.ActionView:
     return decide.ActionView(
         id=action.id,
         index=action.index,

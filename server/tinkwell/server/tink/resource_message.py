@@ -9,8 +9,9 @@ from tinkwell.core import errors
 from tinkwell.core.hardware import network
 from tinkwell.core.hardware.record import Hardware
 from tinkwell.core.template.record import Template
+from tinkwell.server.hardware.api import message as hardware_message
 from tinkwell.server.hardware.service.check import Sent
-from tinkwell.server.rpc import resource_message
+from tinkwell.server.rpc import timestamp
 
 # What is sent where the file of a machine has no metadata.
 _NO_METADATA = ("", "null")
@@ -29,7 +30,7 @@ def sent(message: hardware_pb2.Hardware) -> Sent:
     return Sent(
         id=message.id,
         metadata=_metadata(message.metadata),
-        network=resource_message.to_network(alike),
+        network=hardware_message.to_network(alike),
         expected_version=None,
     )
 
@@ -49,8 +50,8 @@ def template(found: Template) -> template_pb2.WorkflowTemplate:
     return template_pb2.WorkflowTemplate(
         id=found.id,
         name=found.name,
-        created_at=resource_message.timestamp(found.created_at),
-        updated_at=resource_message.timestamp(found.updated_at),
+        created_at=timestamp.of(found.created_at),
+        updated_at=timestamp.of(found.updated_at),
         data=found.data,
     )
 

@@ -6,7 +6,7 @@ from tinkwell.api.tink import workflow_pb2 as pb
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow.record import Action, ActionStatus, Progress, Workflow
-from tinkwell.server.rpc import resource_message
+from tinkwell.server.rpc import timestamp
 from tinkwell.server.workflow.service.report import ActionReport
 
 # Tinkerbell knows no cancelled workflows: all that its tools must understand is that this one will not go on.
@@ -28,8 +28,8 @@ def workflow(found: Workflow) -> pb.Workflow:
         template=found.template_id,
         hardware=found.devices,
         state=_STATES[found.state],
-        created_at=resource_message.timestamp(found.created_at),
-        updated_at=resource_message.timestamp(found.updated_at),
+        created_at=timestamp.of(found.created_at),
+        updated_at=timestamp.of(found.updated_at),
         data=found.data,
     )
 
@@ -76,7 +76,7 @@ def action_status(entry: ActionStatus) -> pb.WorkflowActionStatus:
         action_status=_STATES[entry.state],
         seconds=int(entry.seconds),
         message=entry.message,
-        created_at=resource_message.timestamp(entry.created_at),
+        created_at=timestamp.of(entry.created_at),
         worker_id=entry.worker_id,
     )
 

@@ -18,7 +18,7 @@ from integration.provisioner import engine_image
 from support.waiting import eventually
 from tinkwell import client
 from tinkwell.client import testing
-from tinkwell.client.value import model
+from tinkwell.client.workflow.model import Action, Workflow
 from tinkwell.core.event.kinds import State
 
 SECONDS = 30.0
@@ -39,11 +39,11 @@ class Place:
             entry_point.write_text('#!/bin/sh\nexec /bin/sh -c "$1"\n')
             entry_point.chmod(0o755)
 
-    def action(self, script: str, **fields: Any) -> model.Action:
+    def action(self, script: str, **fields: Any) -> Action:
         is_process = self.runtime == "process"
         command = (script,) if is_process else ("/bin/sh", "-c", script)
         image = "shell" if is_process else engine_image.IMAGE
-        return model.Action(str(uuid.uuid4()), image=image, command=command, worker_id=MACHINES[0], **fields)
+        return Action(str(uuid.uuid4()), image=image, command=command, worker_id=MACHINES[0], **fields)
 
     def runs(self) -> list[str]:
         """What is there of runs: the names of folders, or the ids of containers."""
@@ -104,22 +104,22 @@ async def exit_code(process: Process) -> int:
         return await process.wait()
 
 
-def add_workflow(server: testing.FakeServer, *actions: model.Action) -> model.Workflow:
-    workflow = server.put(model.Workflow(str(uuid.uuid4()), total_actions=len(actions)))
+def add_workflow(server: testing.FakeServer, *actions: Action) -> Workflow:
+    workflow = server.put(Workflow(str(uuid.uuid4()), total_actions=len(actions)))
     for index, action in enumerate(actions):
         server.put(dataclasses.replace(action, workflow_id=workflow.id, index=index, task_name="task", name=f"{index}"))
     return workflow
 
 
-async def reaches(server: testing.FakeServer, workflow: model.Workflow, state: State) -> None:
-    await eventually(lambda: server.world.find(model.Workflow, workflow.id).state is state, deadline_seconds=SECONDS)
+async def reaches(server: testing.FakeServer, workflow: Workflow, state: State) -> None:
+    await eventually(lambda: server.world.find(Workflow, workflow.id).state is state, deadline_seconds=SECONDS)
 
 
-def texts(server: testing.FakeServer, workflow: model.Workflow) -> list[str]:
+def texts(server: testing.FakeServer, workflow: Workflow) -> list[str]:
     return [line.text for line in server.world.lines.get(workflow.id, [])]
 
 
-async def prints(server: testing.FakeServer, workflow: model.Workflow, text: str) -> None:
+async def prints(server: testing.FakeServer, workflow: Workflow, text: str) -> None:
     await eventually(lambda: text in texts(server, workflow), deadline_seconds=SECONDS)
 
 
@@ -184,7 +184,7 @@ async def test_a_stopped_provisioner_leaves_its_runs_to_the_next(place: Place, s
         await prints(server, workflow, "waiting")
         process.send_signal(signal.SIGTERM)
         assert await exit_code(process) == 0
-    assert server.world.find(model.Workflow, workflow.id).state is State.RUNNING
+    assert server.world.find(Workflow, workflow.id).state is State.RUNNING
     async with provisioner(place, server):
         (place.state_dir / "workflows" / workflow.id / MACHINES[0] / "go").touch()
         await reaches(server, workflow, State.FAILED)
@@ -271,7 +271,7 @@ async def test_a_machine_that_is_not_served_is_left_alone(process_place: Place, 
     theirs = add_workflow(server, dataclasses.replace(process_place.action("true"), worker_id=MACHINES[1]))
     async with provisioner(process_place, server, agent_for=[MACHINES[0]]):
         await reaches(server, ours, State.SUCCEEDED)
-    assert server.world.find(model.Workflow, theirs.id).state is State.PENDING
+    assert server.world.find(Workflow, theirs.id).state is State.PENDING
 
 
 async def test_a_provisioner_that_the_server_does_not_know_ends_with_a_sentence(process_place: Place) -> None:

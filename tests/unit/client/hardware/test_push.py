@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinkwell.client import errors
-from tinkwell.client.value import convert, message, model
+from tinkwell.client.hardware import message as hardware_message
+from tinkwell.client.hardware.model import Hardware
+from tinkwell.client.value import message
 
 SAMPLE: dict[str, Any] = {
     "id": "5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a11",
@@ -33,19 +35,19 @@ SAMPLE: dict[str, Any] = {
 
 
 def test_a_machine_comes_back_as_it_was_pushed() -> None:
-    back = convert.hardware(convert.to_hardware(SAMPLE))
+    back = hardware_message.hardware(hardware_message.to_hardware(SAMPLE))
     assert {key: back.to_json()[key] for key in SAMPLE} == SAMPLE
 
 
 def test_a_machine_that_was_read_may_be_pushed_again() -> None:
-    machine = convert.hardware(convert.to_hardware(SAMPLE))
+    machine = hardware_message.hardware(hardware_message.to_hardware(SAMPLE))
     printed = machine.to_json() | {"created_at": "2026-11-20T12:00:00.000000Z", "deleted_at": None}
-    assert convert.to_hardware(printed) == convert.to_hardware(machine)
+    assert hardware_message.to_hardware(printed) == hardware_message.to_hardware(machine)
 
 
 def test_metadata_may_be_json_text_which_is_sent_as_it_is() -> None:
     text = '{"exact": 1.10, "big": 12345678901234567890}'
-    assert convert.to_hardware({"id": "m1", "metadata": text}).metadata == text
+    assert hardware_message.to_hardware({"id": "m1", "metadata": text}).metadata == text
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_metadata_may_be_json_text_which_is_sent_as_it_is() -> None:
 )
 def test_what_is_wrong_is_named_by_its_path(data: Any, violations: dict[str, str]) -> None:
     with pytest.raises(errors.InvalidField) as caught:
-        convert.to_hardware(data)
+        hardware_message.to_hardware(data)
     found = {violation.field: violation.description for violation in caught.value.violations}
     assert found.keys() == violations.keys()
     assert [field for field, text in violations.items() if text.lower() not in found[field].lower()] == []
@@ -103,7 +105,7 @@ def test_metadata_nested_too_deeply_is_an_error_not_a_crash() -> None:
     for _ in range(100_000):
         deep = {"a": deep}
     with pytest.raises(errors.InvalidField, match="metadata"):
-        convert.to_hardware({"id": "m1", "metadata": deep})
+        hardware_message.to_hardware({"id": "m1", "metadata": deep})
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -137,9 +139,9 @@ networks = st.fixed_dictionaries(
 
 @given(network=networks, metadata=json_objects)
 def test_a_valid_machine_arrives_whole_but_for_default_values(network: Any, metadata: Any) -> None:
-    sent = convert.to_hardware({"id": "m1", "network": network, "metadata": metadata})
+    sent = hardware_message.to_hardware({"id": "m1", "network": network, "metadata": metadata})
     assert message.to_json(sent.network) == _without_defaults(network)
-    assert convert.hardware(sent).metadata == json.loads(json.dumps(metadata))
+    assert hardware_message.hardware(sent).metadata == json.loads(json.dumps(metadata))
 
 
 def _without_defaults(value: Any) -> Any:
@@ -159,12 +161,12 @@ likely = st.recursive(
 @given(likely)
 def test_no_input_raises_anything_but_an_invalid_field(data: Any) -> None:
     try:
-        convert.to_hardware(data)
+        hardware_message.to_hardware(data)
     except errors.InvalidField as error:
         if not error.violations:
             pytest.fail("nothing is named")
 
 
 def test_a_machine_object_is_pushed_like_its_json() -> None:
-    machine = model.Hardware("m1", metadata={"a": 1}, network={"interfaces": [{"dhcp": {"mac": "x"}}]})
-    assert convert.to_hardware(machine) == convert.to_hardware(machine.to_json())
+    machine = Hardware("m1", metadata={"a": 1}, network={"interfaces": [{"dhcp": {"mac": "x"}}]})
+    assert hardware_message.to_hardware(machine) == hardware_message.to_hardware(machine.to_json())

@@ -12,8 +12,8 @@ import pytest
 from support import waiting
 from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.client import backoff, errors
-from tinkwell.client.value import model
 from tinkwell.client.watch import selection, watch
+from tinkwell.client.watch.event import Event
 from tinkwell.core.event.kinds import EventType, ResourceType
 
 HISTORY = "h1"
@@ -384,11 +384,11 @@ async def test_a_callback_that_raises_ends_the_watch() -> None:
 
 
 def _callback(seen: list[int], *, is_async: bool) -> Callable[..., None]:
-    async def later(event: model.Event) -> None:
+    async def later(event: Event) -> None:
         await asyncio.sleep(0)
         seen.append(event.revision)
 
-    def now(event: model.Event) -> None:
+    def now(event: Event) -> None:
         seen.append(event.revision)
 
     return later if is_async else now  # type: ignore[return-value]

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tinkwell.client import Client, Hardware, LogLine, LogStream, State, errors, testing
-from tinkwell.client.value import model
 from tinkwell.client.workflow import output
+from tinkwell.client.workflow.model import Report, Reported
 from tinkwell.core import errors as core_errors
 
 YAML = """\
@@ -276,12 +276,12 @@ async def test_a_source_of_lines_waits_while_too_many_are_unsent() -> None:
 
 async def test_reports_of_one_call_come_each_to_its_own(client: Client, workflow_id: str) -> None:
     wipe, write = await client.workflows.actions(workflow_id)
-    begin = model.Report(workflow_id=workflow_id, action_id=wipe.id, worker_id=WORKER, state=State.RUNNING, attempt=1)
+    begin = Report(workflow_id=workflow_id, action_id=wipe.id, worker_id=WORKER, state=State.RUNNING, attempt=1)
     early = dataclasses.replace(begin, action_id=write.id)
     begun, refused, missing = await client.workflows.report_together(
         [begin, early, dataclasses.replace(begin, workflow_id=WORKER)]
     )
-    assert isinstance(begun, model.Reported)
+    assert isinstance(begun, Reported)
     assert (begun.attempt, begun.state) == (1, State.RUNNING)
     assert isinstance(refused, errors.IllegalTransition)
     assert isinstance(missing, errors.NotFound)

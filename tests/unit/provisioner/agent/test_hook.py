@@ -11,7 +11,7 @@ from unit.provisioner.fake_runtime import FakeRun, FakeRuntime
 from unit.provisioner.stage import Stage, action
 
 from support.waiting import eventually
-from tinkwell.client.value import model
+from tinkwell.client.workflow.model import Reported
 from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow.decide import RunKey
 from tinkwell.core.workflow.hook import Hook
@@ -231,7 +231,7 @@ def test_the_answer_to_the_report_of_a_failure_says_whether_its_hook_follows_at_
 ) -> None:
     ended = Job(MAIN, action(**HOOKED))
     outcome = Outcome(state=State.FAILED, message="", seconds=0.0)
-    ended.settle(outcome, None if revision is None else model.Reported(revision, 1, None, after))
+    ended.settle(outcome, None if revision is None else Reported(revision, 1, None, after))
     assert (ended.hook, ended.leaves_run) == expected
 
 

@@ -7,7 +7,7 @@ from unit.provisioner.stage import Stage, action
 
 from support.waiting import eventually
 from tinkwell.client import errors
-from tinkwell.client.value.model import LogStream
+from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.event.kinds import State
 from tinkwell.provisioner.agent import output_shipper
 

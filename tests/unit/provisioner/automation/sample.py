@@ -4,7 +4,7 @@ import datetime
 import uuid
 from typing import Any
 
-from tinkwell.client.value.model import Event
+from tinkwell.client.watch.event import Event
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.provisioner.automation.rule import file, model
 

@@ -8,7 +8,7 @@ from unit.provisioner import conformance
 from unit.provisioner.conformance import Program
 from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
 
-from tinkwell.client.value.model import LogStream
+from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.runtime import port
 

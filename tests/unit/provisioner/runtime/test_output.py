@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinkwell.client.value.model import LogStream
+from tinkwell.client.workflow.model import LogStream
 from tinkwell.provisioner.runtime import output
 
 OUT, ERR = LogStream.STDOUT, LogStream.STDERR

@@ -8,7 +8,7 @@ from unit.provisioner.stage import Stage, action
 
 from support.waiting import eventually
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.workflow.model import Action, Reported, WorkflowContext
 from tinkwell.core.event.kinds import EventType, State
 from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.runtime import port
@@ -152,7 +152,7 @@ async def test_an_action_that_may_not_begin_is_not_started_and_not_tried_at_once
 ) -> None:
     refused: list[str] = []
 
-    async def refuse(workflow_id: str, **_: object) -> model.Reported:
+    async def refuse(workflow_id: str, **_: object) -> Reported:
         refused.append(workflow_id)
         raise errors.IllegalTransition
 
@@ -280,7 +280,7 @@ async def test_a_report_that_comes_too_late_only_clears_up(stage: Stage) -> None
         stage.server.add_workflow("w", action())
         run = await stage.run_of("w-0")
         stage.server.workflows["w"] = CANCELLED
-        stage.server.rows["w"] = [model.Action("w-0", worker_id="m-1", state=CANCELLED, attempt=1)]
+        stage.server.rows["w"] = [Action("w-0", worker_id="m-1", state=CANCELLED, attempt=1)]
         await run.exit(0)
         await stage.is_clear()
     assert stage.server.states("w") == [CANCELLED]
@@ -409,7 +409,7 @@ async def test_workflows_that_the_server_fails_on_do_not_hold_up_the_others(
 ) -> None:
     answer = stage.server.context
 
-    async def fail(workflow_id: str, *, with_actions: bool) -> model.WorkflowContext:
+    async def fail(workflow_id: str, *, with_actions: bool) -> WorkflowContext:
         if workflow_id.startswith("broken"):
             raise errors.Internal
         return await answer(workflow_id, with_actions=with_actions)
@@ -447,7 +447,7 @@ async def test_a_workflow_that_has_succeeded_here_is_not_asked_about_any_more(
 ) -> None:
     answer, seen = stage.server.context, list[State]()
 
-    async def note(workflow_id: str, *, with_actions: bool) -> model.WorkflowContext:
+    async def note(workflow_id: str, *, with_actions: bool) -> WorkflowContext:
         seen.append((context := await answer(workflow_id, with_actions=with_actions)).workflow_state)
         return context
 
@@ -465,7 +465,7 @@ async def test_a_workflow_that_has_succeeded_here_is_not_asked_about_any_more(
 async def test_one_broken_job_does_not_take_the_others_down(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
     stage.runtime.failures["broken"] = ZeroDivisionError("a bug")
     async with stage.provisioner(resync_seconds=0.05):
-        stage.server.add_workflow("broken", model.Action("", worker_id="m-1", image="broken"))
+        stage.server.add_workflow("broken", Action("", worker_id="m-1", image="broken"))
         stage.server.add_workflow("w", action())
         await stage.finish("w-0")
         await stage.reaches("w", SUCCEEDED)

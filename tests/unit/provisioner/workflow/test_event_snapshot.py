@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tinkwell.client.value import model
+from tinkwell.client.watch.event import Event
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.workflow import decide
 from tinkwell.provisioner.workflow import event_snapshot
@@ -20,19 +20,17 @@ def events() -> event_snapshot.Told:
     return event_snapshot.Told(NoLease())
 
 
-def event(
-    resource: ResourceType, event_type: EventType, data: dict[str, Any] | None = None, version: int = 1
-) -> model.Event:
+def event(resource: ResourceType, event_type: EventType, data: dict[str, Any] | None = None, version: int = 1) -> Event:
     resource_id, parent_id = ("a", "w") if resource is ResourceType.ACTION else ("w", "")
-    return model.Event("e", 1, resource, event_type, "any", resource_id, parent_id, version, data=data or {})
+    return Event("e", 1, resource, event_type, "any", resource_id, parent_id, version, data=data or {})
 
 
-def birth(total: int = 1, **data: object) -> model.Event:
+def birth(total: int = 1, **data: object) -> Event:
     content = {"id": "w", "total_actions": total, "state": "PENDING", "created_at": "2026-11-20T12:00:00.000000Z"}
     return event(ResourceType.WORKFLOW, EventType.CREATED, content | data)
 
 
-def part(index: int = 0) -> model.Event:
+def part(index: int = 0) -> Event:
     content = {"id": f"w-{index}", "workflow_id": "w", "index": index, "worker_id": "m", "on_failure": ["tell"]}
     return event(ResourceType.ACTION, EventType.CREATED, content)
 
@@ -71,7 +69,7 @@ def test_the_events_of_a_creation_are_a_look_once_all_are_here(events: event_sna
 )
 @pytest.mark.parametrize("total", [1, 2])
 def test_whatever_comes_after_a_creation_makes_it_worth_nothing(
-    events: event_snapshot.Told, later: model.Event, total: int
+    events: event_snapshot.Told, later: Event, total: int
 ) -> None:
     for each in (birth(total), part()):
         events.hear(each)
@@ -88,9 +86,7 @@ def test_whatever_comes_after_a_creation_makes_it_worth_nothing(
         event(ResourceType.WORKFLOW, EventType.CREATED, birth().data, version=7),
     ],
 )
-def test_what_is_too_large_or_not_new_or_not_understood_is_looked_at(
-    events: event_snapshot.Told, first: model.Event
-) -> None:
+def test_what_is_too_large_or_not_new_or_not_understood_is_looked_at(events: event_snapshot.Told, first: Event) -> None:
     assert events.hear(first)
     assert events.hear(part())
     assert events.take("w") is None

@@ -7,30 +7,31 @@ from collections.abc import AsyncIterator
 
 from support.waiting import eventually
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.watch.event import Event
+from tinkwell.client.workflow.model import Expired
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.provisioner.workflow import expiry
 
-NOTHING = model.Expired(0)
-ENDED = model.Expired(5)
+NOTHING = Expired(0)
+ENDED = Expired(5)
 
 
 class Server:
     """Answers what it is told to, then that there is nothing to end."""
 
     def __init__(self) -> None:
-        self.answers: dict[str, deque[model.Expired | errors.Error]] = {}
+        self.answers: dict[str, deque[Expired | errors.Error]] = {}
         self.asked: list[tuple[str, float]] = []
         # Asked about though that may end what somebody could still take over.
         self.given_up: list[str] = []
 
-    def will_say(self, workflow_id: str, *answers: model.Expired | errors.Error) -> None:
+    def will_say(self, workflow_id: str, *answers: Expired | errors.Error) -> None:
         self.answers[workflow_id] = deque(answers)
 
     def times(self, workflow_id: str) -> list[float]:
         return [at for asked, at in self.asked if asked == workflow_id]
 
-    async def expire(self, id: str, *, deadlines_only: bool) -> model.Expired:  # noqa: A002
+    async def expire(self, id: str, *, deadlines_only: bool) -> Expired:  # noqa: A002
         self.asked.append((id, asyncio.get_running_loop().time()))
         if not deadlines_only:
             self.given_up.append(id)
@@ -52,9 +53,9 @@ async def keeping(server: Server) -> AsyncIterator[expiry.Expiry]:
         await running
 
 
-def event(event_type: EventType, **data: int) -> model.Event:
+def event(event_type: EventType, **data: int) -> Event:
     is_action = event_type.startswith("ACTION")
-    return model.Event(
+    return Event(
         id="e",
         revision=1,
         resource_type=ResourceType.ACTION if is_action else ResourceType.WORKFLOW,
@@ -68,7 +69,7 @@ def event(event_type: EventType, **data: int) -> model.Event:
 
 async def test_what_is_found_running_is_asked_about_until_it_has_ended() -> None:
     server = Server()
-    server.will_say("w", model.Expired(0, 0.2), model.Expired(0, 0.1), ENDED)
+    server.will_say("w", Expired(0, 0.2), Expired(0, 0.1), ENDED)
     async with keeping(server) as keeper:
         keeper.find("w")
         await eventually(lambda: len(server.asked) == 3)
@@ -79,7 +80,7 @@ async def test_what_is_found_running_is_asked_about_until_it_has_ended() -> None
 
 async def test_a_workflow_that_goes_on_after_a_deadline_is_asked_about_until_the_next_one() -> None:
     server = Server()
-    server.will_say("w", model.Expired(4, 0.2), ENDED)
+    server.will_say("w", Expired(4, 0.2), ENDED)
     async with keeping(server) as keeper:
         keeper.find("w")
         await eventually(lambda: len(server.asked) == 2)
@@ -100,7 +101,7 @@ async def test_what_time_cannot_end_is_asked_about_once() -> None:
 
 async def test_what_is_lost_is_given_up_after_a_grace_whatever_is_asked_before() -> None:
     server = Server()
-    server.will_say("w", model.Expired(0, 0.1), model.Expired(0, 3600.0))
+    server.will_say("w", Expired(0, 0.1), Expired(0, 3600.0))
     async with keeping(server) as keeper:
         began = asyncio.get_running_loop().time()
         keeper.lose("w", after_seconds=0.3)
@@ -139,7 +140,7 @@ async def test_a_start_is_asked_about_after_its_limit_and_an_end_is_not() -> Non
         keeper.hear(event(EventType.ACTION_STARTED, timeout_seconds=1))
         keeper.hear(event(EventType.WORKFLOW_FAILED))
         # The same time once more, by another workflow, so that the first one's has passed.
-        server.will_say("other", model.Expired(0, 2.5), ENDED)
+        server.will_say("other", Expired(0, 2.5), ENDED)
         keeper.find("other")
         await eventually(lambda: len(server.times("other")) == 2)
         assert len(server.times("w")) == 1

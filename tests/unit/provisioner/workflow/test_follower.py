@@ -7,7 +7,7 @@ from unit.provisioner.stage import Stage, action
 
 from support.waiting import eventually
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.workflow.model import Reported
 from tinkwell.core.event.kinds import EventType, State
 
 RUNNING, SUCCEEDED = State.RUNNING, State.SUCCEEDED
@@ -39,7 +39,7 @@ async def test_nothing_follows_what_the_server_does_not_take_for_a_success(
 ) -> None:
     report = stage.server.report
 
-    async def cancel_first(workflow_id: str, **fields: object) -> model.Reported:
+    async def cancel_first(workflow_id: str, **fields: object) -> Reported:
         if fields["state"] is SUCCEEDED:
             stage.server.cancel(workflow_id)
         return await report(workflow_id, **fields)  # type: ignore[arg-type]
@@ -71,7 +71,7 @@ async def test_an_action_that_cannot_follow_at_once_is_begun_when_it_can(
     report = stage.server.report
     refused: list[str] = []
 
-    async def refuse_once(workflow_id: str, **fields: object) -> model.Reported:
+    async def refuse_once(workflow_id: str, **fields: object) -> Reported:
         if (fields["action_id"], fields["state"]) == ("w-1", RUNNING) and not refused:
             refused.append(workflow_id)
             raise errors.IllegalTransition
@@ -136,7 +136,7 @@ async def test_an_action_that_ends_while_all_stops_is_cleared_up_and_followed_by
     def has_stopped() -> bool:
         return not any(task.get_name() == "watch" for task in asyncio.all_tasks())
 
-    async def answer_late(workflow_id: str, **fields: object) -> model.Reported:
+    async def answer_late(workflow_id: str, **fields: object) -> Reported:
         if fields["state"] is SUCCEEDED:
             is_asked.set()
             await eventually(has_stopped)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 import pytest
 
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.workflow.model import LogLine, Report, Reported
 from tinkwell.core.event.kinds import State
 from tinkwell.provisioner.workflow import reporter
 
@@ -20,19 +20,19 @@ class Api:
         self.passes = asyncio.Semaphore(0)
         self.fails_together: errors.Error | None = None
 
-    async def report(self, workflow_id: str, *, attempt: int, **_: object) -> model.Reported:
+    async def report(self, workflow_id: str, *, attempt: int, **_: object) -> Reported:
         self.calls.append(1)
         await self.passes.acquire()
         return _judge(workflow_id, attempt)
 
-    async def report_together(self, reports: Sequence[model.Report]) -> Sequence[model.Reported | errors.Error]:
+    async def report_together(self, reports: Sequence[Report]) -> Sequence[Reported | errors.Error]:
         self.calls.append(len(reports))
         await self.passes.acquire()
         if self.fails_together is not None:
             raise self.fails_together
         return [_outcome(report) for report in reports]
 
-    async def append_logs(self, workflow_id: str, lines: Iterable[model.LogLine]) -> int:
+    async def append_logs(self, workflow_id: str, lines: Iterable[LogLine]) -> int:
         return len(list(lines))
 
     def let_through(self, count: int) -> None:
@@ -40,13 +40,13 @@ class Api:
             self.passes.release()
 
 
-def _judge(workflow_id: str, attempt: int) -> model.Reported:
+def _judge(workflow_id: str, attempt: int) -> Reported:
     if workflow_id == "refused":
         raise errors.IllegalTransition("no")
-    return model.Reported(1, attempt)
+    return Reported(1, attempt)
 
 
-def _outcome(report: model.Report) -> model.Reported | errors.Error:
+def _outcome(report: Report) -> Reported | errors.Error:
     try:
         return _judge(report.workflow_id, report.attempt)
     except errors.Error as error:
@@ -66,8 +66,8 @@ async def sending(api: Api) -> AsyncIterator[reporter.Reporter]:
 
 def report(
     worker: reporter.Reporter, attempt: int, workflow_id: str = "w", *, state: State = State.RUNNING
-) -> "asyncio.Future[model.Reported]":
-    told = model.Report(workflow_id=workflow_id, action_id="a", worker_id="m", state=state, attempt=attempt)
+) -> "asyncio.Future[Reported]":
+    told = Report(workflow_id=workflow_id, action_id="a", worker_id="m", state=state, attempt=attempt)
     return asyncio.ensure_future(worker.report(told))
 
 
@@ -169,8 +169,8 @@ async def test_one_that_is_given_up_does_not_disturb_the_others(api: Api) -> Non
 
 async def test_what_is_about_to_be_reported_goes_along_and_is_not_sent_twice(api: Api) -> None:
     async with sending(api) as worker:
-        end = model.Report(workflow_id="w", action_id="a", worker_id="m", state=State.SUCCEEDED, attempt=1)
-        start = model.Report(workflow_id="w", action_id="b", worker_id="m", state=State.RUNNING, attempt=2)
+        end = Report(workflow_id="w", action_id="a", worker_id="m", state=State.SUCCEEDED, attempt=1)
+        start = Report(workflow_id="w", action_id="b", worker_id="m", state=State.RUNNING, attempt=2)
         first = asyncio.ensure_future(worker.report(end, then=start))
         await rest()
         second = asyncio.ensure_future(worker.report(start))
@@ -191,8 +191,8 @@ async def test_two_reports_that_belong_together_are_never_in_two_calls(api: Api)
             await rest()
         single = [report(worker, 1) for _ in range(reporter.MAX_REPORTS - 1)]
         await rest()
-        end = model.Report(workflow_id="w", action_id="a", worker_id="m", state=State.SUCCEEDED, attempt=1)
-        start = model.Report(workflow_id="w", action_id="b", worker_id="m", state=State.RUNNING, attempt=2)
+        end = Report(workflow_id="w", action_id="a", worker_id="m", state=State.SUCCEEDED, attempt=1)
+        start = Report(workflow_id="w", action_id="b", worker_id="m", state=State.RUNNING, attempt=2)
         pair = asyncio.ensure_future(worker.report(end, then=start))
         await rest()
         api.let_through(10)

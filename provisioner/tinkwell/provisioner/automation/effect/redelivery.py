@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 
 from tinkwell import client
-from tinkwell.client.value.model import Event
+from tinkwell.client.watch.event import Event
 from tinkwell.provisioner.automation.effect import attempt, delivery_log, performer
 from tinkwell.provisioner.automation.rule import model
 

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from tinkwell.client import errors
-from tinkwell.client.value import model
+from tinkwell.client.value.change import Created
+from tinkwell.client.watch.event import Event
+from tinkwell.client.workflow.model import Workflow
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.provisioner.automation.effect import attempt
 from tinkwell.provisioner.automation.rule import expression, key
@@ -34,10 +36,10 @@ class WorkflowApi(Protocol):
         devices: Mapping[str, str] | str,
         *,
         id: str | None = None,  # noqa: A002
-    ) -> model.Created:
+    ) -> Created:
         """Create a workflow; a repeated call changes nothing."""
 
-    async def get(self, id: str) -> model.Workflow:  # noqa: A002
+    async def get(self, id: str) -> Workflow:  # noqa: A002
         """Get a workflow."""
 
 
@@ -70,12 +72,12 @@ class Starter:
     async def close(self) -> None:
         """Nothing is held between effects."""
 
-    async def _devices(self, event: model.Event) -> Mapping[str, str]:
+    async def _devices(self, event: Event) -> Mapping[str, str]:
         if self._action.devices is not None:
             view = event.to_json()
             return {name: text.string(view) for name, text in self._action.devices.items()}
         if event.resource_type is ResourceType.WORKFLOW:
-            hardware: Mapping[str, str] = model.Workflow.from_json(event.data).hardware
+            hardware: Mapping[str, str] = Workflow.from_json(event.data).hardware
             return hardware
         get = functools.partial(self._api.get, event.parent_id)
         return (await retry.until_answered(get, what="get a workflow", gives_up=_ANSWERS)).hardware

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Sequence
 from typing import TypedDict, TypeVar
 
-from tinkwell.client.value.model import Event
+from tinkwell.client.watch.event import Event
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.provisioner.automation.rule import expression, model
 

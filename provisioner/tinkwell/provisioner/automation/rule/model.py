@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
 
-from tinkwell.client.value.model import Event
+from tinkwell.client.watch.event import Event
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.provisioner.automation.rule import expression, key
 

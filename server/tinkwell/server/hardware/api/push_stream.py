@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator, Sequence
 
 from tinkwell.api.v1 import hardware_service_pb2 as pb
 from tinkwell.core import errors
+from tinkwell.server.hardware.api import message
 from tinkwell.server.hardware.service.bulk_push import Progress
 from tinkwell.server.hardware.service.check import Sent
-from tinkwell.server.rpc import interceptor, resource_message
+from tinkwell.server.rpc import interceptor
 
 SILENCE_SECONDS = 60.0
 READY_KEY = "x-tinkwell-ready"
@@ -56,7 +57,7 @@ def sent(push: pb.PushRequest) -> Sent:
     return Sent(
         id=push.data.id,
         metadata=push.data.metadata,
-        network=resource_message.to_network(push.data.network),
+        network=message.to_network(push.data.network),
         expected_version=push.expected_version if push.HasField("expected_version") else None,
     )
 

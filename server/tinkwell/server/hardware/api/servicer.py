@@ -8,9 +8,9 @@ from tinkwell.api.v1 import event_service_pb2, hardware_service_pb2_grpc
 from tinkwell.api.v1 import hardware_service_pb2 as pb
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType
-from tinkwell.server.hardware.api import push_stream
+from tinkwell.server.hardware.api import message, push_stream
 from tinkwell.server.hardware.service.operations import HardwareService
-from tinkwell.server.rpc import auth, resource_message
+from tinkwell.server.rpc import auth
 from tinkwell.server.rpc.watch import Context, Watches
 
 
@@ -38,18 +38,18 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
         )
 
     async def ByMAC(self, request: pb.ByMACRequest, context: Context) -> pb.Hardware:
-        return resource_message.to_hardware_message(await self._service.find("mac", request.mac))
+        return message.to_message(await self._service.find("mac", request.mac))
 
     async def ByIP(self, request: pb.ByIPRequest, context: Context) -> pb.Hardware:
-        return resource_message.to_hardware_message(await self._service.find("ip", request.ip))
+        return message.to_message(await self._service.find("ip", request.ip))
 
     async def ByID(self, request: pb.ByIDRequest, context: Context) -> pb.Hardware:
-        return resource_message.to_hardware_message(await self._service.find("id", request.id))
+        return message.to_message(await self._service.find("id", request.id))
 
     async def All(self, request: pb.AllRequest, context: Context) -> AsyncGenerator[pb.Hardware, None]:
         async with contextlib.aclosing(self._service.list_all()) as machines:
             async for machine in machines:
-                yield resource_message.to_hardware_message(machine)
+                yield message.to_message(machine)
 
     async def Delete(self, request: pb.DeleteRequest, context: Context) -> pb.DeleteResponse:
         return pb.DeleteResponse(revision=await self._service.delete(request.id, actor=auth.actor(context)))

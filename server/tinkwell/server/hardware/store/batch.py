@@ -9,8 +9,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from tinkwell.server.database import table
-from tinkwell.server.hardware.store import queries
+from tinkwell.server.hardware.store import queries, table
 
 _HARDWARE = table.hardware.c
 

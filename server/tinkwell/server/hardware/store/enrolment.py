@@ -4,7 +4,7 @@ import sqlalchemy
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from tinkwell.server.database import table
+from tinkwell.server.hardware.store import table
 
 # Any number will do, as long as every release takes the same.
 _TURN = 7_436_019_256

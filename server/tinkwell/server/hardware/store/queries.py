@@ -10,8 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.hardware import network
 from tinkwell.core.hardware.record import Hardware
-from tinkwell.server.database import table
+from tinkwell.server.database import column as database_column
 from tinkwell.server.database.database import Database
+from tinkwell.server.hardware.store import table
 
 # A machine may have a megabyte, so few rows are in memory at a time.
 _CURSOR_ROWS = 50
@@ -22,8 +23,8 @@ _LIVE = _HARDWARE.deleted_at.is_(None)
 _COLUMNS = (
     _HARDWARE.id,
     _HARDWARE.version,
-    table.to_text(_HARDWARE.metadata),
-    table.to_text(_HARDWARE.network),
+    database_column.to_text(_HARDWARE.metadata),
+    database_column.to_text(_HARDWARE.network),
     _HARDWARE.created_at,
     _HARDWARE.updated_at,
 )
@@ -51,7 +52,7 @@ async def push(
     one (0 means that it must not be live). Either way the row is locked until the transaction ends.
     """
     pushed = postgresql.insert(table.hardware).values(
-        id=hardware_id, metadata=table.to_jsonb(metadata), network=table.to_jsonb(network_text)
+        id=hardware_id, metadata=database_column.to_jsonb(metadata), network=database_column.to_jsonb(network_text)
     )
     statement = replace(pushed, _is_expected(expected_version)).returning(_HARDWARE.version)
     version: int | None = (await connection.execute(statement)).scalar_one_or_none()
@@ -65,8 +66,8 @@ def replace(pushed: postgresql.Insert, condition: sqlalchemy.ColumnElement[bool]
     # As text, because jsonb compares numbers by their value, and 1.10 is not written like 1.1.
     differs = sqlalchemy.or_(
         was_deleted,
-        table.to_text(_HARDWARE.metadata) != table.to_text(new.metadata),
-        table.to_text(_HARDWARE.network) != table.to_text(new.network),
+        database_column.to_text(_HARDWARE.metadata) != database_column.to_text(new.metadata),
+        database_column.to_text(_HARDWARE.network) != database_column.to_text(new.network),
     )
     return pushed.on_conflict_do_update(
         index_elements=[_HARDWARE.id],
@@ -82,7 +83,12 @@ def replace(pushed: postgresql.Insert, condition: sqlalchemy.ColumnElement[bool]
 
 async def stored_sizes(connection: AsyncConnection, metadata: str, network_text: str) -> tuple[int, int]:
     """Return how many bytes both take as the database writes them, which is what its limit is about."""
-    sizes = select(*(func.octet_length(table.to_text(table.to_jsonb(text))) for text in (metadata, network_text)))
+    sizes = select(
+        *(
+            func.octet_length(database_column.to_text(database_column.to_jsonb(text)))
+            for text in (metadata, network_text)
+        )
+    )
     row = (await connection.execute(sizes)).one()
     return int(row[0]), int(row[1])
 

@@ -7,8 +7,9 @@ from tinkwell.api.v1 import event_service_pb2, template_service_pb2_grpc
 from tinkwell.api.v1 import template_service_pb2 as pb
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType
-from tinkwell.server.rpc import auth, resource_message
+from tinkwell.server.rpc import auth
 from tinkwell.server.rpc.watch import Context, Watches
+from tinkwell.server.template.api import message
 from tinkwell.server.template.service.operations import TemplateService
 
 
@@ -29,14 +30,14 @@ class TemplateServicer(template_service_pb2_grpc.TemplateServiceServicer):
         key = request.WhichOneof("get_by")
         if key is None:
             raise _missing_key()
-        return resource_message.to_template_message(await self._service.find(key, getattr(request, key)))
+        return message.to_message(await self._service.find(key, getattr(request, key)))
 
     async def ListTemplates(
         self, request: pb.ListTemplatesRequest, context: Context
     ) -> AsyncGenerator[pb.Template, None]:
         async with contextlib.aclosing(self._service.list_named(request.name)) as templates:
             async for template in templates:
-                yield resource_message.to_template_message(template)
+                yield message.to_message(template)
 
     async def UpdateTemplate(self, request: pb.UpdateTemplateRequest, context: Context) -> pb.UpdateTemplateResponse:
         updated = await self._service.update(

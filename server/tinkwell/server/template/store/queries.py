@@ -10,7 +10,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.template.record import Template
-from tinkwell.server.database import table
+from tinkwell.server.template.store import table
 
 _CURSOR_ROWS = 500
 

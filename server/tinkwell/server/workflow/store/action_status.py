@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow import record
-from tinkwell.server.database import table
+from tinkwell.server.workflow.store import table
 
 _STATUS = table.action_status.c
 _INSERT = sqlalchemy.insert(table.action_status)

@@ -6,7 +6,8 @@ import sqlalchemy
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from tinkwell.server.database import table
+from tinkwell.server.database import column
+from tinkwell.server.workflow.store import table
 
 _DATA = table.workflow_data.c
 
@@ -38,7 +39,7 @@ async def append(connection: AsyncConnection, workflow_id: str, *, metadata: str
     number = await latest(connection, workflow_id) + 1
     await connection.execute(
         sqlalchemy.insert(table.workflow_data).values(
-            workflow_id=workflow_id, version=number, metadata=table.to_json(metadata), data=table.to_json(data)
+            workflow_id=workflow_id, version=number, metadata=column.to_json(metadata), data=column.to_json(data)
         )
     )
     await connection.execute(
@@ -59,7 +60,7 @@ async def get(connection: AsyncConnection, workflow_id: str, number: int) -> Ver
     """Return a version of a live workflow's document, the latest one for 0."""
     number = number or await latest(connection, workflow_id)
     query = (
-        select(_DATA.version, table.to_text(_DATA.metadata), table.to_text(_DATA.data))
+        select(_DATA.version, column.to_text(_DATA.metadata), column.to_text(_DATA.data))
         .join(table.workflow, table.workflow.c.id == _DATA.workflow_id)
         .where(_DATA.workflow_id == workflow_id, _DATA.version == number, table.workflow.c.deleted_at.is_(None))
     )

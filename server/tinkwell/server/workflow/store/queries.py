@@ -10,8 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow import record
-from tinkwell.server.database import table
+from tinkwell.server.database import column
 from tinkwell.server.database.database import Fetch
+from tinkwell.server.workflow.store import table
 
 # Device maps may have a megabyte each, so few rows are in memory at a time.
 _CURSOR_ROWS = 50
@@ -23,12 +24,12 @@ _LISTED = (
     _WORKFLOW.version,
     _WORKFLOW.template_id,
     _WORKFLOW.template_name,
-    table.to_text(_WORKFLOW.devices).label("devices"),
+    column.to_text(_WORKFLOW.devices).label("devices"),
     _WORKFLOW.state,
     _WORKFLOW.total_actions,
     _WORKFLOW.completed_actions,
     _WORKFLOW.global_timeout_seconds,
-    table.to_text(_WORKFLOW.cause).label("cause"),
+    column.to_text(_WORKFLOW.cause).label("cause"),
     _WORKFLOW.created_at,
     _WORKFLOW.updated_at,
     _WORKFLOW.started_at,

@@ -12,7 +12,7 @@ from integration.provisioner import engine_image
 from unit.provisioner.fake_server import FakeServer
 
 from support.waiting import eventually
-from tinkwell.client.value import model
+from tinkwell.client.workflow.model import Action
 from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow.decide import ALL_WORKERS, RunKey
 from tinkwell.provisioner.lease import keeper, run_claim
@@ -119,7 +119,7 @@ async def test_attempts_that_are_over_are_removed_and_the_one_that_is_not_is_lef
 ) -> None:
     server, workflow = FakeServer(), new_id()
     server.add_workflow(
-        workflow, *(model.Action("", worker_id="m", task_name="t", name="a", image="never-run:v1") for _ in range(2))
+        workflow, *(Action("", worker_id="m", task_name="t", name="a", image="never-run:v1") for _ in range(2))
     )
     over, current = (action.id for action in server.rows[workflow])
     for action_id, status in ((over, State.RUNNING), (over, State.SUCCEEDED), (current, State.RUNNING)):

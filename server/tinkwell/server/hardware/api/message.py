@@ -1,21 +1,9 @@
-"""Machines and templates between protobuf and the domain."""
-
-import datetime
-
-from google.protobuf import timestamp_pb2
+"""Machines between protobuf and the domain."""
 
 from tinkwell.api.v1 import hardware_service_pb2 as hardware_pb
-from tinkwell.api.v1 import template_service_pb2 as template_pb
 from tinkwell.core.hardware import network
 from tinkwell.core.hardware.record import Hardware
-from tinkwell.core.template.record import Template
-
-
-def timestamp(moment: datetime.datetime) -> timestamp_pb2.Timestamp:
-    """Return the moment, which must have a time zone."""
-    message = timestamp_pb2.Timestamp()
-    message.FromDatetime(moment)
-    return message
+from tinkwell.server.rpc import timestamp
 
 
 def to_network(message: hardware_pb.Network) -> network.Network:
@@ -23,7 +11,7 @@ def to_network(message: hardware_pb.Network) -> network.Network:
     return network.Network(tuple(_to_interface(interface) for interface in message.interfaces))
 
 
-def to_hardware_message(machine: Hardware) -> hardware_pb.Hardware:
+def to_message(machine: Hardware) -> hardware_pb.Hardware:
     """Write a machine."""
     return hardware_pb.Hardware(
         id=machine.id,
@@ -32,20 +20,8 @@ def to_hardware_message(machine: Hardware) -> hardware_pb.Hardware:
         network=hardware_pb.Network(
             interfaces=[_to_interface_message(interface) for interface in machine.network.interfaces]
         ),
-        created_at=timestamp(machine.created_at),
-        updated_at=timestamp(machine.updated_at),
-    )
-
-
-def to_template_message(template: Template) -> template_pb.Template:
-    """Write a template."""
-    return template_pb.Template(
-        id=template.id,
-        name=template.name,
-        version=template.version,
-        data=template.data,
-        created_at=timestamp(template.created_at),
-        updated_at=timestamp(template.updated_at),
+        created_at=timestamp.of(machine.created_at),
+        updated_at=timestamp.of(machine.updated_at),
     )
 
 

@@ -1,15 +1,13 @@
-"""What calls return and events carry: frozen objects with a fixed JSON shape.
+"""Workflows, their actions, reports and output, as calls return and events carry them."""
 
-`to_json` gives the same keys as the data of events and as `-o json` on the command line; `from_json` reads them back.
-"""
-
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
-from tinkwell.client.value import shape
-from tinkwell.core.event.kinds import EventType, ResourceType, State
+from tinkwell.client.value import shape, shaped
+from tinkwell.client.value.shaped import Shaped
+from tinkwell.core.event.kinds import ResourceType, State
 
 
 class LogStream(StrEnum):
@@ -19,47 +17,9 @@ class LogStream(StrEnum):
     STDERR = "STDERR"
 
 
-class _Shaped:
-    __slots__ = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the JSON object; absent values are left out."""
-        return shape.to_json(self)  # type: ignore[arg-type]  # every subclass is a dataclass
-
-    @classmethod
-    def from_json(cls, data: object) -> Self:
-        """Read the JSON object; raises `InvalidField` naming a key that is missing or of a wrong type."""
-        return shape.from_json(cls, data)  # type: ignore[type-var]  # every subclass is a dataclass
-
-
+@shaped.resource(ResourceType.WORKFLOW)
 @dataclass(frozen=True, slots=True)
-class Hardware(_Shaped):
-    """One machine; `network` is `{"interfaces": [{"dhcp": {…}, "netboot": {…}}]}`, with default values left out."""
-
-    id: str
-    version: int = 0
-    metadata: dict[str, Any] = field(default_factory=dict)
-    network: dict[str, Any] = field(default_factory=dict)
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
-    deleted_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Template(_Shaped):
-    """A YAML text with references to devices; `data` is None in lists."""
-
-    id: str
-    name: str = ""
-    version: int = 0
-    data: str | None = None
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
-    deleted_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Workflow(_Shaped):
+class Workflow(Shaped):
     """A template rendered for devices; `hardware` is the device map, `data` the rendered text, None but in `get`.
 
     `on_timeout` and `on_failure` name the templates of the workflows that are to recover it, and `recovers` is the id
@@ -95,8 +55,9 @@ class Unfinished:
     pending_ids: tuple[str, ...] = ()
 
 
+@shaped.resource(ResourceType.ACTION)
 @dataclass(frozen=True, slots=True)
-class Action(_Shaped):
+class Action(Shaped):
     """One step of a workflow, with everything needed to run it.
 
     `retries` is how often an attempt that ends without success is repeated, `retry_delay_seconds` the pause before the
@@ -139,7 +100,7 @@ class Action(_Shaped):
 
 
 @dataclass(frozen=True, slots=True)
-class ActionStatus(_Shaped):
+class ActionStatus(Shaped):
     """One entry of a workflow's journal: what was reported about an action."""
 
     workflow_id: str
@@ -156,7 +117,7 @@ class ActionStatus(_Shaped):
 
 
 @dataclass(frozen=True, slots=True)
-class MachineHold(_Shaped):
+class MachineHold(Shaped):
     """A machine that belongs to a workflow, also after its end while something of it may still be there.
 
     `action_id` is the action whose run may still be there, empty when nothing is. `lease_token` says under which lease,
@@ -170,7 +131,7 @@ class MachineHold(_Shaped):
 
 
 @dataclass(frozen=True, slots=True)
-class WorkflowContext(_Shaped):
+class WorkflowContext(Shaped):
     """How far a workflow is; `current_*` describe the action that runs or ran last, empty before the first.
 
     `waits_for_workflow` runs on `waits_for_worker`, one of its machines, and must end before this one can start; both
@@ -195,7 +156,7 @@ class WorkflowContext(_Shaped):
 
 
 @dataclass(frozen=True, slots=True)
-class LogLine(_Shaped):
+class LogLine(Shaped):
     """One output line of an action; `number` counts within the attempt, from 1. The server fills in the names."""
 
     action_id: str
@@ -206,99 +167,6 @@ class LogLine(_Shaped):
     created_at: datetime | None = None
     task_name: str = ""
     action_name: str = ""
-
-
-class _Unread:
-    """Holds the text of a field `data` until somebody asks for it: reading it is half of what an event costs."""
-
-    __slots__ = ("_text",)
-    _text: str
-
-    def __getattr__(self, name: str) -> Any:
-        # Python asks here for what is not set.
-        if name != "data":
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        data = shape.parse(self._text) or {}
-        object.__setattr__(self, "data", data)
-        return data
-
-
-@dataclass(frozen=True, slots=True)
-class Event(_Shaped, _Unread):
-    """One change of one resource; `data` is the resource after it, the last known state for DELETED.
-
-    A type that this release does not know reads as UPDATED, a resource type as CUSTOM; `name` always tells. Data that
-    is no JSON, which no server sends, raises `errors.Error` where it is used.
-    """
-
-    id: str
-    revision: int
-    resource_type: ResourceType
-    event_type: EventType
-    name: str
-    resource_id: str = field(default="", metadata=shape.OPTIONAL)
-    parent_id: str = field(default="", metadata=shape.OPTIONAL)
-    version: int = 0
-    created_at: datetime | None = None
-    actor: str = ""
-    data: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def unread(cls, text: str, *values: object) -> "Event":
-        """Make an event of the text of its data, and its other fields in their order."""
-        event = object.__new__(cls)
-        for put, value in zip(_PUTS, (*values, text), strict=True):
-            put(event, value)
-        return event
-
-    @property
-    def resource(self) -> Hardware | Template | Workflow | Action | None:
-        """The resource that `data` holds, as an object; None for a custom event."""
-        match self.resource_type:
-            case ResourceType.HARDWARE:
-                return Hardware.from_json(self.data)
-            case ResourceType.TEMPLATE:
-                return Template.from_json(self.data)
-            case ResourceType.WORKFLOW:
-                return Workflow.from_json(self.data)
-            case ResourceType.ACTION:
-                return Action.from_json(self.data)
-            case ResourceType.CUSTOM:
-                return None
-
-    @property
-    def is_synthetic(self) -> bool:
-        """Whether an informer made this event up from a list, to tell what changed while no events could be had."""
-        return not self.id
-
-
-# What fills the slots of an event, the text of its data last; a frozen object's own way takes twice as long.
-_NAMES = (field.name for field in fields(Event) if field.name != "data")
-_PUTS = (*(vars(Event)[name].__set__ for name in _NAMES), vars(_Unread)["_text"].__set__)
-
-
-@dataclass(frozen=True, slots=True)
-class Change(_Shaped):
-    """A change: the revision of its event (0: nothing had to change), and the resource's version where it is known."""
-
-    revision: int
-    version: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Created(_Shaped):
-    """A resource that was created, and the revision of that event; 0 when a repeated call found it there."""
-
-    id: str
-    revision: int
-
-
-@dataclass(frozen=True, slots=True)
-class Published(_Shaped):
-    """A custom event that was recorded."""
-
-    id: str
-    revision: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,7 +187,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Reported(_Shaped):
+class Reported(Shaped):
     """A report that was taken: revision 0 when it was a repetition; no remaining seconds where there is no deadline.
 
     `state` is the action's after the report: PENDING after a failure means that it will be repeated, None that an older
@@ -333,7 +201,7 @@ class Reported(_Shaped):
 
 
 @dataclass(frozen=True, slots=True)
-class Expired(_Shaped):
+class Expired(Shaped):
     """Whether a deadline was past: the revision of the end it brought, 0 where there was nothing to end.
 
     `remaining_seconds` until asking again would end something; None where the passing of time alone will not.
@@ -341,37 +209,6 @@ class Expired(_Shaped):
 
     revision: int
     remaining_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Lease(_Shaped):
-    """A lease that was acquired: its token, for how many seconds it lives, and the workflows held under it already."""
-
-    token: int
-    seconds: float
-    workflow_ids: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Renewed(_Shaped):
-    """A lease that lives on for so many seconds, and workflows of which something was held under one that is over.
-
-    Whoever hears of lost workflows calls `workflows.expire` for each.
-    """
-
-    seconds: float
-    lost_workflow_ids: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Position(_Shaped):
-    """How far a named consumer has come; `revision` is the last event handled, 0 before the first."""
-
-    name: str
-    revision: int = 0
-    history_id: str = ""
-    token: int = 0
-    updated_at: datetime | None = None
 
 
 class Document(NamedTuple):

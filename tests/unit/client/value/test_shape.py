@@ -10,8 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinkwell.client import errors
+from tinkwell.client.hardware.model import Hardware
+from tinkwell.client.template.model import Template
 from tinkwell.client.testing import encode
-from tinkwell.client.value import convert, model
+from tinkwell.client.value.change import Change
+from tinkwell.client.watch import message as watch_message
+from tinkwell.client.watch.event import Event
+from tinkwell.client.workflow import message as workflow_message
+from tinkwell.client.workflow.model import Action, LogLine, LogStream, Reported, Workflow
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, 1234, tzinfo=UTC)
@@ -33,7 +39,7 @@ RECOVERY = {
 }
 SHAPES: list[tuple[Any, dict[str, Any]]] = [
     (
-        model.Hardware(
+        Hardware(
             "m1", 3, {"a": 1}, {"interfaces": [{"dhcp": {"mac": "52:54:00:00:00:01"}}]}, NOON, NOON, deleted_at=None
         ),
         {
@@ -46,7 +52,7 @@ SHAPES: list[tuple[Any, dict[str, Any]]] = [
         },
     ),
     (
-        model.Template("t1", "ubuntu", 2, "version: '0.1'", NOON, NOON, deleted_at=NOON),
+        Template("t1", "ubuntu", 2, "version: '0.1'", NOON, NOON, deleted_at=NOON),
         {
             "id": "t1",
             "name": "ubuntu",
@@ -58,7 +64,7 @@ SHAPES: list[tuple[Any, dict[str, Any]]] = [
         },
     ),
     (
-        model.Workflow(
+        Workflow(
             "w1",
             "t1",
             "ubuntu",
@@ -90,7 +96,7 @@ SHAPES: list[tuple[Any, dict[str, Any]]] = [
         },
     ),
     (
-        model.Action("a1", "w1", command=("dd", "if=x"), environment=("A=b",), exit_code=0, remaining_seconds=1.5),
+        Action("a1", "w1", command=("dd", "if=x"), environment=("A=b",), exit_code=0, remaining_seconds=1.5),
         {
             "id": "a1",
             "workflow_id": "w1",
@@ -116,9 +122,9 @@ SHAPES: list[tuple[Any, dict[str, Any]]] = [
             "reboots": False,
         },
     ),
-    (model.Workflow("w2", on_timeout="t", on_failure="f", recovers="w1"), RECOVERY),
+    (Workflow("w2", on_timeout="t", on_failure="f", recovers="w1"), RECOVERY),
     (
-        model.Event("e1", 9, ResourceType.CUSTOM, EventType.CUSTOM, "rack.door_opened", created_at=NOON, actor="ci"),
+        Event("e1", 9, ResourceType.CUSTOM, EventType.CUSTOM, "rack.door_opened", created_at=NOON, actor="ci"),
         {
             "id": "e1",
             "revision": 9,
@@ -131,11 +137,11 @@ SHAPES: list[tuple[Any, dict[str, Any]]] = [
             "data": {},
         },
     ),
-    (model.Change(7), {"revision": 7}),
-    (model.Change(7, 2), {"revision": 7, "version": 2}),
-    (model.Reported(0, 2, 1.5), {"revision": 0, "attempt": 2, "remaining_seconds": 1.5}),
+    (Change(7), {"revision": 7}),
+    (Change(7, 2), {"revision": 7, "version": 2}),
+    (Reported(0, 2, 1.5), {"revision": 0, "attempt": 2, "remaining_seconds": 1.5}),
     (
-        model.LogLine("a1", 1, 2, "text", model.LogStream.STDERR),
+        LogLine("a1", 1, 2, "text", LogStream.STDERR),
         {
             "action_id": "a1",
             "attempt": 1,
@@ -153,30 +159,30 @@ SHAPES: list[tuple[Any, dict[str, Any]]] = [
 def test_an_object_has_one_json_shape_and_comes_back_from_it(item: Any, shape: dict[str, Any]) -> None:
     assert item.to_json() == shape
     back = type(item).from_json(json.loads(json.dumps(shape)))
-    assert back == (dataclasses.replace(item, remaining_seconds=None) if isinstance(item, model.Action) else item)
+    assert back == (dataclasses.replace(item, remaining_seconds=None) if isinstance(item, Action) else item)
 
 
 def test_times_are_utc_with_six_decimals_wherever_they_came_from() -> None:
     berlin = timezone(timedelta(hours=1))
-    template = model.Template("t1", created_at=datetime(2026, 1, 1, 1, 0, tzinfo=berlin))
+    template = Template("t1", created_at=datetime(2026, 1, 1, 1, 0, tzinfo=berlin))
     assert template.to_json()["created_at"] == "2026-01-01T00:00:00.000000Z"
-    without_zone = model.Template.from_json({"id": "t1", "created_at": "2026-01-01T00:00:00"})
+    without_zone = Template.from_json({"id": "t1", "created_at": "2026-01-01T00:00:00"})
     assert without_zone == template
 
 
 @pytest.mark.parametrize(
     ("kind", "data", "message"),
     [
-        (model.Hardware, {}, "id: is missing"),
-        (model.Hardware, [], "a Hardware must be a JSON object, not list"),
-        (model.Hardware, {"id": 5}, "id: must be str, not int"),
-        (model.Hardware, {"id": "m1", "version": True}, "version: must be int, not bool"),
-        (model.Hardware, {"id": "m1", "metadata": "text"}, "metadata: must be dict, not str"),
-        (model.Workflow, {"id": "w1", "state": "TIRED"}, "state: 'TIRED' is not a valid State"),
-        (model.Workflow, {"id": "w1", "created_at": "noon"}, "created_at: Invalid isoformat string: 'noon'"),
-        (model.Action, {"id": "a1", "command": "dd"}, "command: must be list, not str"),
-        (model.Action, {"id": "a1", "command": [1]}, "command: must be str, not int"),
-        (model.Reported, {"revision": 1, "attempt": 1, "remaining_seconds": "1"}, "must be number, not str"),
+        (Hardware, {}, "id: is missing"),
+        (Hardware, [], "a Hardware must be a JSON object, not list"),
+        (Hardware, {"id": 5}, "id: must be str, not int"),
+        (Hardware, {"id": "m1", "version": True}, "version: must be int, not bool"),
+        (Hardware, {"id": "m1", "metadata": "text"}, "metadata: must be dict, not str"),
+        (Workflow, {"id": "w1", "state": "TIRED"}, "state: 'TIRED' is not a valid State"),
+        (Workflow, {"id": "w1", "created_at": "noon"}, "created_at: Invalid isoformat string: 'noon'"),
+        (Action, {"id": "a1", "command": "dd"}, "command: must be list, not str"),
+        (Action, {"id": "a1", "command": [1]}, "command: must be str, not int"),
+        (Reported, {"revision": 1, "attempt": 1, "remaining_seconds": "1"}, "must be number, not str"),
     ],
 )
 def test_a_wrong_shape_is_refused_by_name(kind: Any, data: Any, message: str) -> None:
@@ -186,17 +192,17 @@ def test_a_wrong_shape_is_refused_by_name(kind: Any, data: Any, message: str) ->
 
 
 def test_keys_of_a_newer_server_are_ignored() -> None:
-    assert model.Template.from_json({"id": "t1", "colour": "red"}) == model.Template("t1")
+    assert Template.from_json({"id": "t1", "colour": "red"}) == Template("t1")
 
 
 def test_an_event_gives_its_resource_as_an_object() -> None:
-    def event(kind: ResourceType) -> model.Event:
-        return model.Event("e1", 1, kind, EventType.UPDATED, "a.b", data={"id": "r1"})
+    def event(kind: ResourceType) -> Event:
+        return Event("e1", 1, kind, EventType.UPDATED, "a.b", data={"id": "r1"})
 
-    assert event(ResourceType.HARDWARE).resource == model.Hardware("r1")
-    assert event(ResourceType.TEMPLATE).resource == model.Template("r1")
-    assert event(ResourceType.WORKFLOW).resource == model.Workflow("r1")
-    assert event(ResourceType.ACTION).resource == model.Action("r1")
+    assert event(ResourceType.HARDWARE).resource == Hardware("r1")
+    assert event(ResourceType.TEMPLATE).resource == Template("r1")
+    assert event(ResourceType.WORKFLOW).resource == Workflow("r1")
+    assert event(ResourceType.ACTION).resource == Action("r1")
     assert event(ResourceType.CUSTOM).resource is None
 
 
@@ -204,7 +210,7 @@ def test_an_event_of_a_type_that_this_release_does_not_know_still_arrives() -> N
     from tinkwell.api.v1 import event_service_pb2 as pb
 
     future = pb.Event(id="e1", revision=1, resource_type=99, event_type=99, name="release.upgraded")  # type: ignore[arg-type]
-    event = convert.event(future)
+    event = watch_message.event(future)
     assert (event.resource_type, event.event_type, event.name) == (
         ResourceType.CUSTOM,
         EventType.UPDATED,
@@ -214,7 +220,7 @@ def test_an_event_of_a_type_that_this_release_does_not_know_still_arrives() -> N
 
 def test_models_cannot_be_changed_by_accident() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        model.Template("t1").name = "other"  # type: ignore[misc]
+        Template("t1").name = "other"  # type: ignore[misc]
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -224,7 +230,7 @@ json_objects = st.dictionaries(texts, st.none() | st.booleans() | st.integers() 
 
 @given(
     st.builds(
-        model.Workflow,
+        Workflow,
         id=texts,
         template_id=texts,
         template_name=texts,
@@ -242,8 +248,8 @@ json_objects = st.dictionaries(texts, st.none() | st.booleans() | st.integers() 
         data=st.none() | texts.filter(bool),
     )
 )
-def test_a_workflow_survives_the_wire_and_its_json(workflow: model.Workflow) -> None:
+def test_a_workflow_survives_the_wire_and_its_json(workflow: Workflow) -> None:
     from tinkwell.api.v1 import workflow_service_pb2 as pb
 
-    assert convert.workflow(encode.fill(pb.Workflow(), workflow)) == workflow
-    assert model.Workflow.from_json(json.loads(json.dumps(workflow.to_json()))) == workflow
+    assert workflow_message.workflow(encode.fill(pb.Workflow(), workflow)) == workflow
+    assert Workflow.from_json(json.loads(json.dumps(workflow.to_json()))) == workflow

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from tinkwell.core.hardware import network
 from tinkwell.core.hardware.record import Hardware
-from tinkwell.core.template.record import Template
-from tinkwell.server.rpc import resource_message
+from tinkwell.server.hardware.api import message as hardware_message
 
 _MOMENT = datetime.datetime(2026, 11, 20, 12, 30, 1, 123456, tzinfo=datetime.UTC)
 
@@ -32,7 +31,7 @@ def machine(of: network.Network) -> Hardware:
 
 @given(_NETWORKS)
 def test_a_network_comes_back_as_it_went(sent: network.Network) -> None:
-    assert resource_message.to_network(resource_message.to_hardware_message(machine(sent)).network) == sent
+    assert hardware_message.to_network(hardware_message.to_message(machine(sent)).network) == sent
 
 
 @given(_NETWORKS)
@@ -41,15 +40,9 @@ def test_a_network_is_stored_and_loaded_as_it_was(stored: network.Network) -> No
 
 
 def test_a_machine_has_its_id_its_version_its_metadata_and_its_times() -> None:
-    message = resource_message.to_hardware_message(machine(network.Network((network.Interface(),))))
+    message = hardware_message.to_message(machine(network.Network((network.Interface(),))))
     assert (message.id, message.version, message.metadata) == ("id", 3, '{"a": 1}')
     assert message.created_at.ToDatetime(datetime.UTC) == message.updated_at.ToDatetime(datetime.UTC) == _MOMENT
     [interface] = message.network.interfaces
     assert not interface.HasField("dhcp")
     assert not interface.HasField("netboot")
-
-
-def test_a_template_has_all_its_fields() -> None:
-    message = resource_message.to_template_message(Template("id", 2, "name", "data", _MOMENT, _MOMENT))
-    assert (message.id, message.version, message.name, message.data) == ("id", 2, "name", "data")
-    assert message.created_at.ToDatetime(datetime.UTC) == message.updated_at.ToDatetime(datetime.UTC) == _MOMENT
