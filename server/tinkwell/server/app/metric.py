@@ -34,6 +34,8 @@ from tinkwell.server.log.store.log import PostgresLog
 from tinkwell.server.workflow.service.operations import WorkflowService
 
 _DELAY_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+# Tells metrics each time Prometheus asks.
+Collect = Callable[[], Iterable[Metric]]
 # A client that reads takes a response at once, whatever it does with it.
 _STALLED_SECONDS = 10.0
 
@@ -48,13 +50,13 @@ def create_registry() -> prometheus_client.CollectorRegistry:
     return registry
 
 
-def register(registry: prometheus_client.CollectorRegistry, collect: Callable[[], Iterable[Metric]]) -> None:
+def register(registry: prometheus_client.CollectorRegistry, collect: Collect) -> None:
     """Let the registry tell what the function gives each time it is asked."""
     registry.register(_Families(collect))
 
 
 class _Families(Collector):
-    def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
+    def __init__(self, collect: Collect) -> None:
         self._collect = collect
 
     def collect(self) -> Iterable[Metric]:

@@ -15,7 +15,6 @@ from tinkwell.api.tink import (
     workflow_pb2,
     workflow_pb2_grpc,
 )
-from tinkwell.server.database.database import Database
 from tinkwell.server.hardware.service.operations import HardwareService
 from tinkwell.server.log.watching import WatchService
 from tinkwell.server.rpc import auth, interceptor
@@ -57,10 +56,21 @@ class Everybody(auth.Authenticator):
 class Edge:
     """Makes servers of the services. `max_held` limits how many workers' streams stay open."""
 
-    def __init__(self, database: Database, watches: WatchService, workflows: WorkflowService, *, max_held: int) -> None:
-        self._database = database
+    def __init__(
+        self,
+        watches: WatchService,
+        *,
+        hardware: HardwareService,
+        templates: TemplateService,
+        workflows: WorkflowService,
+        data: WorkflowDataService,
+        max_held: int,
+    ) -> None:
         self._feed = Feed(watches)
+        self._hardware = hardware
+        self._templates = templates
         self._workflows = workflows
+        self._data = data
         self._dispatch = Dispatch(self._workflows, self._feed, max_held=max_held)
 
     async def run(self) -> None:
@@ -76,14 +86,10 @@ class Edge:
     ) -> grpc.aio.Server:
         """Return a server that has no port yet."""
         server = grpc.aio.server(interceptors=[interceptor.CallInterceptor(Everybody(), calls)], options=options)
-        hardware_pb2_grpc.add_HardwareServiceServicer_to_server(
-            HardwareServicer(HardwareService(self._database), self._feed), server
-        )
-        template_pb2_grpc.add_TemplateServiceServicer_to_server(
-            TemplateServicer(TemplateService(self._database)), server
-        )
+        hardware_pb2_grpc.add_HardwareServiceServicer_to_server(HardwareServicer(self._hardware, self._feed), server)
+        template_pb2_grpc.add_TemplateServiceServicer_to_server(TemplateServicer(self._templates), server)
         workflow_pb2_grpc.add_WorkflowServiceServicer_to_server(
-            WorkflowServicer(self._workflows, WorkflowDataService(self._database), self._dispatch), server
+            WorkflowServicer(self._workflows, self._data, self._dispatch), server
         )
         events_pb2_grpc.add_EventsServiceServicer_to_server(EventsServicer(self._feed), server)
         if has_reflection:

@@ -24,7 +24,7 @@ from support.chaos.watcher import LibraryWatcher, RawWatcher
 from support.history import verdict
 from support.history.record import Change, FromRevision, History, Outcome, Selection, Watcher
 from support.waiting import eventually
-from tinkwell.server.app import main
+from tinkwell.server.app import event_log
 from tinkwell.server.log.relay.count import Role
 from tinkwell.server.log.relay.relay import Pace, Relay
 
@@ -116,7 +116,7 @@ async def site(database_url: str, cluster: Cluster, monkeypatch: pytest.MonkeyPa
             super().__init__(*arguments, **options, pace=HASTY)
             made.relays.append(self)
 
-    monkeypatch.setattr(main, "Relay", SeenRelay)
+    monkeypatch.setattr(event_log, "Relay", SeenRelay)
     try:
         yield made
     finally:

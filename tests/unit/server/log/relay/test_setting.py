@@ -7,7 +7,7 @@ from typing import Any
 import pydantic
 import pytest
 
-from tinkwell.server.app import main
+from tinkwell.server.app import event_log
 from tinkwell.server.settings import InvalidSettings, Settings, nats_urls
 
 URL = "postgresql://user@db/tinkwell"
@@ -25,13 +25,13 @@ def without(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
 
 def test_a_server_without_a_broker_needs_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "nats")
-    assert main._broker(make()) is None
+    assert event_log._broker(make()) is None
 
 
 def test_a_broker_without_the_library_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "nats")
     with pytest.raises(InvalidSettings, match=r"TINKWELL_NATS_URL .* pip install 'tinkwell\[server,nats\]'"):
-        main._broker(make(nats_url="nats://host:4222"))
+        event_log._broker(make(nats_url="nats://host:4222"))
 
 
 def test_credentials_without_their_library_name_what_to_install(
@@ -41,7 +41,7 @@ def test_credentials_without_their_library_name_what_to_install(
     file = tmp_path / "user.creds"
     file.write_text("")
     with pytest.raises(InvalidSettings, match=r"TINKWELL_NATS_CREDENTIALS .* pip install 'nats-py\[nkeys\]'"):
-        main._broker(make(nats_url="nats://host:4222", nats_credentials=file))
+        event_log._broker(make(nats_url="nats://host:4222", nats_credentials=file))
 
 
 @pytest.mark.parametrize("url", ["", "host:4222", "http://host", "nats://", "nats://host:port", "nats://a:1,b:2"])

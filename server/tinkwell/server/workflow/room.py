@@ -1,0 +1,30 @@
+"""Workflows as a part of the server: with their documents and their output."""
+
+import functools
+
+from tinkwell.api.v1 import workflow_service_pb2, workflow_service_pb2_grpc
+from tinkwell.server.database.database import Database
+from tinkwell.server.rpc.room import Room
+from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.workflow.api.servicer import WorkflowServicer
+from tinkwell.server.workflow.service.data import WorkflowDataService
+from tinkwell.server.workflow.service.operations import WorkflowService
+from tinkwell.server.workflow.service.output import LogService
+
+
+class WorkflowRoom(Room):
+    """Workflows over gRPC."""
+
+    def __init__(self, database: Database, watches: Watches) -> None:
+        self.service = WorkflowService(database)
+        self.data = WorkflowDataService(database)
+        self._output = LogService(database)
+        add = functools.partial(
+            workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server,
+            WorkflowServicer(self.service, self.data, self._output, watches),
+        )
+        super().__init__(workflow_service_pb2.DESCRIPTOR.services_by_name["WorkflowService"].full_name, add)
+
+    def close(self) -> None:
+        """End the streams of output."""
+        self._output.close()
