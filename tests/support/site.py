@@ -15,10 +15,11 @@ from tinkwell.api.v1 import work_service_pb2, work_service_pb2_grpc, workflow_se
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.server.database import engine
 from tinkwell.server.database.database import Database
-from tinkwell.server.lease.api.servicer import WorkServicer
-from tinkwell.server.lease.service.operations import WorkService
+from tinkwell.server.lease.api.servicer import WORKFLOW, WorkServicer
+from tinkwell.server.lease.service.operations import LeaseService
 from tinkwell.server.workflow.api.servicer import WorkflowServicer
 from tinkwell.server.workflow.service.data import WorkflowDataService
+from tinkwell.server.workflow.service.machine_hold import MachineHolds
 from tinkwell.server.workflow.service.operations import WorkflowService
 from tinkwell.server.workflow.service.output import LogService
 
@@ -211,13 +212,14 @@ async def _serving(
 ) -> AsyncIterator[Site]:
     pool = engine.create(database_url, pool_size=pool_size)
     database = Database(pool)
-    work = WorkService(database, lease_seconds=LEASE_SECONDS)
+    machines = MachineHolds(database)
+    leases = LeaseService(database, lease_seconds=LEASE_SECONDS, holders={WORKFLOW: machines})
     logs = LogService(database, poll_seconds=log_poll_seconds)
     servicer = WorkflowServicer(WorkflowService(database), WorkflowDataService(database), logs, _NoWatches())  # type: ignore[arg-type] # see _NoWatches
 
     def register(server: grpc.aio.Server) -> None:
         workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server(servicer, server)
-        work_service_pb2_grpc.add_WorkServiceServicer_to_server(WorkServicer(work), server)
+        work_service_pb2_grpc.add_WorkServiceServicer_to_server(WorkServicer(leases, machines), server)
 
     try:
         async with edge.serving(register) as served:

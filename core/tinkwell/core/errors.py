@@ -6,7 +6,7 @@ TinkwellError
 ├── AlreadyExists       something that must be unique is taken
 ├── IllegalTransition   the state of the resource does not allow this
 ├── MachineBusy         a workflow cannot start, because another one runs on its machine
-├── LeaseHeld           somebody alive holds the machine for the workflow
+├── LeaseHeld           somebody alive holds what the caller wants to work on
 ├── LeaseLost           the caller's lease is over, or its work was taken over
 ├── WrongWorker         the reporting worker is not the action's
 ├── LostRace            another writer was faster; read again and retry
@@ -92,12 +92,13 @@ class MachineBusy(TinkwellError):
 
 
 class LeaseHeld(TinkwellError):
-    """Somebody alive, who is not the caller, holds the machine for this workflow."""
+    """Somebody alive, who is not the caller, holds it: `kind` says what, such as `machine`, and `id` which one."""
 
-    def __init__(self, worker_id: str) -> None:
-        self.worker_id = worker_id
-        self.subject = f"machine {worker_id}"
-        self.description = "another owner, whose lease is alive, holds it for this workflow"
+    def __init__(self, kind: str, id: str) -> None:  # noqa: A002  # the word for it
+        self.kind = kind
+        self.id = id
+        self.subject = f"{kind} {id}"
+        self.description = "another owner, whose lease is alive, holds it"
         super().__init__(f"{self.subject}: {self.description}")
 
 

@@ -19,7 +19,7 @@ RAISED: list[tuple[core.TinkwellError, type[errors.Error], str]] = [
     (core.AlreadyExists("mac", "52:54:00:00:00:01", taken_by="m2"), errors.AlreadyExists, "ALREADY_EXISTS"),
     (core.IllegalTransition("action a1", "is over"), errors.IllegalTransition, "FAILED_PRECONDITION"),
     (core.MachineBusy("m1", held_by="w1"), errors.MachineBusy, "FAILED_PRECONDITION"),
-    (core.LeaseHeld("m1"), errors.LeaseHeld, "FAILED_PRECONDITION"),
+    (core.LeaseHeld("machine", "m1"), errors.LeaseHeld, "FAILED_PRECONDITION"),
     (core.LeaseLost(7), errors.LeaseLost, "FAILED_PRECONDITION"),
     (core.WrongWorker("m1", "m2"), errors.WrongWorker, "PERMISSION_DENIED"),
     (core.LostRace("again"), errors.LostRace, "ABORTED"),

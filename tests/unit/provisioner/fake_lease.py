@@ -9,6 +9,7 @@ from tinkwell.client.testing.lease import Ledger
 from tinkwell.core import errors as core_errors
 from tinkwell.core.lease import lease
 from tinkwell.core.workflow import transition
+from tinkwell.core.workflow.hold import MachineHold
 
 LEASE_SECONDS = 30.0
 
@@ -62,7 +63,7 @@ class FakeLeases:
         self, hold: lease.Hold | None, reporter: lease.Reporter, worker_id: str, *, is_again: bool
     ) -> lease.Verdict:
         try:
-            return lease.judge_running(hold, reporter, worker_id=worker_id, is_again=is_again)
+            return lease.judge_start(hold, reporter, is_again=is_again)
         except core_errors.LeaseHeld as error:
             raise errors.LeaseHeld(str(error)) from error
         except core_errors.LeaseLost as error:
@@ -80,12 +81,10 @@ class FakeLeases:
         for key in [key for key in self.ledger.holds if key[1] in wanted]:
             del self.ledger.holds[key]
         for machine in wanted:
-            self.ledger.holds[workflow_id, machine] = lease.Hold(worker_id=machine)
+            self.ledger.holds[workflow_id, machine] = MachineHold(id=machine)
 
     def hold(self, workflow_id: str, worker_id: str, *, lease_id: str, action_id: str) -> None:
-        self.ledger.holds[workflow_id, worker_id] = lease.Hold(
-            worker_id=worker_id, lease_id=lease_id, action_id=action_id
-        )
+        self.ledger.holds[workflow_id, worker_id] = MachineHold(id=worker_id, lease_id=lease_id, action_id=action_id)
 
     def vacate(self, workflow_id: str, worker_id: str) -> None:
         """Take note that nothing runs on a machine."""

@@ -19,6 +19,7 @@ from tinkwell.core import errors as core_errors
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.lease import lease
 from tinkwell.core.workflow import transition
+from tinkwell.core.workflow.hold import is_vacant
 
 # The slot of the provisioner that calls.
 CALLER: ContextVar[int] = ContextVar("caller", default=-1)
@@ -258,7 +259,7 @@ class FakeServer:
                 leases.hold(workflow_id, machine, lease_id=reporter.lease_id, action_id=action.id)
         elif changes.steps:
             leases.check_end(hold, reporter)
-            if lease.is_vacant(action, changes.steps):
+            if is_vacant(action, changes.steps):
                 leases.vacate(workflow_id, machine)
         elif action.state is State.RUNNING:
             match leases.judge(hold, reporter, machine, is_again=True):

@@ -4,8 +4,9 @@ import dataclasses
 import uuid
 from collections.abc import Collection
 
-from tinkwell.client.workflow.model import MachineHold
-from tinkwell.core.lease.lease import Hold, Lease, Reporter
+from tinkwell.client.workflow import model
+from tinkwell.core.lease.lease import Lease, Reporter
+from tinkwell.core.workflow.hold import MachineHold
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Ledger:
     def __init__(self) -> None:
         self.sessions: dict[str, Session] = {}
         # By workflow and worker.
-        self.holds: dict[tuple[str, str], Hold] = {}
+        self.holds: dict[tuple[str, str], MachineHold] = {}
         self._tokens = 0
 
     def acquire(self, owner: str, engine: str) -> Session:
@@ -51,7 +52,7 @@ class Ledger:
 
     def take(self, workflow_id: str, worker_id: str, *, lease_id: str, action_id: str) -> None:
         """Put a machine of a workflow under a lease, or under none; `action_id` is what may run there, if anything."""
-        hold = Hold(worker_id=worker_id, lease_id=lease_id, action_id=action_id if lease_id else "")
+        hold = MachineHold(id=worker_id, lease_id=lease_id, action_id=action_id if lease_id else "")
         self.holds[workflow_id, worker_id] = hold
 
     def leave(self, workflow_id: str) -> None:
@@ -84,17 +85,17 @@ class Ledger:
         found = (session.lease for session in self.sessions.values() if session.token == token)
         return Reporter(token, next(found, None))
 
-    def hold(self, workflow_id: str, worker_id: str) -> Hold | None:
+    def hold(self, workflow_id: str, worker_id: str) -> MachineHold | None:
         """Get the hold of a machine of a workflow, with what its lease is now."""
         hold = self.holds.get((workflow_id, worker_id))
         return dataclasses.replace(hold, lease=self._lease(hold.lease_id)) if hold is not None else None
 
-    def holds_of(self, workflow_id: str) -> tuple[MachineHold, ...]:
+    def holds_of(self, workflow_id: str) -> tuple[model.MachineHold, ...]:
         """Get the holds of a workflow as answers tell them."""
         tokens = {session.lease.id: session.token for session in self.sessions.values() if session.token > 0}
         found = (self.hold(*key) for key in sorted(self.holds) if key[0] == workflow_id)
         return tuple(
-            MachineHold(hold.worker_id, hold.action_id, tokens.get(hold.lease_id, 0), hold.is_live)
+            model.MachineHold(hold.id, hold.action_id, tokens.get(hold.lease_id, 0), hold.is_live)
             for hold in found
             if hold is not None
         )

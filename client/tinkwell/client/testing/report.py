@@ -10,6 +10,7 @@ from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease
 from tinkwell.core.workflow import transition
+from tinkwell.core.workflow.hold import MachineHold, is_vacant
 
 
 def take(world: World, report: ActionStatus, *, lease_token: int = 0) -> tuple[transition.Action, transition.Changes]:
@@ -83,12 +84,12 @@ def _judge(
     """Hold a report against the hold of its machine, and let go of that where nothing is left there."""
     hold = world.ledger.hold(workflow.id, action.worker_id)
     if action.state is State.PENDING and changes.steps:
-        return lease.judge_running(hold, reporter, worker_id=action.worker_id, is_again=False)
+        return lease.judge_start(hold, reporter, is_again=False)
     if action.state is State.RUNNING and not changes.steps:
-        return lease.judge_running(hold, reporter, worker_id=action.worker_id, is_again=True, reboots=action.reboots)
+        return lease.judge_start(hold, reporter, is_again=True, whatever_the_engine=action.reboots)
     if changes.steps:
         lease.check_end(hold, reporter)
-        if hold is not None and lease.is_vacant(action, changes.steps):
+        if hold is not None and is_vacant(action, changes.steps):
             world.ledger.take(workflow.id, action.worker_id, lease_id=hold.lease_id, action_id="")
     return lease.Verdict.STAYS
 
@@ -155,7 +156,7 @@ def _actions(world: World, workflow_id: str) -> list[transition.Action]:
     ]
 
 
-def _action(action: Action, hold: lease.Hold | None) -> transition.Action:
+def _action(action: Action, hold: MachineHold | None) -> transition.Action:
     return transition.Action(
         id=action.id,
         index=action.index,

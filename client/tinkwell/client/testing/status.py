@@ -56,7 +56,7 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
         case errors.MachineBusy():
             return {"worker_id": error.worker_id, "workflow_id": error.held_by}
         case errors.LeaseHeld():
-            return {"worker_id": error.worker_id}
+            return {"worker_id": error.id}
         case errors.AlreadyExists():
             return {"what": error.what, "value": error.value, "taken_by": error.taken_by}
         case _:

@@ -1,6 +1,6 @@
-"""Leases: what becomes of a report, given who holds the action's machine for its workflow.
+"""Leases: who may start, take up and end what is held, such as an action on a machine that its workflow holds.
 
-    the machine is held             RUNNING, a new attempt   RUNNING, once more       an end
+    it is held                      a start, a new attempt   a start, once more       an end
     under no lease, or not at all   taken                    as it is                 heard
     under the reporter's own        taken                    as it is                 heard
     under another, which is alive   LeaseHeld                LeaseHeld                LeaseLost
@@ -10,15 +10,15 @@
 A lease is dead when it has expired, when its owner came back with another engine, or when it is not known any more. Who
 starts or takes up anything under a lease must have one that is alive; an end is heard from a lease that has expired, as
 long as nobody took its work away. A reporter without a lease has no engine.
+
+The rules are the same whatever is held. What more there is to a hold, such as the action that runs on a machine, its
+own room adds (`tinkwell.core.workflow.hold`).
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
 from tinkwell.core import errors
-from tinkwell.core.event.kinds import State
-from tinkwell.core.workflow import transition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +32,15 @@ class Lease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """A machine of a workflow. Without a `lease_id` it is held under none; `lease` is None where it is not known."""
+    """What is held: `kind` and `id` are the words for it, such as `machine` and the id of its worker.
 
-    worker_id: str
+    Without a `lease_id` it is held under no lease; `lease` is None where it is not known.
+    """
+
+    kind: str
+    id: str
     lease_id: str = ""
     lease: Lease | None = None
-    action_id: str = ""
 
     @property
     def is_live(self) -> bool:
@@ -64,7 +67,7 @@ class Reporter:
 
 
 class Verdict(Enum):
-    """What a report that an action runs does to the hold of its machine."""
+    """What a start does to the hold of what it starts on."""
 
     STAYS = "it stays as it is"
     TAKEN = "it is the reporter's, and so is what runs there from now on"
@@ -72,12 +75,11 @@ class Verdict(Enum):
     LOST = "what ran there is lost"
 
 
-def judge_running(
-    hold: Hold | None, reporter: Reporter, *, worker_id: str, is_again: bool, reboots: bool = False
-) -> Verdict:
-    """Say what a RUNNING report, of a new attempt or of the current one again, does to the hold of the machine.
+def judge_start(hold: Hold | None, reporter: Reporter, *, is_again: bool, whatever_the_engine: bool = False) -> Verdict:
+    """Say what a start, of a new attempt or of the current one again, does to the hold.
 
-    What reboots its machine is adopted whatever the engine, which may be another one after that.
+    What runs is found by those who have its engine; `whatever_the_engine` is for what others find, too, such as the
+    reboot of a machine.
 
     Raises `errors.LeaseLost` for a reporter whose lease is over, `errors.LeaseHeld` where another one's is alive.
     """
@@ -86,10 +88,10 @@ def judge_running(
     if hold is None or not hold.lease_id or hold.lease_id == reporter.lease_id:
         return Verdict.STAYS if is_again else Verdict.TAKEN
     if hold.is_live:
-        raise errors.LeaseHeld(worker_id)
+        raise errors.LeaseHeld(hold.kind, hold.id)
     if not is_again:
         return Verdict.TAKEN
-    if reporter.lease is not None and (reboots or _is_engine(hold, reporter.lease)):
+    if reporter.lease is not None and (whatever_the_engine or _is_engine(hold, reporter.lease)):
         return Verdict.ADOPTED
     return Verdict.LOST
 
@@ -102,13 +104,3 @@ def check_end(hold: Hold | None, reporter: Reporter) -> None:
 
 def _is_engine(hold: Hold, lease: Lease) -> bool:
     return hold.lease is not None and hold.lease.engine == lease.engine
-
-
-def is_vacant(action: transition.Action, steps: Iterable[transition.Step]) -> bool:
-    """Whether nothing of an action is on its machine once its owner has told its end.
-
-    A hook, if one is to run, is there until the owner releases the machine.
-    """
-    hooks = {State.FAILED: action.on_failure, State.TIMEOUT: action.on_timeout}
-    ended = (s for s in steps if isinstance(s, transition.EndAction) and s.action_id == action.id)
-    return not any(hooks.get(step.state) for step in ended)

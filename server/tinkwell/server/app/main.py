@@ -126,7 +126,7 @@ class _Server:
         hardware = HardwareRoom(database, watches)
         template = TemplateRoom(database, watches)
         workflow = WorkflowRoom(database, watches)
-        lease = LeaseRoom(database, lease_seconds=settings.lease_seconds)
+        lease = LeaseRoom(database, lease_seconds=settings.lease_seconds, workflows=workflow.machines)
         self._rooms: Sequence[Room] = (hardware, template, workflow, lease, EventRoom(database, watches))
         self._tink: Edge | None = None
         if settings.tink_port is not None:

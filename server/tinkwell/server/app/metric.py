@@ -23,7 +23,7 @@ from prometheus_client.registry import Collector
 from tinkwell.core.event.event import Event
 from tinkwell.server.database.database import Database
 from tinkwell.server.event.service.lag import Lag
-from tinkwell.server.lease.service.operations import WorkService
+from tinkwell.server.lease.service.operations import LeaseService
 from tinkwell.server.log.fanout.hub import Hub
 from tinkwell.server.log.read.reader import Reader
 from tinkwell.server.log.relay.count import Counts as RelayCounts
@@ -169,9 +169,9 @@ def storage(database: Database) -> Iterable[Metric]:
     yield _gauge("tinkwell_database_connections_in_use", "Connections that requests use at the moment.", in_use)
 
 
-def working(work: WorkService, workflows: WorkflowService) -> Iterable[Metric]:
+def working(leases: LeaseService, workflows: WorkflowService) -> Iterable[Metric]:
     """Tell about those who run actions."""
-    yield _gauge("tinkwell_leases", "Leases, acquired or renewed by this process, that are alive.", work.live_leases)
+    yield _gauge("tinkwell_leases", "Leases, acquired or renewed by this process, that are alive.", leases.live_leases)
     yield _counter("tinkwell_lost_attempts", "Attempts that ended with their owner's lease.", workflows.lost_attempts)
 
 

@@ -1,18 +1,20 @@
-"""Leases as a part of the server."""
+"""Leases as a part of the server. Whatever is held under leases is handed in by the room that it belongs to."""
 
 import functools
 
 from tinkwell.api.v1 import work_service_pb2, work_service_pb2_grpc
 from tinkwell.server.database.database import Database
-from tinkwell.server.lease.api.servicer import WorkServicer
-from tinkwell.server.lease.service.operations import WorkService
+from tinkwell.server.lease.api import servicer
+from tinkwell.server.lease.service.operations import LeaseService
 from tinkwell.server.rpc.room import Room
 
 
 class LeaseRoom(Room):
     """Leases over gRPC."""
 
-    def __init__(self, database: Database, *, lease_seconds: float) -> None:
-        self.service = WorkService(database, lease_seconds=lease_seconds)
-        add = functools.partial(work_service_pb2_grpc.add_WorkServiceServicer_to_server, WorkServicer(self.service))
+    def __init__(self, database: Database, *, lease_seconds: float, workflows: servicer.WorkflowHolder) -> None:
+        self.service = LeaseService(database, lease_seconds=lease_seconds, holders={servicer.WORKFLOW: workflows})
+        add = functools.partial(
+            work_service_pb2_grpc.add_WorkServiceServicer_to_server, servicer.WorkServicer(self.service, workflows)
+        )
         super().__init__(work_service_pb2.DESCRIPTOR.services_by_name["WorkService"].full_name, add)

@@ -98,7 +98,7 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
         case errors.MachineBusy():
             return {"subject": error.subject, "worker_id": error.worker_id, "workflow_id": error.held_by}
         case errors.LeaseHeld():
-            return {"subject": error.subject, "worker_id": error.worker_id}
+            return {"subject": error.subject, _held_key(error.kind): error.id}
         case errors.IllegalTransition() | errors.LeaseLost():
             return {"subject": error.subject}
         case errors.WrongWorker():
@@ -109,6 +109,11 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
             return {"history_id": error.history_id}
         case _:
             return {}
+
+
+def _held_key(kind: str) -> str:
+    """Return the key of an id: machines have always been told by the ids of their workers."""
+    return "worker_id" if kind == "machine" else f"{kind}_id"
 
 
 def _details(error: errors.TinkwellError) -> Iterator[protobuf.Message]:

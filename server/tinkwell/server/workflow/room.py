@@ -8,6 +8,7 @@ from tinkwell.server.rpc.room import Room
 from tinkwell.server.rpc.watch import Watches
 from tinkwell.server.workflow.api.servicer import WorkflowServicer
 from tinkwell.server.workflow.service.data import WorkflowDataService
+from tinkwell.server.workflow.service.machine_hold import MachineHolds
 from tinkwell.server.workflow.service.operations import WorkflowService
 from tinkwell.server.workflow.service.output import LogService
 
@@ -18,6 +19,7 @@ class WorkflowRoom(Room):
     def __init__(self, database: Database, watches: Watches) -> None:
         self.service = WorkflowService(database)
         self.data = WorkflowDataService(database)
+        self.machines = MachineHolds(database)
         self._output = LogService(database)
         add = functools.partial(
             workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server,

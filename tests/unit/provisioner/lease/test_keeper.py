@@ -9,7 +9,7 @@ from unit.provisioner.fake_lease import FakeLeases
 
 from support.waiting import eventually
 from tinkwell.client import errors
-from tinkwell.core.lease.lease import Hold
+from tinkwell.core.workflow.hold import MachineHold
 from tinkwell.provisioner.lease import keeper
 from tinkwell.provisioner.queue import retry
 
@@ -116,7 +116,7 @@ async def test_who_has_lost_its_lease_takes_another_one_with_what_was_held(
     async with play.running():
         first = await play.keeper.token()
         held = play.leases.ledger.reporter(first).lease_id
-        play.leases.ledger.holds["w", "m-1"] = Hold(worker_id="m-1", lease_id=held, action_id="a")
+        play.leases.ledger.holds["w", "m-1"] = MachineHold(id="m-1", lease_id=held, action_id="a")
         await play.leases.acquire("me", "engine")
         await eventually(lambda: play.listener.inherited == ["w"])
         assert await play.keeper.token() > first
@@ -126,7 +126,7 @@ async def test_who_has_lost_its_lease_takes_another_one_with_what_was_held(
 async def test_workflows_whose_owner_is_dead_are_passed_on(play: Play) -> None:
     other = await play.leases.acquire("other", "engine")
     held = play.leases.ledger.reporter(other.token).lease_id
-    play.leases.ledger.holds["w", "m-1"] = Hold(worker_id="m-1", lease_id=held, action_id="a")
+    play.leases.ledger.holds["w", "m-1"] = MachineHold(id="m-1", lease_id=held, action_id="a")
     async with play.running():
         await eventually(lambda: play.leases.renewals > 0)
         assert play.listener.lost == []

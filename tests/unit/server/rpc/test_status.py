@@ -23,7 +23,7 @@ _SAMPLES: dict[type[errors.TinkwellError], errors.TinkwellError] = {
         errors.AlreadyExists("mac", "52:54:00:10:00:03", taken_by="y"),
         errors.IllegalTransition("workflow x", "it has ended"),
         errors.MachineBusy("a", held_by="b"),
-        errors.LeaseHeld("a"),
+        errors.LeaseHeld("machine", "a"),
         errors.LeaseLost(7),
         errors.WrongWorker("a", "b"),
         errors.LostRace("another writer was faster"),

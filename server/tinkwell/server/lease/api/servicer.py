@@ -1,33 +1,48 @@
 """WorkService on the wire."""
 
+from typing import Protocol
+
 from tinkwell.api.v1 import work_service_pb2 as pb
 from tinkwell.api.v1 import work_service_pb2_grpc
-from tinkwell.server.lease.service.operations import WorkService
+from tinkwell.server.lease.service.operations import Holder, LeaseService
 from tinkwell.server.rpc import auth
 from tinkwell.server.rpc.interceptor import Context
 
+WORKFLOW = "workflow"
+
+
+class WorkflowHolder(Holder, Protocol):
+    """Workflows, whose machines are released one by one."""
+
+    async def release(self, token: int, *, workflow_id: str, worker_id: str, actor: str) -> None:
+        """Let go a machine of a workflow, all of them without a worker, that are held under a lease."""
+
 
 class WorkServicer(work_service_pb2_grpc.WorkServiceServicer):
-    """Translates between protobuf and the service."""
+    """Translates between protobuf and the services."""
 
-    def __init__(self, work: WorkService) -> None:
-        self._work = work
+    def __init__(self, leases: LeaseService, workflows: WorkflowHolder) -> None:
+        self._leases = leases
+        self._workflows = workflows
 
     async def Acquire(self, request: pb.AcquireRequest, context: Context) -> pb.AcquireResponse:
-        acquired = await self._work.acquire(owner=request.owner, engine=request.engine, actor=auth.actor(context))
+        acquired = await self._leases.acquire(owner=request.owner, engine=request.engine, actor=auth.actor(context))
         return pb.AcquireResponse(
-            lease_token=acquired.token, lease_seconds=acquired.seconds, workflow_ids=acquired.workflow_ids
+            lease_token=acquired.token,
+            lease_seconds=acquired.seconds,
+            workflow_ids=acquired.inherited[WORKFLOW],
         )
 
     async def Renew(self, request: pb.RenewRequest, context: Context) -> pb.RenewResponse:
-        renewed = await self._work.renew(request.lease_token, actor=auth.actor(context))
-        return pb.RenewResponse(lease_seconds=renewed.seconds, lost_workflow_ids=renewed.lost_workflow_ids)
+        renewed = await self._leases.renew(request.lease_token, actor=auth.actor(context))
+        return pb.RenewResponse(lease_seconds=renewed.seconds, lost_workflow_ids=renewed.lost[WORKFLOW])
 
     async def Release(self, request: pb.ReleaseRequest, context: Context) -> pb.ReleaseResponse:
-        await self._work.release(
-            request.lease_token,
-            workflow_id=request.workflow_id,
-            worker_id=request.worker_id,
-            actor=auth.actor(context),
-        )
+        actor = auth.actor(context)
+        if request.workflow_id or request.worker_id:
+            await self._workflows.release(
+                request.lease_token, workflow_id=request.workflow_id, worker_id=request.worker_id, actor=actor
+            )
+        else:
+            await self._leases.end(request.lease_token, actor=actor)
         return pb.ReleaseResponse()

@@ -1,8 +1,11 @@
-"""Leases: acquired, renewed and released by those who run actions."""
+"""Leases: acquired, renewed and ended by those who run what is held under them."""
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core import errors
 from tinkwell.core.value import check, parse
@@ -11,36 +14,51 @@ from tinkwell.server.lease.store import queries
 
 MAX_OWNER_BYTES = 500
 MAX_ENGINE_BYTES = 1_000
-# What still fits into one answer; an owner hears of the rest by listing workflows.
+# What still fits into one answer; an owner hears of the rest by listing what is unfinished.
 MAX_INHERITED = 10_000
 MAX_LOST = 100
 # For so long it is known on which engine the runs of an owner are that does not come back.
 FORGET_SECONDS = 86_400
 
 
+class Holder(Protocol):
+    """One kind of resource that holds something under leases, such as workflows, which hold machines."""
+
+    async def inherited(self, connection: AsyncConnection, lease_id: str, *, limit: int) -> Sequence[str]:
+        """Return the ids of those that hold something under a lease."""
+
+    async def lost(self, connection: AsyncConnection, *, limit: int) -> Sequence[str]:
+        """Return the ids of those that hold something under a lease that is over, and that somebody must see to."""
+
+
+# By the name of the resource, such as `workflow`.
+Held = Mapping[str, Sequence[str]]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Acquired:
-    """A lease that has begun, for how long it lives, and the workflows that are held under it already."""
+    """A lease that has begun, for how long it lives, and the ids of what holds something under it already."""
 
     token: int
     seconds: float
-    workflow_ids: Sequence[str]
+    inherited: Held
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Renewed:
-    """For how long a lease lives, and workflows of which something is held under one that is over."""
+    """For how long a lease lives, and the ids of what holds something under one that is over."""
 
     seconds: float
-    lost_workflow_ids: Sequence[str]
+    lost: Held
 
 
-class WorkService:
-    """Acquire, Renew and Release."""
+class LeaseService:
+    """Acquire, renew and end leases. `holders` are the kinds of resources that hold something, by their names."""
 
-    def __init__(self, database: Database, *, lease_seconds: float) -> None:
+    def __init__(self, database: Database, *, lease_seconds: float, holders: Mapping[str, Holder]) -> None:
         self._database = database
         self._seconds = lease_seconds
+        self._holders = holders
         # Until when the leases live that were acquired or renewed here, by the clock of this process.
         self._alive: dict[int, float] = {}
 
@@ -57,60 +75,50 @@ class WorkService:
         engine = checks.take(parse.parse_text, "engine", engine, max_bytes=MAX_ENGINE_BYTES)
         checks.finish()
 
-        async def work(transaction: Transaction) -> queries.Acquired:
+        async def work(transaction: Transaction) -> Acquired:
             transaction.changed = False
-            return await queries.acquire(
-                transaction.connection,
-                owner=owner,
-                engine=engine,
-                seconds=self._seconds,
-                limit=MAX_INHERITED,
-                forget_seconds=FORGET_SECONDS,
-            )
+            connection = transaction.connection
+            acquired = await queries.acquire(connection, owner=owner, engine=engine, seconds=self._seconds)
+            inherited = {
+                name: await holder.inherited(connection, acquired.id, limit=MAX_INHERITED)
+                for name, holder in self._holders.items()
+            }
+            await queries.forget(connection, age_seconds=FORGET_SECONDS)
+            return Acquired(acquired.token, self._seconds, inherited)
 
         acquired = (await self._database.write(work, actor=actor)).value
         self._remember(acquired.token)
-        return Acquired(acquired.token, self._seconds, acquired.workflow_ids)
+        return acquired
 
     async def renew(self, token: int, *, actor: str) -> Renewed:
         """Let a lease live on, also one that has expired. Raises `errors.LeaseLost` for one that is none any more."""
 
-        async def work(transaction: Transaction) -> Sequence[str]:
+        async def work(transaction: Transaction) -> Renewed:
             transaction.changed = False
-            if not await queries.renew(transaction.connection, token, seconds=self._seconds):
+            connection = transaction.connection
+            if not await queries.renew(connection, token, seconds=self._seconds):
                 raise errors.LeaseLost(token)
-            return await queries.lost(transaction.connection, limit=MAX_LOST)
+            # After that, since the lease that has just been renewed must be seen as alive.
+            lost = {name: await holder.lost(connection, limit=MAX_LOST) for name, holder in self._holders.items()}
+            return Renewed(self._seconds, lost)
 
         try:
-            lost = (await self._database.write(work, actor=actor)).value
+            renewed = (await self._database.write(work, actor=actor)).value
         except errors.LeaseLost:
             self._alive.pop(token, None)
             raise
         self._remember(token)
-        return Renewed(self._seconds, lost)
+        return renewed
 
-    async def release(self, token: int, *, workflow_id: str, worker_id: str, actor: str) -> None:
-        """Let a workflow's machines go that are held under a lease, or without a workflow the lease itself.
-
-        Raises `errors.InvalidField`.
-        """
-        if worker_id and not workflow_id:
-            raise errors.InvalidField.of("workflow_id", "say of which workflow the machine is to be released")
-        checks = check.Checks()
-        workflow_id = workflow_id and checks.take(parse.parse_uuid, "workflow_id", workflow_id)
-        worker_id = worker_id and checks.take(parse.parse_uuid, "worker_id", worker_id)
-        checks.finish()
+    async def end(self, token: int, *, actor: str) -> None:
+        """End a lease, if it is one; what is held under it is lost."""
 
         async def work(transaction: Transaction) -> None:
             transaction.changed = False
-            if workflow_id:
-                await queries.release(transaction.connection, token, workflow_id=workflow_id, worker_id=worker_id)
-            else:
-                await queries.end(transaction.connection, token)
+            await queries.end(transaction.connection, token)
 
         await self._database.write(work, actor=actor)
-        if not workflow_id:
-            self._alive.pop(token, None)
+        self._alive.pop(token, None)
 
     def _remember(self, token: int) -> None:
         now = time.monotonic()

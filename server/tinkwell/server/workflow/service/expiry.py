@@ -9,9 +9,8 @@ from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow import transition
 from tinkwell.server.database.database import Transaction
-from tinkwell.server.lease.store import queries
 from tinkwell.server.workflow.service import recovery as workflow_recovery
-from tinkwell.server.workflow.store import action_status
+from tinkwell.server.workflow.store import action_status, hold
 from tinkwell.server.workflow.store import step as workflow_step
 
 
@@ -53,9 +52,9 @@ async def write(
     connection, workflow_id = transaction.connection, locked.workflow.id
     transaction.changed = True
     await workflow_recovery.write(transaction, workflow_id, changes.steps, prepared)
-    if any(hold.is_lost for hold in locked.holds.values()):
+    if any(held.is_lost for held in locked.holds.values()):
         # Nobody is there to release what a workflow leaves that has ended by this.
-        await queries.clear_dead(connection, workflow_id)
+        await hold.clear_dead(connection, workflow_id)
     for step in _ended_attempts(changes):
         action = transition.locate(locked.actions, action_id=step.action_id)
         await action_status.append(
@@ -91,11 +90,11 @@ async def _expire(
     transaction.changed = False
     locked = await workflow_step.lock(transaction.connection, workflow_id)
     if locked is None:
-        if not await queries.clear_dead(transaction.connection, workflow_id):
+        if not await hold.clear_dead(transaction.connection, workflow_id):
             raise errors.NotFound("WORKFLOW", workflow_id)
         return Expired(0, None)
-    if locked.workflow.state.is_final and any(not hold.is_live for hold in locked.holds.values()):
-        await queries.clear_dead(transaction.connection, workflow_id)
+    if locked.workflow.state.is_final and any(not held.is_live for held in locked.holds.values()):
+        await hold.clear_dead(transaction.connection, workflow_id)
     actions = locked.actions
     if deadlines_only:
         actions = [dataclasses.replace(action, is_lost=False) for action in actions]

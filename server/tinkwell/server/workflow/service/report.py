@@ -9,6 +9,7 @@ from tinkwell.core.lease import lease
 from tinkwell.core.value import check
 from tinkwell.core.value import parse as value
 from tinkwell.core.workflow import transition
+from tinkwell.core.workflow.hold import MachineHold, is_vacant
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.workflow.service import expiry
 from tinkwell.server.workflow.service import recovery as workflow_recovery
@@ -153,17 +154,17 @@ async def _apply(
 
 
 def check_lease(
-    hold: lease.Hold | None, action: transition.Action, reporter: lease.Reporter, changes: transition.Changes
+    hold: MachineHold | None, action: transition.Action, reporter: lease.Reporter, changes: transition.Changes
 ) -> str:
     """Hold a report against the hold of its machine, and return the id of the action of which nothing is left there.
 
     Raises `errors.LeaseHeld` and `errors.LeaseLost`.
     """
     if action.state is State.PENDING:
-        lease.judge_running(hold, reporter, worker_id=action.worker_id, is_again=False)
+        lease.judge_start(hold, reporter, is_again=False)
         return ""
     lease.check_end(hold, reporter)
-    return action.id if hold is not None and hold.action_id and lease.is_vacant(action, changes.steps) else ""
+    return action.id if hold is not None and hold.action_id and is_vacant(action, changes.steps) else ""
 
 
 async def _repeat(
@@ -176,7 +177,7 @@ async def _repeat(
     """Answer a report of what is so already. That an action runs may also mean that somebody wants to take it up."""
     if action.state is State.RUNNING:
         hold = locked.holds.get(action.worker_id)
-        verdict = lease.judge_running(hold, reporter, worker_id=action.worker_id, is_again=True, reboots=action.reboots)
+        verdict = lease.judge_start(hold, reporter, is_again=True, whatever_the_engine=action.reboots)
         if verdict is lease.Verdict.LOST:
             lost = transition.lose(locked.workflow, locked.actions, action)
             await expiry.write(transaction, locked, lost, prepared)

@@ -13,6 +13,7 @@ import asyncpg
 from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease
 from tinkwell.core.workflow import advance, transition
+from tinkwell.core.workflow.hold import MachineHold
 from tinkwell.server.database.database import Fetch
 
 READ = """
@@ -45,7 +46,7 @@ class Found:
     standing: advance.Standing
     action: transition.Action
     version: int
-    hold: lease.Hold | None
+    hold: MachineHold | None
     lease: lease.Lease | None
 
 
@@ -141,12 +142,12 @@ def _found(row: asyncpg.Record) -> Found:
     )
 
 
-def _hold(row: asyncpg.Record) -> lease.Hold:
+def _hold(row: asyncpg.Record) -> MachineHold:
     known = None
     if row["engine"] is not None:
         known = lease.Lease(id=row["lease_id"], engine=row["engine"], is_live=row["is_live"])
-    return lease.Hold(
-        worker_id=row["held_worker_id"],
+    return MachineHold(
+        id=row["held_worker_id"],
         lease_id=row["lease_id"] or "",
         lease=known,
         action_id=row["held_action_id"] or "",

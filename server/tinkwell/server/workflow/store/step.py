@@ -16,6 +16,7 @@ from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease
 from tinkwell.core.value import document
 from tinkwell.core.workflow import transition
+from tinkwell.core.workflow.hold import MachineHold
 
 LOCK = sqlalchemy.text("""
     SELECT id FROM workflow WHERE id = CAST(:id AS uuid) AND deleted_at IS NULL FOR NO KEY UPDATE
@@ -123,7 +124,7 @@ class Locked:
 
     workflow: transition.Workflow
     actions: Sequence[transition.Action]
-    holds: Mapping[str, lease.Hold]
+    holds: Mapping[str, MachineHold]
     lease: lease.Lease | None
 
 
@@ -218,19 +219,19 @@ def _locked(rows: Sequence[sqlalchemy.Row[Any]]) -> Locked:
     )
 
 
-def _hold(row: sqlalchemy.Row[Any]) -> lease.Hold:
+def _hold(row: sqlalchemy.Row[Any]) -> MachineHold:
     known = None
     if row.engine is not None:
         known = lease.Lease(id=row.lease_id, engine=row.engine, is_live=row.is_live)
-    return lease.Hold(
-        worker_id=row.held_worker_id,
+    return MachineHold(
+        id=row.held_worker_id,
         lease_id=row.lease_id or "",
         lease=known,
         action_id=row.held_action_id or "",
     )
 
 
-def _action(row: sqlalchemy.Row[Any], hold: lease.Hold | None) -> transition.Action:
+def _action(row: sqlalchemy.Row[Any], hold: MachineHold | None) -> transition.Action:
     return transition.Action(
         id=row.id,
         index=row.action_index,
