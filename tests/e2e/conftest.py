@@ -13,9 +13,8 @@ from tinkwell.client import Client
 
 @pytest.fixture
 def engine() -> Iterator[docker.APIClient]:
-    client = engine_image.connect_or_skip()
-    yield client
-    client.close()
+    with engine_image.engine_or_skip() as client:
+        yield client
 
 
 @pytest.fixture

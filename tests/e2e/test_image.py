@@ -51,9 +51,8 @@ Compose = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[docker.APIClient]:
-    client = engine_image.connect_or_skip()
-    yield client
-    client.close()
+    with engine_image.engine_or_skip() as client:
+        yield client
 
 
 @pytest.fixture(scope="module")

@@ -1,29 +1,35 @@
 """The image that tests of containers use: busybox alone, made on the spot, so that no registry is needed."""
 
+import contextlib
 import io
 import os
 import subprocess
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import docker
 import pytest
-from docker import utils
+
+from tinkwell.provisioner.runtime.docker import adapter, setting
+from tinkwell.provisioner.runtime.docker import connection as link
 
 IMAGE = "tinkwell-test/busybox:latest"
 BUSYBOX = Path("/bin/busybox")
 
 
-def connect_or_skip() -> docker.APIClient:
-    """Return a client of the engine with the image on it; skips the test where there is no engine."""
+@contextlib.contextmanager
+def engine_or_skip() -> Iterator[docker.APIClient]:
+    """Yield a client of the engine with the image on it; skips the test where there is no engine."""
     try:
-        client = docker.APIClient(version="auto", timeout=10, **utils.kwargs_from_env())
-    except docker.errors.DockerException as error:
+        client = link.open_client(setting.DockerSettings(), connections=4, answer_seconds=10)
+    except (adapter.NotReached, docker.errors.DockerException) as error:
         if os.environ.get("TINKWELL_TEST_DOCKER") == "required":
             raise
         pytest.skip(f"no Docker Engine answers: {error}")
-    _provide_image(client)
-    return client
+    with contextlib.closing(client):
+        _provide_image(client)
+        yield client
 
 
 def _provide_image(client: docker.APIClient) -> None:

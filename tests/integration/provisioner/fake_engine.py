@@ -3,10 +3,12 @@
 import contextlib
 import json
 import socket
+import socketserver
 import ssl
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TypeAlias
 
 Handler: TypeAlias = Callable[["Request"], None]
@@ -21,12 +23,12 @@ class Request(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = self.path.partition("?")[0].removeprefix("/v1.41")
         self.server.seen.append(f"{self.command} {path}")
-        if path == "/version":
+        if (handler := self.server.handlers.get(path)) is not None:
+            handler(self)
+        elif path == "/version":
             self.answer({"ApiVersion": "1.41"})
         elif path == "/info":
             self.answer({"ID": "fake"})
-        elif (handler := self.server.handlers.get(path)) is not None:
-            handler(self)
         else:
             self.answer({"message": f"no {path} here"}, status=404)
 
@@ -64,15 +66,28 @@ class Request(BaseHTTPRequestHandler):
 
 
 class FakeEngine(ThreadingHTTPServer):
-    """Answers what a test tells it to."""
+    """Answers what a test tells it to, on a port, or on a Unix socket at a path."""
 
     daemon_threads = True
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Request)
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        if path is not None:
+            self.address_family = socket.AF_UNIX
+        super().__init__(("127.0.0.1", 0) if path is None else str(path), Request)  # type: ignore[arg-type]  # a path
         self.handlers: dict[str, Handler] = {}
         self.seen: list[str] = []
         self.released = threading.Event()
+
+    def server_bind(self) -> None:
+        if self._path is None:
+            super().server_bind()
+        else:  # which has no host that could be looked up
+            socketserver.TCPServer.server_bind(self)
+
+    @property
+    def url(self) -> str:
+        return f"tcp://127.0.0.1:{self.server_port}" if self._path is None else f"unix://{self._path}"
 
     def handle_error(self, request: object, client_address: object) -> None:
         pass  # a client that went away
@@ -100,9 +115,9 @@ class FakeEngine(ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def running(tls: ssl.SSLContext | None = None) -> Iterator[FakeEngine]:
+def running(tls: ssl.SSLContext | None = None, *, path: Path | None = None) -> Iterator[FakeEngine]:
     """Run one; what it still answers is cut off in the end."""
-    fake = FakeEngine()
+    fake = FakeEngine(path)
     if tls is not None:
         fake.socket = tls.wrap_socket(fake.socket, server_side=True)
     thread = threading.Thread(target=fake.serve_forever, kwargs={"poll_interval": 0.02})

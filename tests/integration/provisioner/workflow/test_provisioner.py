@@ -67,13 +67,12 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     if request.param == "process":
         yield Place(tmp_path, request.param)
         return
-    engine = engine_image.connect_or_skip()
-    place = Place(tmp_path, request.param, engine)
-    yield place
-    for container in place.runs():
-        with contextlib.suppress(docker.errors.APIError):  # a provisioner that was killed may just have removed it
-            engine.remove_container(container, force=True, v=True)
-    engine.close()
+    with engine_image.engine_or_skip() as engine:
+        place = Place(tmp_path, request.param, engine)
+        yield place
+        for container in place.runs():
+            with contextlib.suppress(docker.errors.APIError):  # a provisioner that was killed may just have removed it
+                engine.remove_container(container, force=True, v=True)
 
 
 @pytest.fixture

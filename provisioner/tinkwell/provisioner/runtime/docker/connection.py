@@ -1,7 +1,7 @@
 """The way to an engine: a local socket, TCP with or without TLS, or ssh."""
 
 import os
-import socket
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import docker
 import requests
 from docker import utils
 
-from tinkwell.provisioner.runtime.docker import setting, ssh
+from tinkwell.provisioner.runtime.docker import adapter, setting, ssh, unix
 
 _UNIX = "http+unix://"
 # The SDK is told an address that it makes nothing of, and then the real one.
@@ -23,6 +23,13 @@ class _Client(docker.APIClient):
     The library below the SDK prefers `REQUESTS_CA_BUNDLE` to what a client was told, unless the request says it again.
     """
 
+    def __init__(self, **options: Any) -> None:
+        try:
+            super().__init__(**options)
+        except BaseException:
+            self.close()  # the SDK may have asked the engine for its version, and keeps the connection
+            raise
+
     def request(self, *arguments: Any, **options: Any) -> requests.Response:
         """Make a request."""
         return super().request(*arguments, **{"verify": self.verify} | options)
@@ -31,30 +38,32 @@ class _Client(docker.APIClient):
 def open_client(settings: setting.DockerSettings, *, connections: int, answer_seconds: int) -> docker.APIClient:
     """Open a client of the engine that the settings or the environment name, and agree on a version of its API.
 
-    Blocks for about `answer_seconds` at most, and some more by ssh; raises `OSError`, `ssh.SshError` and what the SDK
-    raises.
+    Blocks for about `answer_seconds` at most, and some more by ssh; raises `OSError`, `adapter.NotReached` and what the
+    SDK raises, and leaves nothing open then.
     """
     arguments = utils.kwargs_from_env(_environment(settings))
     named = str(arguments.get("base_url") or "")
-    if named.startswith(ssh.SCHEME):  # the SDK's way would have it ignore the port that ssh is configured with
-        return _open_by_ssh(ssh.Target.parse(named, settings.ssh_config), connections, answer_seconds)
+    if named.startswith(ssh.SCHEME):
+        # The SDK's way needs another library, has no time limits once it is open, and ignores the port that ssh is
+        # configured with.
+        by_ssh = ssh.SshAdapter(ssh.Target.parse(named, settings.ssh_config), connections)
+        return _open_by(by_ssh, {"base_url": _NOWHERE}, answer_seconds)
     url = str(utils.parse_host(arguments.get("base_url")))
     if url.startswith(_UNIX):
-        _probe(url.removeprefix(_UNIX), answer_seconds)
+        path = "/" + url.removeprefix(_UNIX).lstrip("/")
+        return _open_by(unix.UnixAdapter(path, connections), arguments, answer_seconds)
     return _Client(version="auto", timeout=answer_seconds, max_pool_size=connections, **arguments)
 
 
-def _open_by_ssh(target: ssh.Target, connections: int, answer_seconds: int) -> docker.APIClient:
-    """Open a client by way of ssh; the SDK's own way needs another library, and has no time limits once it is open."""
-    adapter = ssh.SshAdapter(target, connections)
+def _open_by(way: adapter.EngineAdapter, arguments: Mapping[str, object], answer_seconds: int) -> docker.APIClient:
+    """Open a client that sends its requests in a way of ours."""
     try:
-        version = adapter.api_version(answer_seconds=answer_seconds)
-        client = _Client(base_url=_NOWHERE, version=version, timeout=answer_seconds)
+        client = _Client(version=way.api_version(answer_seconds=answer_seconds), timeout=answer_seconds, **arguments)
     except BaseException:
-        adapter.close()
+        way.close()
         raise
-    client.mount(ssh.BASE_URL, adapter)
-    client.base_url = ssh.BASE_URL
+    client.base_url = f"{adapter.SCHEME}localhost"
+    client.mount(adapter.SCHEME, way)
     return client
 
 
@@ -70,13 +79,3 @@ def _environment(settings: setting.DockerSettings) -> dict[str, str]:
         if missing:
             raise OSError(f"TLS to the engine needs {', '.join(_CERT_FILES)} in {folder}, and {missing[0]} is missing")
     return environment
-
-
-def _probe(path: str, answer_seconds: int) -> None:
-    """Raise `OSError` where a local socket leads nowhere; the SDK tells that less plainly and leaks a socket."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(answer_seconds)
-        try:
-            probe.connect(path)
-        except OSError as error:
-            raise OSError(f"{path}: {error.strerror or error}") from error

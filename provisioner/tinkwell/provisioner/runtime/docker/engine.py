@@ -30,7 +30,7 @@ from docker import utils
 
 from tinkwell.client import backoff
 from tinkwell.provisioner.runtime import abandonable_thread
-from tinkwell.provisioner.runtime.docker import connection, setting, ssh, stream
+from tinkwell.provisioner.runtime.docker import adapter, connection, setting, stream
 
 T = TypeVar("T")
 
@@ -112,9 +112,11 @@ class Engine:
         """Find the engine that the settings or the environment name (`DOCKER_HOST` …); raises `Unreachable`."""
         short = ThreadPoolExecutor(SHORT_CALLS, "docker-call")
         chosen = settings or setting.DockerSettings()
+        opened: list[docker.APIClient] = []
 
         def open_client() -> docker.APIClient:
             client = connection.open_client(chosen, connections=SHORT_CALLS + streams, answer_seconds=answer_seconds)
+            opened.append(client)
             client.timeout = CALL_SECONDS
             return client
 
@@ -122,6 +124,8 @@ class Engine:
             client = await abandonable_thread.run(short, lambda: _translated(open_client))
         except BaseException:
             short.shutdown(wait=False)
+            for client in opened:  # the engine has answered while the caller was cancelled
+                client.close()
             raise
         return cls(client, short, streams)
 
@@ -308,7 +312,7 @@ def _translated(function: Callable[[], T]) -> T:
     except docker.errors.DockerException as error:
         # The SDK wraps what happens to it while it asks for the engine's version.
         raise Unreachable(str(error)) from error
-    except (requests.RequestException, urllib3.exceptions.HTTPError, ssh.SshError, OSError) as error:
+    except (requests.RequestException, urllib3.exceptions.HTTPError, adapter.NotReached, OSError) as error:
         raise Unreachable(str(error)) from error
 
 

@@ -19,15 +19,15 @@ import shlex
 import socket
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-import requests
 import urllib3
 
-BASE_URL = "http+docker://ssh"
+from tinkwell.provisioner.runtime.docker import adapter
+
 SCHEME = "ssh://"
 # Reaching a host and agreeing on keys; logging in and starting its docker program come on top, with the answer's time.
 CONNECT_SECONDS = 10
@@ -58,8 +58,8 @@ _OPTIONS = (
 )
 
 
-class SshError(Exception):
-    """ssh does not reach the engine. It is no `OSError`, which HTTP libraries would wrap beyond recognition."""
+class SshError(adapter.NotReached):
+    """ssh does not reach the engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,37 +231,20 @@ class _Pool(urllib3.HTTPConnectionPool):
     ConnectionCls = SshConnection
 
 
-class SshAdapter(requests.adapters.HTTPAdapter):
-    """What `requests` sends requests by; all of them go to one engine."""
+class SshAdapter(adapter.EngineAdapter):
+    """What `requests` sends requests to the engine of a host by."""
 
     def __init__(self, target: Target, connections: int) -> None:
-        super().__init__()
-        self.target = target
         self._login = Login(target)
-        self._pool = _Pool("localhost", maxsize=connections, login=self._login)
-
-    def get_connection_with_tls_context(self, *arguments: Any, **options: Any) -> urllib3.HTTPConnectionPool:
-        """Return the pool, whatever the environment says about proxies."""
-        return self._pool
-
-    def request_url(self, request: requests.PreparedRequest, proxies: Mapping[str, str] | None) -> str:
-        """Return the path alone."""
-        return request.path_url
+        super().__init__(_Pool("localhost", maxsize=connections, login=self._login), name=f"ssh://{target.login}")
 
     def api_version(self, *, answer_seconds: int) -> str:
-        """Ask the engine for its API's version; raises `SshError`."""
-        limit = CONNECT_SECONDS + answer_seconds
-        try:
-            answer = self.send(requests.Request("GET", f"{BASE_URL}/version").prepare(), timeout=limit)
-            return str(answer.json()["ApiVersion"])
-        except requests.Timeout as error:
-            raise SshError(f"{self.target.login} gives no answer by ssh within {limit} s") from error
-        except (requests.RequestException, ValueError, KeyError, TypeError) as error:
-            raise SshError(f"what {self.target.login} answers by ssh is not from a Docker Engine: {error}") from error
+        """Log in, and ask the engine for its API's version; raises `adapter.NotReached`."""
+        return super().api_version(answer_seconds=CONNECT_SECONDS + answer_seconds)
 
     def close(self) -> None:
         """End all connections and the login."""
-        self._pool.close()
+        super().close()
         self._login.close()
 
 

@@ -61,9 +61,8 @@ class Engine:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[sdk.APIClient]:
-    client = engine_image.connect_or_skip()
-    yield client
-    client.close()
+    with engine_image.engine_or_skip() as client:
+        yield client
 
 
 @pytest.fixture

@@ -26,9 +26,8 @@ pytestmark = pytest.mark.docker
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[APIClient]:
-    client = engine_image.connect_or_skip()
-    yield client
-    client.close()
+    with engine_image.engine_or_skip() as client:
+        yield client
 
 
 class DockerHarness:

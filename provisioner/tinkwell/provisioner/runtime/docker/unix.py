@@ -1,0 +1,42 @@
+"""An engine at a Unix socket of this machine.
+
+The SDK has connections of its own for this. They leave a socket open whenever nobody answers, and calls are repeated
+while an engine is restarted; and they tell of it less plainly.
+"""
+
+import socket
+from typing import Any
+
+import urllib3
+
+from tinkwell.provisioner.runtime.docker import adapter
+
+
+class UnixConnection(urllib3.connection.HTTPConnection):
+    """A connection to a Unix socket."""
+
+    def __init__(self, *arguments: Any, path: str, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect; raises `adapter.NotReached` where nobody answers."""
+        connecting = socket.socket(socket.AF_UNIX)
+        try:
+            connecting.settimeout(self.timeout if isinstance(self.timeout, (int, float)) else None)
+            connecting.connect(self._path)
+        except OSError as error:
+            connecting.close()
+            raise adapter.NotReached(f"{self._path}: {error.strerror or error}") from error
+        self.sock = connecting
+
+
+class _Pool(urllib3.HTTPConnectionPool):
+    ConnectionCls = UnixConnection
+
+
+class UnixAdapter(adapter.EngineAdapter):
+    """What `requests` sends requests to the engine at a path by."""
+
+    def __init__(self, path: str, connections: int) -> None:
+        super().__init__(_Pool("localhost", maxsize=connections, path=path), name=path)
