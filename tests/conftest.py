@@ -83,8 +83,8 @@ async def _no_task_is_left() -> AsyncIterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell what a row of dots hides: how much was explored, and how many tests used real containers and a real broker,
-    since where these are missing the tests are skipped and all looks well.
+    """Tell what a row of dots hides: how much was explored, and how many tests used real containers, a real broker and
+    real logins, since where these are missing the tests are skipped and all looks well.
     """
 
     def count(mark: str, *outcomes: str) -> int:
@@ -101,7 +101,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             f"log model: {states:,} states, {steps:,} steps, {interleavings:.1e} interleavings of writers and readers"
             f" within {len(explored)} bounds kept every promise; {mistakes} mistakes were found"
         )
-    for mark in ("docker", "nats"):
+    for mark in ("docker", "nats", "ssh"):
         terminalreporter.write_line(
             f"{mark} tests: {count(mark, 'passed', 'failed')} ran, {count(mark, 'skipped')} skipped"
         )

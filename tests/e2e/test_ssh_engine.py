@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import shutil
 import socket
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -22,7 +23,7 @@ from tinkwell.provisioner.runtime.docker import setting, ssh
 from tinkwell.provisioner.state_dir import state_dir
 
 pytestmark = [
-    pytest.mark.docker,
+    pytest.mark.ssh,
     pytest.mark.skipif(not ssh_host.IS_INSTALLED, reason="needs OpenSSH's client and server, which are not installed"),
 ]
 
@@ -52,6 +53,7 @@ async def refusal(directory: state_dir.StateDir, url: str, config: Path) -> str:
     return str(caught.value)
 
 
+@pytest.mark.docker
 async def test_a_workflow_runs_on_an_engine_by_ssh(
     engine: sdk.APIClient,
     client: Client,
@@ -72,6 +74,7 @@ async def test_a_workflow_runs_on_an_engine_by_ssh(
     await eventually(lambda: not host.logins())
 
 
+@pytest.mark.docker
 async def test_output_goes_on_where_it_was_when_a_login_has_broken_off(
     engine: sdk.APIClient, directory: state_dir.StateDir, tmp_path: Path, host: ssh_host.Host
 ) -> None:
@@ -122,6 +125,7 @@ async def test_a_host_that_lets_nobody_in_is_said_with_what_to_do(
     await eventually(lambda: not host.logins())
 
 
+@pytest.mark.skipif(shutil.which("docker") is None, reason="needs the program docker, which is not installed")
 async def test_a_host_that_has_no_engine_says_what_its_docker_program_says(
     directory: state_dir.StateDir, host: ssh_host.Host, tmp_path: Path
 ) -> None:
