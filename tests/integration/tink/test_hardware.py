@@ -1,9 +1,13 @@
 """The hardware commands of Tinkerbell's command line, and what its other services ask, call by call."""
 
+import asyncio
 import json
+import uuid
 
+import asyncpg
 import grpc
 
+import tinkwell.client
 from support.tink import FIRST_MAC, FIRST_WORKER, SECOND_MAC, SECOND_WORKER, Tools, code
 from tinkwell.api.tink import hardware_pb2 as pb
 
@@ -122,3 +126,28 @@ async def test_the_deprecated_watch_sends_a_machine_and_its_changes(tools: Tools
     assert await code(tools.hardware.DeprecatedWatch(pb.GetRequest(id=SECOND_WORKER)).read()) is (
         grpc.StatusCode.NOT_FOUND
     )
+
+
+async def test_the_deprecated_watch_sends_no_state_again_because_its_event_comes_late(tools: Tools) -> None:
+    """A change is answered before its event has come by, so a watch from now may still receive the event."""
+    writer = await asyncpg.connect(tools.server.database_url)
+    writing = writer.transaction()
+    await writing.start()
+    # The event has its revision, and every later one waits until it is committed.
+    await writer.execute("INSERT INTO hardware (id) VALUES ($1)", uuid.UUID(SECOND_WORKER))
+    await writer.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    await tools.push()
+    watch = tools.hardware.DeprecatedWatch(pb.GetRequest(id=FIRST_WORKER), timeout=60)
+    changes = aiter(watch)
+    told = [await anext(changes)]
+    await writing.commit()
+    await writer.close(timeout=5)
+    async with tinkwell.client.connect(tools.server.address) as client, asyncio.timeout(60):
+        async for event in client.hardware.watch(resource_id=FIRST_WORKER):
+            assert event.version == 1  # it has come by now
+            break
+    for number in range(1, 6):
+        await tools.push(metadata=f'{{"a": {number}}}')
+        told.append(await anext(changes))
+    watch.cancel()
+    assert [json.loads(machine.metadata) for machine in told] == [{}, *({"a": number} for number in range(1, 6))]

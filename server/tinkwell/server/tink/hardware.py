@@ -57,14 +57,20 @@ class HardwareServicer(hardware_pb2_grpc.HardwareServiceServicer):
         return self._watch(request, context)
 
     async def _watch(self, request: pb.GetRequest, context: Context) -> None:
-        """Write a machine as it is, and again after each change."""
+        """Write a machine as it is, and again after each change that it has not been written with."""
         hardware_id = (await self._find(request)).id
+        written_version = 0
 
         async def write() -> None:
-            machine = message.hardware(await self._service.find("id", hardware_id))
-            await interceptor.write(context, machine, interceptor.WRITE_TIMEOUT_SECONDS)
+            nonlocal written_version
+            machine = await self._service.find("id", hardware_id)
+            await interceptor.write(context, message.hardware(machine), interceptor.WRITE_TIMEOUT_SECONDS)
+            written_version = machine.version
 
         async def take(event: event_service_pb2.Event) -> None:
+            # A change is in the table before its event comes by.
+            if event.version <= written_version:
+                return
             # Deleted meanwhile, it has no state to be sent; it may come back.
             with contextlib.suppress(errors.NotFound):
                 await write()

@@ -22,7 +22,7 @@ class HardwareServiceStub:
     ByID: _aio.UnaryUnaryMultiCallable[_hardware_pb2.GetRequest, _hardware_pb2.Hardware]
     All: _aio.UnaryStreamMultiCallable[_hardware_pb2.Empty, _hardware_pb2.Hardware]
     DeprecatedWatch: _aio.UnaryStreamMultiCallable[_hardware_pb2.GetRequest, _hardware_pb2.Hardware]
-    """DeprecatedWatch sends a machine now and after each change of it."""
+    """DeprecatedWatch sends a machine now and after each change of it; changes that come at once may be sent as one."""
     Delete: _aio.UnaryUnaryMultiCallable[_hardware_pb2.DeleteRequest, _hardware_pb2.Empty]
 
 class HardwareServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -67,7 +67,7 @@ class HardwareServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _hardware_pb2.GetRequest,
         context: _aio.ServicerContext[_hardware_pb2.GetRequest, _abc.AsyncIterator[_hardware_pb2.Hardware]],
     ) -> _abc.AsyncIterator[_hardware_pb2.Hardware]:
-        """DeprecatedWatch sends a machine now and after each change of it."""
+        """DeprecatedWatch sends a machine now and after each change of it; changes that come at once may be sent as one."""
 
     @_abc_1.abstractmethod
     def Delete(
