@@ -13,6 +13,7 @@ import asyncpg
 import tinkwell.client
 from bench import generator
 from bench.statistic import Latencies
+from tinkwell.core.event.kinds import EventType
 
 _TIMEOUT_SECONDS = 30
 # Long enough for the server's reader to be asleep again.
@@ -29,7 +30,8 @@ async def ping(address: str, url: str, changes: int) -> Latencies:
     try:
         await connection.execute(_INSERT, machine)
         async with tinkwell.client.connect(address) as client:
-            watch = client.hardware.watch(resource_id=str(machine), now=True)
+            # A watch from now may still bring the creation.
+            watch = client.hardware.watch(resource_id=str(machine), now=True, event_types=[EventType.UPDATED])
             async with watch:
                 # The first ones warm up plans and caches.
                 for change in range(-3, changes):
