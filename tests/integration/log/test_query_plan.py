@@ -69,6 +69,27 @@ async def test_a_poll_over_gaps_reads_them_and_what_is_above_the_tail_alone(sess
     assert rows_read(nodes) == 14
 
 
+async def test_a_poll_over_gaps_that_have_filled_reads_what_its_page_holds_and_not_all_of_them(
+    session: PostgresSession,
+) -> None:
+    # As after a large transaction beside which others wrote: here every hundredth event is theirs.
+    firsts, lasts = list(range(1, 1_901, 100)), list(range(99, 2_000, 100))
+    types, page = "bigint[], bigint[], bigint, bigint, bigint", 100
+    nodes = await plan(session, statement.PAGE, types, f"ARRAY{firsts}, ARRAY{lasts}, 1900, {page}, 8388608")
+    # A page of the gaps, the gap that it ends in, and a page above the tail.
+    assert rows_read(nodes) <= 3 * page
+    assert max(node["Actual Rows"] for node in nodes if "Sort" in node["Node Type"]) <= 2 * page
+
+
+async def test_a_page_over_gaps_is_in_order_and_cut_where_it_is_full(session: PostgresSession) -> None:
+    page = await session.page(gaps=[(1, 600), (700, 1_500), (1_600, 1_700)], tail=1_990)
+    assert [event.revision for event in page.events] == [*range(1, 601), *range(700, 1_100)]
+    assert page.is_cut
+    page = await session.page(gaps=[(1_000, 1_001), (1_600, 1_601)], tail=1_998)
+    assert [event.revision for event in page.events] == [1_000, 1_001, 1_600, 1_601, 1_999, 2_000]
+    assert not page.is_cut
+
+
 async def test_a_poll_is_not_planned_anew_each_time(session: PostgresSession) -> None:
     for _ in range(20):
         await session.page(gaps=[], tail=1_990)
