@@ -48,6 +48,9 @@ class Gap:
 
     def without(self, revisions: Sequence[int]) -> Iterator["Gap"]:
         """Yield what remains after the revisions, in order and all inside the gap, have turned up."""
+        if not revisions:
+            yield self
+            return
         first = self.first
         for revision in (*revisions, self.last + 1):
             if first < revision:
@@ -151,14 +154,16 @@ class Tail:
     def _close(self, page: Page) -> None:
         found = [event for event in page.events if event.revision <= self.tail]
         revisions = [event.revision for event in found]
+        # A page that was cut says nothing of what lies beyond, and after a large transaction that is nearly all.
+        end = bisect.bisect_right(self._gaps, page.covers, key=lambda gap: gap.first)
         remaining: list[Gap] = []
-        for gap in self._gaps:
+        for gap in self._gaps[:end]:
             inside = revisions[bisect.bisect_left(revisions, gap.first) : bisect.bisect_right(revisions, gap.last)]
             # An abandoned gap is dead as far as the page could see.
             remaining.extend(
                 rest for rest in gap.without(inside) if not (rest.is_abandoned and rest.last <= page.covers)
             )
-        self._gaps = remaining
+        self._gaps[:end] = remaining
         for event in found:
             self._hold(event)
 

@@ -1,6 +1,7 @@
 """The rule that puts events in order, against a simulated database whose every interleaving hypothesis may choose."""
 
 import dataclasses
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from support.log_event import make_event
 from tinkwell.core.event.page import Page
-from tinkwell.server.log.read.order import Tail
+from tinkwell.server.log.read.order import Gap, Tail
 
 
 def page(*revisions: int, is_cut: bool = False) -> Page:
@@ -58,6 +59,33 @@ def test_an_abandoned_gap_is_dead_only_after_one_more_page() -> None:
     tail.observe_holders(frozenset())
     assert tail.released == 0, "its row may have become visible since the page"
     assert released(tail, 1) == [1, 2]
+
+
+def test_a_page_that_is_cut_costs_what_it_covers_however_many_gaps_lie_beyond(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gaps, size = 500, 3
+    every = range(1, gaps * size + 1)
+    others = [revision for revision in every if revision % size == 0]
+    tail = new_tail()
+    assert released(tail, *others) == []
+    released(tail)
+    tail.observe_holders(frozenset())
+    looked_at = 0
+    look = Gap.without
+
+    def count(gap: Gap, revisions: Sequence[int]) -> Iterator[Gap]:
+        nonlocal looked_at
+        looked_at += 1
+        return look(gap, revisions)
+
+    monkeypatch.setattr(Gap, "without", count)
+    missing = [revision for revision in every if revision % size]
+    got: list[int] = []
+    for place in range(0, len(missing), 10):
+        got += released(tail, *missing[place : place + 10], is_cut=True)
+    assert got == list(every)
+    assert looked_at <= gaps
 
 
 def test_holders_are_not_believed_for_a_gap_that_is_younger_than_the_question() -> None:
