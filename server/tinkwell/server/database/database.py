@@ -14,13 +14,13 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import asyncpg
 import sqlalchemy
-from sqlalchemy import exc
-from sqlalchemy.engine import Row
+from sqlalchemy import event, exc
+from sqlalchemy.engine import ExceptionContext, Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 
 from tinkwell.core import errors
-from tinkwell.server.database import constraint, engine
+from tinkwell.server.database import constraint, engine, reach
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +87,7 @@ class Database:
     def __init__(self, pool: AsyncEngine) -> None:
         self._engine = pool
         self._long_reads = asyncio.Semaphore(max(1, self.connections // 2))
+        event.listen(pool.sync_engine, "handle_error", _leave_nameless_ring)
 
     @property
     def connections(self) -> int:
@@ -230,13 +231,22 @@ async def _fetch(raw: PoolProxiedConnection, query: str, *values: object) -> Seq
     assert raw.driver_connection is not None
     try:
         return list(await raw.driver_connection.fetch(query, *values))
-    except asyncpg.PostgresError:
+    except asyncpg.PostgresError as error:
         # It has answered. Where that was its last word, whoever takes the session up will see.
+        if reach.is_nameless_ring(error):
+            raw.invalidate()
         raise
     except BaseException:
         # Half of a query may have been sent, and whoever used the session next would be told that it is out of order.
         raw.invalidate()
         raise
+
+
+def _leave_nameless_ring(context: ExceptionContext) -> None:
+    """Have a session replaced that would find no channel again: what it has found out once it never asks anew."""
+    if reach.is_nameless_ring(context.original_exception):
+        context.is_disconnect = True
+        context.invalidate_pool_on_disconnect = False
 
 
 async def _run(once: Callable[[], Awaitable[T]]) -> T:
@@ -266,8 +276,11 @@ def _original(error: exc.DBAPIError | asyncpg.PostgresError) -> object:
 def _translate(error: exc.DBAPIError | asyncpg.PostgresError, sqlstate: str) -> Exception:
     if sqlstate in _RETRIED:
         return errors.LostRace("too many writers changed the same resources at once; try again")
+    original = _original(error)
+    if reach.is_incomplete(original):
+        logger.warning("the database is not usable yet, as in the middle of a restore", extra={"cause": str(original)})
+        return errors.Unavailable("the database is not usable yet; try again")
     is_lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
     if is_lost or sqlstate.startswith(_UNAVAILABLE):
         return errors.Unavailable("the database does not answer; try again")
-    translated = constraint.translate(_original(error))
-    return translated or error
+    return constraint.translate(original) or error

@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from tinkwell.core.event.page import SourceLost
-from tinkwell.server.database import engine
+from tinkwell.server.database import engine, reach
 
 # An arbitrary number that no other lock of ours has; locks belong to the database they were taken in.
 _KEY = 0x74696E6B72656C79
@@ -34,12 +33,10 @@ class PostgresElection:
     @asynccontextmanager
     async def stand(self) -> AsyncIterator["PostgresLeadership | None"]:
         """See `Election.stand`."""
-        try:
+        with reach.lost():
             connection = await asyncpg.connect(
                 self._dsn, timeout=_TIMEOUT_SECONDS, command_timeout=_TIMEOUT_SECONDS, server_settings=_SESSION
             )
-        except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
-            raise SourceLost(f"{type(error).__name__}: {error}") from error
         try:
             yield PostgresLeadership(connection) if await _try(connection) else None
         finally:
@@ -63,7 +60,5 @@ class PostgresLeadership:
 
 
 async def _try(connection: asyncpg.Connection) -> bool:
-    try:
+    with reach.lost():
         return bool(await connection.fetchval(_TRY, _KEY))
-    except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
-        raise SourceLost(f"{type(error).__name__}: {error}") from error

@@ -6,6 +6,7 @@ import datetime
 import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from tinkwell.core import errors
 from tinkwell.server.database.database import Database
 
 _PUBLISH = sqlalchemy.text("""
@@ -59,7 +60,8 @@ async def get_position(connection: AsyncConnection, name: str) -> Position | Non
 async def claim_position(connection: AsyncConnection, name: str) -> Position:
     """Take the position over, at the beginning of the log if it is new."""
     position = await _position(connection, _CLAIM, {"name": name})
-    assert position is not None
+    if position is None:
+        raise errors.Unavailable(str(Incomplete("event_history is empty")))
     return position
 
 

@@ -13,7 +13,7 @@ import asyncpg
 
 from tinkwell.core.event.event import Event
 from tinkwell.core.event.page import SourceLost
-from tinkwell.server.database import engine
+from tinkwell.server.database import reach
 from tinkwell.server.log.store import row
 
 # What has been told and not taken. Beyond that the log is read, as after a ring that tells of nothing.
@@ -62,6 +62,8 @@ class PostgresBell:
         for connection in (self._listener, self._holder):
             connection.add_termination_listener(self._lose)
         channel = await self._listener.fetchval("SELECT secret_channel()")
+        if channel is None:
+            raise Incomplete("bell_secret is empty")
         self._listener.hear = self._ring
         await self._listener.add_listener(channel, lambda *told: self._ring(told[-1]))
         # Who watches PostgreSQL sees each session's last statement.
@@ -116,11 +118,9 @@ class PostgresBell:
     async def _using_holder(self, timeout_seconds: float) -> AsyncIterator[None]:
         if self._is_lost:
             raise SourceLost("the doorbell's connection was lost")
-        try:
+        with reach.lost():
             async with asyncio.timeout(timeout_seconds):
                 yield
-        except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
-            raise SourceLost("the doorbell's connection was lost") from error
 
     def _ring(self, payload: str) -> None:
         self._heard()

@@ -8,19 +8,22 @@ import asyncio
 import contextlib
 import logging
 import operator
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 import asyncpg
 
 from tinkwell.core import errors
 from tinkwell.core.event.page import History, Page, Replay, SourceLost
 from tinkwell.core.event.selection import Selection
-from tinkwell.server.database import engine
+from tinkwell.server.database import engine, reach
 from tinkwell.server.log.store import row, statement
 from tinkwell.server.log.store.doorbell import Listener, PostgresBell
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _PAGE_EVENTS = 1_000
 _PAGE_BYTES = 8 << 20
@@ -32,6 +35,7 @@ _HIGHEST = 2**63 - 1
 _MAX_SPAN = 50_000
 _NEXT = "SELECT revision FROM events WHERE revision BETWEEN $1 AND $2 ORDER BY revision LIMIT 1"
 _IN_FORCE = "SELECT history_id::text, oldest_revision FROM event_history WHERE identity = log_identity()"
+_FIRST_SINCE = "SELECT first_revision_since(clock_timestamp() - make_interval(secs => $1))"
 _CONNECT_SECONDS = 10
 _COMMAND_SECONDS = 10
 _KEEPALIVE = {
@@ -94,7 +98,7 @@ class PostgresLog:
     async def session(self) -> AsyncIterator["PostgresSession"]:
         """Connect the reader, the listener and the holder of the bell."""
         async with contextlib.AsyncExitStack() as stack:
-            with _lost():
+            with reach.lost():
                 reader = await self._connect(stack, _READER)
                 listener = await self._connect(stack, _LISTENER, Listener)
                 holder = await self._connect(stack, _HOLDER)
@@ -113,7 +117,7 @@ class PostgresLog:
         self, *, history_id: str, first: int, last: int, selection: Selection, max_count: int, max_bytes: int
     ) -> Replay:
         """See `Source.replay`."""
-        with _lost():
+        with reach.lost():
             async with self._acquire() as connection:
                 until = min(last, first + _MAX_SPAN - 1)
                 rows = await _look_through(connection, first, until, selection, max_count, max_bytes)
@@ -134,23 +138,20 @@ class PostgresLog:
 
     async def first_revision_since(self, seconds: float) -> int:
         """See `Source.first_revision_since`."""
-        with _lost():
+        with reach.lost():
             async with self._acquire() as connection:
-                return int(
-                    await connection.fetchval(
-                        "SELECT first_revision_since(clock_timestamp() - make_interval(secs => $1))", seconds
-                    )
-                )
+                first: int | None = await connection.fetchval(_FIRST_SINCE, seconds)
+        return _known(first)
 
     async def last_drawn(self) -> int:
         """See `Source.last_drawn`."""
-        with _lost():
+        with reach.lost():
             async with self._acquire() as connection:
                 return await _last_drawn(connection)
 
     async def history(self) -> History:
         """See `Source.history`."""
-        with _lost():
+        with reach.lost():
             async with self._acquire() as connection:
                 return await _history(connection)
 
@@ -199,27 +200,28 @@ class PostgresSession:
         return self._bell
 
     async def history(self, *, seen: int, known: str) -> History:
-        with _lost():
+        with reach.lost():
             return await _history(self._connection, seen=seen, known=known)
 
     async def last_revision(self) -> int:
-        with _lost():
+        with reach.lost():
             return int(await self._connection.fetchval("SELECT coalesce(max(revision), 0) FROM events"))
 
     async def last_drawn(self) -> int:
-        with _lost():
+        with reach.lost():
             return await _last_drawn(self._connection)
 
     async def oldest_revision(self) -> int:
-        with _lost():
-            return int(await self._connection.fetchval("SELECT oldest_revision FROM event_history"))
+        with reach.lost():
+            oldest: int | None = await self._connection.fetchval("SELECT oldest_revision FROM event_history")
+        return _known(oldest)
 
     async def waiting(self) -> int:
-        with _lost():
+        with reach.lost():
             return int(await self._connection.fetchval(statement.WAITING))
 
     async def page(self, *, gaps: Sequence[tuple[int, int]], tail: int | None) -> Page:
-        with _lost():
+        with reach.lost():
             if not gaps and tail is not None:
                 rows = await self._tail(tail, through=tail + _NEAR)
                 # More numbers may be dead than were looked through. Which was drawn last is known without a look.
@@ -237,7 +239,7 @@ class PostgresSession:
         return rows
 
     async def holders(self) -> frozenset[str]:
-        with _lost():
+        with reach.lost():
             return frozenset(await self._connection.fetchval(statement.HOLDERS) or ())
 
 
@@ -274,12 +276,18 @@ async def _look_through(
     return rows
 
 
+def _known(value: T | None) -> T:
+    """Return what follows from the one row of `event_history`."""
+    if value is None:
+        raise Incomplete("event_history is empty")
+    return value
+
+
 async def _history(connection: asyncpg.Connection, *, seen: int = 0, known: str = "") -> History:
     row = await connection.fetchrow(
         "SELECT history_id::text, oldest_revision FROM current_history($1, $2)", seen, known or None
     )
-    assert row is not None
-    return History(row[0], row[1])
+    return History(*_known(row))
 
 
 async def _history_in_force(connection: asyncpg.Connection) -> History:
@@ -310,12 +318,3 @@ def _is_cut(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -
 
 async def _leave(_: asyncpg.Connection) -> None:
     """Leave a session as it is."""
-
-
-@contextlib.contextmanager
-def _lost() -> Iterator[None]:
-    """Turn whatever says that the database is out of reach into `SourceLost`."""
-    try:
-        yield
-    except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
-        raise SourceLost(f"{type(error).__name__}: {error}") from error

@@ -70,8 +70,9 @@ _FORGET = """
         UPDATE event_history
            SET oldest_revision = greatest(oldest_revision,
                    coalesce((SELECT max(revision) + 1 FROM events WHERE revision >= $2 AND revision < $3), 0))
+        RETURNING true
     )
-    INSERT INTO event_discard (partition_name) VALUES ($1)
+    INSERT INTO event_discard (partition_name) SELECT $1 FROM forgotten RETURNING true
 """
 _DISCARDED = "SELECT partition_name FROM event_discard ORDER BY discarded_at, partition_name"
 _QUALIFIED = """
@@ -136,10 +137,13 @@ class PartitionSession:
         with _failures():
             last_drawn = int(await self._connection.fetchval(_LAST_DRAWN))
             rows = await self._connection.fetch(_PARTITIONS)
+            oldest = await self._connection.fetchval("SELECT oldest_revision FROM event_history")
+            if oldest is None:
+                raise Incomplete("event_history is empty")
             return Shelf(
                 partitions=[Partition(*row) for row in rows],
                 last_drawn=last_drawn,
-                oldest_revision=int(await self._connection.fetchval("SELECT oldest_revision FROM event_history")),
+                oldest_revision=oldest,
                 kept_from=await self._nth_newest(policy.count),
                 closing_from=await self._nth_newest(policy.closing_count),
                 now=await self._now(),
@@ -190,7 +194,8 @@ class PartitionSession:
     async def forget(self, partition: Partition) -> None:
         """Promise that its events will not be asked for any more; it must be complete and settled."""
         with _failures():
-            await self._connection.execute(_FORGET, partition.name, partition.first, partition.end)
+            if not await self._connection.fetchval(_FORGET, partition.name, partition.first, partition.end):
+                raise Incomplete("event_history is empty")
 
     async def discarded(self) -> list[str]:
         """Return the names of the partitions that are forgotten and not dropped yet."""
@@ -245,5 +250,7 @@ def _failures() -> Iterator[None]:
         yield
     except asyncpg.LockNotAvailableError as error:
         raise StillUsed(str(error)) from error
+    except Incomplete as error:
+        raise StepFailed(str(error)) from error
     except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
         raise StepFailed(f"{type(error).__name__}: {error}") from error
