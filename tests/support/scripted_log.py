@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from support.log_event import make_event
@@ -191,8 +192,10 @@ def make_hub(*, watcher_seconds: float = 0) -> Hub:
 
 
 @contextlib.asynccontextmanager
-async def running(log: Log, hub: Hub, *, pace: Pace = FAST) -> AsyncIterator[Reader]:
-    reader = Reader(log, hub, pace=pace)
+async def running(
+    log: Log, hub: Hub, *, pace: Pace = FAST, clock: Callable[[], float] = time.monotonic
+) -> AsyncIterator[Reader]:
+    reader = Reader(log, hub, pace=pace, clock=clock)
     task = asyncio.create_task(reader.run())
     try:
         yield reader

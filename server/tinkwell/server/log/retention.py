@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 
 from tinkwell.core.event import retention
 from tinkwell.core.event.retention import Partition, Plan, Policy, Shelf, StepFailed
+from tinkwell.core.value import backoff
 
 logger = logging.getLogger(__name__)
 
@@ -94,8 +95,9 @@ class Retention:
                 failures += 1
                 logger.exception("the event log's retention failed")
             self._warn()
-            longest = _FIRST_PAUSE_SECONDS * 2**failures if failures else self._interval_seconds
-            longest = min(longest, self._interval_seconds)
+            longest = self._interval_seconds
+            if failures:
+                longest = backoff.bound_seconds(failures, first=_FIRST_PAUSE_SECONDS, limit=longest)
             await asyncio.sleep(random.uniform(longest / 2, longest))  # noqa: S311
 
     async def run_once(self) -> Result:

@@ -71,8 +71,8 @@ class Log:
 
 
 @asynccontextmanager
-async def running(log: Log) -> AsyncIterator[Retention]:
-    made = Retention(log.session, POLICY, interval_seconds=3_600)
+async def running(log: Log, *, interval_seconds: float = 3_600) -> AsyncIterator[Retention]:
+    made = Retention(log.session, POLICY, interval_seconds=interval_seconds)
     task = asyncio.create_task(made.run())
     try:
         yield made
@@ -98,6 +98,22 @@ async def test_a_failed_run_is_told_and_tried_again_long_before_the_interval(
         await eventually(lambda: made.status.last_result == "done")
     assert (made.status.runs, made.status.failures, made.status.partitions_added) == (3, 2, 2)
     assert len([record for record in caplog.records if "retention" in record.message]) == 2
+
+
+async def test_it_outlives_more_failures_in_a_row_than_doubling_a_pause_has_numbers_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(retention, "_FIRST_PAUSE_SECONDS", 1e-9)
+    failures = 1_100
+
+    def fail() -> None:
+        nonlocal failures
+        failures -= 1
+        if failures > 0:
+            raise StepFailed("no")
+
+    async with running(Log(add=fail), interval_seconds=1e-6) as made:
+        await eventually(lambda: made.status.last_result == "done")
 
 
 async def test_a_log_that_runs_out_of_partitions_is_an_error_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

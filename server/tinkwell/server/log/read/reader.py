@@ -8,8 +8,8 @@
 
 It takes the steps that `tinkwell.server.log.read.state_machine` names, and knows the time. Awake it polls every
 millisecond or so and needs no notification, so that writers under load stay silent; while events come singly and
-nothing else is to be done, one poll follows the other. Asleep it holds the bell, which makes every writer
-ring and tell of its event, which then needs no page; while there are few enough it stays asleep between them.
+nothing else is to be done, one poll follows the other. Asleep it holds the bell, which makes every writer ring and tell of its event, which
+then needs no page; while there are few enough it stays asleep between them.
 
 When a connection is lost, watchers stay: the position and the gaps are kept, what was known about holders is not, and
 reading goes on over a new session. Only another history, or events forgotten before they were read, end the streams.
@@ -26,6 +26,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from tinkwell.core.event.event import Event
 from tinkwell.core.event.page import SourceLost
+from tinkwell.core.value import backoff
 from tinkwell.server.log import source
 from tinkwell.server.log.fanout.hub import Hub
 from tinkwell.server.log.read.state_machine import Cycle, HistoryEnded, Step
@@ -139,6 +140,7 @@ class Reader:
             self.counts.wait = None
 
     async def _run(self) -> None:
+        first, limit = self._pace.first_backoff_seconds, self._pace.longest_backoff_seconds
         failures = 0
         while True:
             started = self._clock()
@@ -154,9 +156,8 @@ class Reader:
                 self._hub.close(ended.reason)
             finally:
                 self._drive = None
-            failures = 0 if self._clock() - started > self._pace.longest_backoff_seconds else failures + 1
-            longest = min(self._pace.first_backoff_seconds * 2**failures, self._pace.longest_backoff_seconds)
-            await asyncio.sleep(random.uniform(0, longest))  # noqa: S311
+            failures = 0 if self._clock() - started > limit else failures + 1
+            await asyncio.sleep(random.uniform(0, backoff.bound_seconds(failures, first=first, limit=limit)))  # noqa: S311
 
     async def _follow(self, session: source.Session) -> None:
         # Another source may have fed the hub since this reader ran last.

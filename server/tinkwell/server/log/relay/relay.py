@@ -32,6 +32,7 @@ from tinkwell.core import errors
 from tinkwell.core.event.event import Event
 from tinkwell.core.event.page import SourceLost, event_of
 from tinkwell.core.event.selection import Selection
+from tinkwell.core.value import backoff
 from tinkwell.server.log.fanout.hub import Hub
 from tinkwell.server.log.read.reader import Counts as ReaderCounts
 from tinkwell.server.log.read.reader import Reader
@@ -127,7 +128,8 @@ class Relay:
     async def _pause(self) -> None:
         """Wait before the broker is tried again; the first time it is tried at once."""
         if self._failures > 1:
-            longest = min(self._pace.first_backoff_seconds * 2**self._failures, self._pace.longest_backoff_seconds)
+            first, limit = self._pace.first_backoff_seconds, self._pace.longest_backoff_seconds
+            longest = backoff.bound_seconds(self._failures, first=first, limit=limit)
             await asyncio.sleep(random.uniform(0, longest))  # noqa: S311
 
     async def _relay(self, tasks: asyncio.TaskGroup) -> None:

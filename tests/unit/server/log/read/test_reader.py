@@ -113,6 +113,18 @@ async def test_a_lost_session_is_replaced_and_watchers_stay() -> None:
         assert [entry.event.revision for batch in taken for entry in batch.entries] == [1, 2]
 
 
+async def test_it_outlives_more_failures_in_a_row_than_doubling_a_pause_has_numbers_for() -> None:
+    log, hub = Log(), make_hub()
+    log.commit(1)
+    log.is_away = True
+    pace = dataclasses.replace(FAST, first_backoff_seconds=1e-9, longest_backoff_seconds=1e-6)
+    # The clock stands still, so that no session counts as one that went well.
+    async with running(log, hub, pace=pace, clock=lambda: 0.0):
+        await eventually(lambda: log.sessions > 1_100)
+        log.is_away = False
+        await eventually(lambda: hub.is_open)
+
+
 async def test_over_a_hub_that_another_source_has_opened_it_reads_on_from_there() -> None:
     log, hub = Log(), make_hub()
     log.commit(1, 2, 3)

@@ -119,6 +119,17 @@ def test_while_the_broker_is_away_everybody_reads_the_database() -> None:
     play(scene)
 
 
+def test_a_broker_that_is_away_for_hours_ends_no_server() -> None:
+    async def scene(database: Database, broker: Broker, servers: list[Server]) -> None:
+        broker.is_away = True
+        broker.wake()
+        await asyncio.sleep(3 * 60 * 60)
+        broker.is_away = False
+        await until(lambda: fake.are_settled(servers, database))
+
+    play(scene, servers=1)
+
+
 def test_a_lost_connection_that_is_replaced_at_once_sends_nobody_to_the_database() -> None:
     async def scene(database: Database, broker: Broker, servers: list[Server]) -> None:
         fallbacks = [server.relay.relay_counts.fallbacks for server in servers]
