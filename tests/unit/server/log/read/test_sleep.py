@@ -16,7 +16,7 @@ ASLEEP = dataclasses.replace(FAST, calm_seconds=0, check_seconds=60, linger_seco
 
 async def test_asleep_it_is_woken_by_a_ring_and_not_by_polling() -> None:
     log, hub = Log(), make_hub()
-    async with running(log, hub) as reader:
+    async with running(log, hub, pace=ASLEEP) as reader:
         await eventually(lambda: log.sleeper is not None and reader.counts.sleeps > 0)
         log.commit(1)
         await eventually(lambda: hub.released == 1)
@@ -27,7 +27,7 @@ async def test_what_a_ring_announces_is_read_before_the_bell_is_given_back() -> 
     log, hub = Log(), make_hub()
     released: list[int] = []
     log.before_release = lambda: released.append(hub.released)
-    async with running(log, hub, pace=dataclasses.replace(FAST, calm_seconds=60)):
+    async with running(log, hub, pace=dataclasses.replace(ASLEEP, calm_seconds=60)):
         await eventually(lambda: log.sleeper is not None)
         log.commit(1)
         await eventually(lambda: bool(released))
