@@ -16,6 +16,8 @@ from typing import Annotated, Any, Literal, Self
 import pydantic
 import pydantic_settings
 
+from tinkwell.server import database_url as urls
+
 _PREFIX = "TINKWELL_"
 _DEFAULT_FILE = Path("tinkwell.toml")
 _MEBIBYTE = 1 << 20
@@ -61,7 +63,7 @@ class Settings(pydantic_settings.BaseSettings):
     )
 
     database_url: pydantic.SecretStr
-    """postgresql://USER:PASSWORD@HOST/DATABASE, or `?host=DIRECTORY` for a Unix socket.
+    """postgresql://USER:PASSWORD@HOST/DATABASE, or `?host=DIRECTORY` for a Unix socket, with PostgreSQL's parameters.
 
     Sessions must be the server's own, as notifications and revisions belong to them: no pooler of transactions between.
     """
@@ -172,8 +174,8 @@ class Settings(pydantic_settings.BaseSettings):
     @pydantic.field_validator("database_url")
     @classmethod
     def _is_postgresql(cls, url: pydantic.SecretStr) -> pydantic.SecretStr:
-        if not url.get_secret_value().startswith(("postgresql://", "postgres://")):
-            raise ValueError("it must look like postgresql://USER:PASSWORD@HOST/DATABASE")
+        if missing := urls.parse(url.get_secret_value()).missing_file():
+            raise ValueError(f"the file that its parameter {missing} names cannot be read")
         return url
 
     @pydantic.field_validator("nats_url")

@@ -16,7 +16,7 @@ from tinkwell.server import settings
 from tinkwell.server.app import main, process
 from tinkwell.server.app.dev import binaries, place, postgres, stack
 from tinkwell.server.app.workers import supervisor
-from tinkwell.server.database import readiness, schema
+from tinkwell.server.database import engine, readiness, schema
 from tinkwell.server.settings import Settings
 
 T = TypeVar("T")
@@ -182,8 +182,7 @@ def _run(work: Coroutine[Any, Any, T]) -> T | None:
     except _EXPECTED as error:
         raise click.ClickException(str(error) or type(error).__name__) from error
     except _REFUSALS as error:
-        cause = error.orig if isinstance(error, exc.DBAPIError) and error.orig else error
-        raise click.ClickException(str(cause).split("\n", 1)[0]) from error
+        raise click.ClickException(engine.reason(error)) from error
 
 
 def _announce(**values: str) -> None:

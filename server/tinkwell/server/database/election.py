@@ -28,15 +28,13 @@ class PostgresElection:
     """Implements `tinkwell.server.log.relay.broker.Election`."""
 
     def __init__(self, database_url: str) -> None:
-        self._dsn = engine.driver_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False)
+        self._arguments = engine.arguments(database_url, _SESSION, connect_seconds=_TIMEOUT_SECONDS)
 
     @asynccontextmanager
     async def stand(self) -> AsyncIterator["PostgresLeadership | None"]:
         """See `Election.stand`."""
         with reach.lost():
-            connection = await asyncpg.connect(
-                self._dsn, timeout=_TIMEOUT_SECONDS, command_timeout=_TIMEOUT_SECONDS, server_settings=_SESSION
-            )
+            connection = await asyncpg.connect(**self._arguments, command_timeout=_TIMEOUT_SECONDS)
         try:
             yield PostgresLeadership(connection) if await _try(connection) else None
         finally:

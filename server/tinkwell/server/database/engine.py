@@ -1,16 +1,18 @@
 """Connections to PostgreSQL. Every one carries the same timeouts, so that no session can hold others up for long."""
 
+import ssl
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
-import sqlalchemy
 from sqlalchemy import event, exc
 from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool, PoolProxiedConnection
+
+from tinkwell.server import database_url as urls
 
 # What asyncpg raises when a connection is lost or cannot be made. It reports some losses as faults of its own.
 CONNECTION_ERRORS = (
@@ -21,6 +23,15 @@ CONNECTION_ERRORS = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
+
+# What it raises when trying again would end the same.
+_REFUSALS = (
+    asyncpg.ClientConfigurationError,
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    ssl.SSLCertVerificationError,
+)
+_REFUSES_TLS = "rejected SSL upgrade"
 
 # A session that stops between its statements would hold its locks, and with them the delivery of events.
 _SESSION = {
@@ -46,6 +57,8 @@ _RESTS_SINCE = "tinkwell rests since"
 _PLANS_SINCE, _PLANS_UNTIL = "tinkwell plans since", "tinkwell plans until"
 _FIRST_PLANS_SECONDS = 1.0
 _PLANS_SECONDS = 60.0
+# Where to connect is said to the driver, not to SQLAlchemy, which would read the URL by other rules.
+_DIALECT = "postgresql+asyncpg://"
 _CONNECT_SECONDS = 10
 _COMMAND_SECONDS = 35
 
@@ -53,16 +66,15 @@ _COMMAND_SECONDS = 35
 def create(database_url: str, *, pool_size: int) -> AsyncEngine:
     """Make the pool that requests share; a request waits its turn for at most ten seconds when all are in use."""
     pool = create_async_engine(
-        driver_url(database_url),
+        _DIALECT,
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=10,
         # Few sessions have all to do where that is little, and have their plans at hand.
         pool_use_lifo=True,
         connect_args={
-            "timeout": _CONNECT_SECONDS,
+            **arguments(database_url, _SESSION, connect_seconds=_CONNECT_SECONDS),
             "command_timeout": _COMMAND_SECONDS,
-            "server_settings": _SESSION,
         },
     )
     event.listen(pool.sync_engine, "checkin", _lay_aside)
@@ -86,9 +98,9 @@ async def session(pool: AsyncEngine) -> PoolProxiedConnection:
 async def connect(database_url: str) -> AsyncIterator[AsyncConnection]:
     """Open one connection for a task that may take long, such as a migration."""
     engine = create_async_engine(
-        driver_url(database_url),
+        _DIALECT,
         poolclass=NullPool,
-        connect_args={"timeout": _CONNECT_SECONDS, "server_settings": {"application_name": "tinkwell"}},
+        connect_args=arguments(database_url, {"application_name": "tinkwell"}, connect_seconds=_CONNECT_SECONDS),
     )
     try:
         async with engine.connect() as connection:
@@ -130,8 +142,31 @@ def _plan_anew(connection: Any, entry: ConnectionPoolEntry, _: PoolProxiedConnec
         raise exc.DisconnectionError("it does not answer") from error
 
 
-def driver_url(database_url: str) -> sqlalchemy.URL:
-    """Return the URL with the driver that is used here; `postgres://` is accepted for `postgresql://`."""
-    if database_url.startswith("postgres://"):
-        database_url = "postgresql://" + database_url.removeprefix("postgres://")
-    return sqlalchemy.make_url(database_url).set(drivername="postgresql+asyncpg")
+def arguments(database_url: str, session: Mapping[str, str], *, connect_seconds: float) -> dict[str, Any]:
+    """Return how the driver is to connect, with these settings of the session; raises `database_url.InvalidUrl`."""
+    return urls.parse(database_url).arguments(session, connect_seconds=connect_seconds)
+
+
+def place(database_url: str) -> str:
+    """Return the URL without its secrets, for people."""
+    return urls.parse(database_url).place
+
+
+def reason(error: BaseException) -> str:
+    """Return in one line what the driver says, which SQLAlchemy surrounds with its own words."""
+    cause = _cause(error)
+    said = str(cause).split("\n", 1)[0] or type(cause).__name__
+    if _REFUSES_TLS in said:
+        return f"{said}: it does not do TLS, so sslmode can only be disable, allow or prefer"
+    return said
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether to try again is of no use: a wrong password, no such database, or TLS as it cannot be had."""
+    cause = _cause(error)
+    driver_error = cause.__cause__ if isinstance(error, exc.DBAPIError) else cause
+    return isinstance(driver_error, _REFUSALS) or _REFUSES_TLS in str(cause)
+
+
+def _cause(error: BaseException) -> BaseException:
+    return error.orig if isinstance(error, exc.DBAPIError) and error.orig else error

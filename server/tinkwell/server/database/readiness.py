@@ -31,10 +31,10 @@ async def wait(database_url: str, *, allow_unsafe: bool, patience_seconds: float
         try:
             return await _check(database_url, allow_unsafe=allow_unsafe)
         except (exc.DBAPIError, asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
-            place = engine.driver_url(database_url).render_as_string(hide_password=True)
-            if _is_refusal(error) or loop.time() > deadline:
-                raise errors.Unavailable(f"the database at {place} cannot be used: {_reason(error)}") from error
-            logger.warning("waiting for the database", extra={"database": place, "cause": _reason(error)})
+            place, reason = engine.place(database_url), engine.reason(error)
+            if engine.is_refusal(error) or loop.time() > deadline:
+                raise errors.Unavailable(f"the database at {place} cannot be used: {reason}") from error
+            logger.warning("waiting for the database", extra={"database": place, "cause": reason})
             await asyncio.sleep(_PAUSE_SECONDS)
 
 
@@ -54,14 +54,3 @@ async def _check(database_url: str, *, allow_unsafe: bool) -> None:
             "the database runs with fsync = off: after a crash it would hand out delivered revisions again; "
             "turn fsync on, or set TINKWELL_THROWAWAY_DATABASE=true for a database that may be lost"
         )
-
-
-def _is_refusal(error: Exception) -> bool:
-    """Whether waiting is of no use: a wrong password, or a database that does not exist."""
-    cause = error.orig.__cause__ if isinstance(error, exc.DBAPIError) and error.orig else error
-    return isinstance(cause, asyncpg.InvalidAuthorizationSpecificationError | asyncpg.InvalidCatalogNameError)
-
-
-def _reason(error: Exception) -> str:
-    cause = error.orig if isinstance(error, exc.DBAPIError) and error.orig else error
-    return str(cause).splitlines()[0] if str(cause) else type(cause).__name__

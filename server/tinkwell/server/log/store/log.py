@@ -67,8 +67,7 @@ class PostgresLog:
     """One process's view of the log. `open` and `close` frame the pool that watchers who are behind read through."""
 
     def __init__(self, database_url: str, *, table_readers: int) -> None:
-        # asyncpg takes the URL without SQLAlchemy's driver name.
-        self._dsn = engine.driver_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False)
+        self._database_url = database_url
         self._table_readers = table_readers
         self._pool: asyncpg.Pool | None = None
         # How many times writers have rung the doorbell, heard by this process.
@@ -77,13 +76,12 @@ class PostgresLog:
     @asynccontextmanager
     async def open(self) -> AsyncIterator["PostgresLog"]:
         """Keep the pool for replays."""
+        session = {**_KEEPALIVE, "application_name": "tinkwell replay"}
         pool = await asyncpg.create_pool(
-            self._dsn,
+            **engine.arguments(self._database_url, session, connect_seconds=_CONNECT_SECONDS),
             min_size=0,
             max_size=self._table_readers,
-            timeout=_CONNECT_SECONDS,
             command_timeout=60,
-            server_settings={**_KEEPALIVE, "application_name": "tinkwell replay"},
             # Nothing here changes a session, so there is nothing to undo, which would be a statement more each time.
             reset=_leave,
         )
@@ -178,10 +176,8 @@ class PostgresLog:
         kind: type[asyncpg.Connection] = asyncpg.Connection,
     ) -> asyncpg.Connection:
         connection = await asyncpg.connect(
-            self._dsn,
-            timeout=_CONNECT_SECONDS,
+            **engine.arguments(self._database_url, settings, connect_seconds=_CONNECT_SECONDS),
             command_timeout=_COMMAND_SECONDS,
-            server_settings=settings,
             connection_class=kind,
         )
         stack.callback(connection.terminate)

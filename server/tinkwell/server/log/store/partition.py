@@ -103,11 +103,9 @@ async def session(
     database_url: str, *, patience_seconds: float = _PATIENCE_SECONDS
 ) -> AsyncIterator["PartitionSession"]:
     """Connect. `patience_seconds` bounds each wait for other transactions. Raises `StepFailed`."""
-    dsn = engine.driver_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False)
+    arguments = engine.arguments(database_url, _SETTINGS, connect_seconds=_CONNECT_SECONDS)
     with _failures():
-        connection = await asyncpg.connect(
-            dsn, timeout=_CONNECT_SECONDS, command_timeout=_COMMAND_SECONDS, server_settings=_SETTINGS
-        )
+        connection = await asyncpg.connect(**arguments, command_timeout=_COMMAND_SECONDS)
     try:
         yield PartitionSession(connection, patience_seconds)
     finally:
