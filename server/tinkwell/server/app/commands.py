@@ -33,11 +33,10 @@ _EXPECTED = (
     settings.InvalidSettings,
     stack.Refused,
     supervisor.WorkersFailed,
-    OSError,
-    TimeoutError,
 )
-# What a database answers to someone who may not come in, and Alembic to a revision that does not exist.
-_REFUSALS = (exc.DBAPIError, asyncpg.PostgresError, CommandError)
+# What a database answers to someone who may not come in, or what keeps its answer away, and what Alembic answers to a
+# revision that does not exist.
+_REFUSALS = (exc.DBAPIError, asyncpg.PostgresError, asyncpg.InterfaceError, CommandError, OSError)
 
 
 def _configured(command: F) -> F:
