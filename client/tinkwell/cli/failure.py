@@ -24,9 +24,11 @@ class Failure(click.ClickException):
         self.sentences = sentences
 
     def show(self, file: IO[str] | None = None) -> None:
-        """Write the sentences to standard error."""
+        """Write the sentences to standard error, without secrets."""
+        from tinkwell.core.process_log import redaction  # it costs start-up time, see main
+
         for sentence in self.sentences:
-            click.echo(f"Error: {sentence}", file=file, err=file is None)
+            click.echo(f"Error: {redaction.redact(sentence)}", file=file, err=file is None)
 
 
 def describe(error: Exception) -> str:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, Self
 import pydantic
 import pydantic_settings
 
+from tinkwell.core.process_log import redaction
 from tinkwell.server import database_url as urls
 
 _PREFIX = "TINKWELL_"
@@ -220,6 +221,16 @@ class Settings(pydantic_settings.BaseSettings):
             )
         return self
 
+    def secrets(self) -> list[str]:
+        """Return what must never be written where people read it."""
+        found = urls.parse(self.database_url.get_secret_value()).secrets
+        found += [token.get_secret_value() for token in self.tokens.values()]
+        for url in nats_urls(self.nats_url) if self.nats_url is not None else ():
+            login = urllib.parse.urlsplit(url)
+            # A name that stands alone is a token.
+            found += filter(None, (login.password or login.username, login.password))
+        return found + _secrets_in(self.nats_credentials)
+
     @property
     def tink_bundle(self) -> Path | None:
         """The certificate chain that Tinkerbell's tools are to trust, None where they are not served."""
@@ -227,7 +238,7 @@ class Settings(pydantic_settings.BaseSettings):
 
 
 def load(config: Path | None = None, **options: object) -> Settings:
-    """Read the settings: the options that are not None, the environment, the file.
+    """Read the settings: the options that are not None, the environment, the file. Their secrets are registered.
 
     The file is the given one, or $TINKWELL_CONFIG, or tinkwell.toml in the working directory where there is one.
     Raises `InvalidSettings`.
@@ -238,7 +249,7 @@ def load(config: Path | None = None, **options: object) -> Settings:
     _refuse_unknown_variables(os.environ)
     try:
         from_environment = pydantic_settings.EnvSettingsSource(Settings)()
-        return Settings(**{**from_file, **from_environment, **given})
+        chosen = Settings(**{**from_file, **from_environment, **given})
     except pydantic_settings.SettingsError as error:
         raise InvalidSettings(f'{_PREFIX}TOKENS: it must be a JSON object such as {{"alice": "TOKEN"}}') from error
     except pydantic.ValidationError as error:
@@ -249,6 +260,8 @@ def load(config: Path | None = None, **options: object) -> Settings:
         ]
         lines = [_sentence(problem, sources) for problem in error.errors()]
         raise InvalidSettings("\n".join(lines)) from error
+    redaction.register(*chosen.secrets())
+    return chosen
 
 
 def nats_urls(joined: pydantic.SecretStr) -> list[str]:
@@ -259,6 +272,14 @@ def nats_urls(joined: pydantic.SecretStr) -> list[str]:
 def networks(joined: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
     """Return the addresses and networks that are joined by commas; raises `ValueError`."""
     return [ipaddress.ip_network(text.strip()) for text in joined.split(",") if text.strip()]
+
+
+def _secrets_in(file: Path | None) -> list[str]:
+    """Return the lines of a credentials file that are neither empty nor words around what is secret."""
+    if file is None:
+        return []
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("-", "*"))]
 
 
 def _is_nats_url(url: str) -> bool:

@@ -72,3 +72,7 @@ def options(*, are_hidden: bool = False) -> list[click.Option]:
 def _keep(ctx: click.Context, param: click.Parameter, value: object) -> None:
     if value is not None and param.name is not None:
         setattr(ctx.ensure_object(Connection), param.name, value)
+    if param.name == "token" and isinstance(value, str):
+        from tinkwell.core.process_log import redaction  # it costs start-up time, see main
+
+        redaction.register(value)

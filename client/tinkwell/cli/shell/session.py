@@ -119,7 +119,9 @@ def _set_up_logging(*, is_wanted: bool) -> None:
     import logging  # it costs start-up time, see main
 
     if is_wanted:
-        logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+        from tinkwell.core.process_log import setup
+
+        setup.set_up("debug")
     else:
         logging.getLogger("tinkwell").addHandler(logging.NullHandler())
 

@@ -145,14 +145,15 @@ def agent(ctx: click.RichContext, /, worker_ids: tuple[str, ...], **options: Any
 
 def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) -> None:
     from tinkwell import client
+    from tinkwell.core.process_log import redaction, setup
     from tinkwell.core.workflow import decide
-    from tinkwell.provisioner import logging_setup
     from tinkwell.provisioner.app import main
     from tinkwell.provisioner.runtime import port
     from tinkwell.provisioner.state_dir import state_dir
 
-    logging_setup.set_up(options["log_level"])
+    setup.set_up(options["log_level"])
     connection = {name: _connection_option(ctx, name) for name in options if name in ("server", "token")}
+    redaction.register(connection["token"] or "", options["docker_registry_password"] or "")
     settings = main.Settings(
         serves=decide.ALL_WORKERS if ALL in workers else frozenset(workers),
         tls=_tls(ctx),
@@ -170,7 +171,7 @@ def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) 
     try:
         main.start(settings)
     except (state_dir.StateError, port.RunError, client.errors.Error) as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(redaction.redact(str(error))) from error
 
 
 def _automation(options: dict[str, Any]) -> Any:

@@ -83,15 +83,16 @@ def run(ctx: click.RichContext, /, rules: Path, state_dir: Path | None, log_leve
     import asyncio
 
     from tinkwell import client
-    from tinkwell.provisioner import logging_setup as log
+    from tinkwell.core.process_log import redaction
+    from tinkwell.core.process_log import setup as logging_setup
     from tinkwell.provisioner.automation import main
 
-    log.set_up(log_level)
+    logging_setup.set_up(log_level)
     settings = _settings(ctx, rules, state_dir)
     try:
         asyncio.run(main.run_until_signal(settings))
     except client.errors.Error as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(redaction.redact(str(error))) from error
 
 
 @automation.command()
@@ -141,31 +142,33 @@ def redeliver(
     import asyncio
 
     from tinkwell import client
-    from tinkwell.provisioner import logging_setup as log
+    from tinkwell.core.process_log import redaction
+    from tinkwell.core.process_log import setup as logging_setup
     from tinkwell.provisioner.automation.effect import redelivery
 
     if bool(keys) is failed:
         raise click.UsageError("give the keys of effects, or --failed for all that have failed for good")
-    log.set_up(log_level)
+    logging_setup.set_up(log_level)
     settings = _settings(ctx, rules, state_dir)
     if failed:
         keys = tuple(each.key for each in _deliveries(state_dir, settings.rules.name) if each.is_given_up)
     try:
         are_done = asyncio.run(_redeliver(settings, keys))
     except (client.errors.Error, redelivery.RedeliveryError) as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(redaction.redact(str(error))) from error
     if not are_done:
         ctx.exit(1)
 
 
 async def _redeliver(settings: Any, keys: tuple[str, ...]) -> bool:
+    from tinkwell.core.process_log import redaction
     from tinkwell.provisioner.automation import main
     from tinkwell.provisioner.automation.effect import attempt
 
     are_done = True
     async with contextlib.aclosing(main.redeliver(settings, keys)) as tries:
         async for key, tried in tries:
-            click.echo(f"{key} {tried.outcome} {tried.detail}")
+            click.echo(f"{key} {tried.outcome} {redaction.redact(tried.detail)}")
             are_done = are_done and tried.outcome is attempt.Outcome.DONE
     return are_done
 
@@ -188,9 +191,11 @@ def _line(fields: dict[str, Any]) -> str:
 
 
 def _settings(ctx: click.Context, rules: Path, state_dir: Path | None) -> Any:
+    from tinkwell.core.process_log import redaction
     from tinkwell.provisioner.automation import main
 
     options = {name: _connection_option(ctx, name) for name in _CONNECTION}
+    redaction.register(options["token"] or "")
     return main.Settings(
         server=options["server"],
         token=options["token"],

@@ -12,6 +12,7 @@ from sqlalchemy import exc
 
 from tinkwell.core import errors
 from tinkwell.core.event import retention
+from tinkwell.core.process_log import redaction, setup
 from tinkwell.server import settings
 from tinkwell.server.app import main, process
 from tinkwell.server.app.dev import binaries, place, postgres, stack
@@ -64,7 +65,7 @@ def server(config: Path | None, **options: object) -> None:
     Health and metrics of all of them are on the one HTTP port. Connections to the database are counted per worker.
     """
     chosen = _load(config, **options)
-    process.configure_logging(log_format=chosen.log_format, log_level=chosen.log_level)
+    setup.set_up(chosen.log_level, log_format=chosen.log_format)
     serve = supervisor.run if chosen.workers > 1 else main.serve
     _run(serve(chosen, ready=lambda addresses: _announce(gRPC=addresses.grpc, HTTP=f"http://{addresses.http}")))
 
@@ -105,7 +106,7 @@ def dev(state_dir: Path, ephemeral: bool, process_images: Path | None, pg_bin: P
 
     Once it is ready it prints its addresses. Ctrl-C ends all of it; what was stored is there again the next time.
     """
-    process.configure_logging(log_format="text", log_level="info")
+    setup.set_up("info")
     chosen = stack.Options(state_dir=None if ephemeral else state_dir, images=process_images, bin_dir=pg_bin, **options)
     _run(
         stack.run(
@@ -157,14 +158,14 @@ def maintain(config: Path | None, database_url: str | None) -> None:
     Servers do it by themselves where they own the schema; elsewhere let the owner run it every few minutes.
     """
     chosen = _load(config, database_url=database_url)
-    process.configure_logging(log_format=chosen.log_format, log_level=chosen.log_level)
+    setup.set_up(chosen.log_level, log_format=chosen.log_format)
     if _run(main.maintain(chosen)) == "watched":
         raise click.ClickException("nothing was done: another one is at it, or this role does not own the event log")
 
 
 def _database_url(config: Path | None, database_url: str | None) -> str:
     chosen = _load(config, database_url=database_url)
-    process.configure_logging(log_format=chosen.log_format, log_level=chosen.log_level)
+    setup.set_up(chosen.log_level, log_format=chosen.log_format)
     return chosen.database_url.get_secret_value()
 
 
@@ -179,9 +180,9 @@ def _run(work: Coroutine[Any, Any, T]) -> T | None:
     try:
         return process.run(work)
     except _EXPECTED as error:
-        raise click.ClickException(str(error) or type(error).__name__) from error
+        raise click.ClickException(redaction.redact(str(error)) or type(error).__name__) from error
     except _REFUSALS as error:
-        raise click.ClickException(engine.reason(error)) from error
+        raise click.ClickException(redaction.redact(engine.reason(error))) from error
 
 
 def _announce(**values: str) -> None:

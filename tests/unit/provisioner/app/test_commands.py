@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tinkwell.client import errors
+from tinkwell.core.process_log import setup
 from tinkwell.core.workflow.decide import ALL_WORKERS
-from tinkwell.provisioner import logging_setup
 from tinkwell.provisioner.app import commands, main
 from tinkwell.provisioner.runtime.docker import setting
 from tinkwell.provisioner.state_dir import state_dir
@@ -32,7 +32,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch) -> Invoke:
 
     monkeypatch.setattr(main, "run", run)
     monkeypatch.setattr(main, "gc", mock.Mock())  # the tests' own process is to be looked at as ever
-    monkeypatch.setattr(logging_setup, "set_up", lambda level: None)
+    monkeypatch.setattr(setup, "set_up", lambda level: None)
 
     def call(
         command: click.Command, *arguments: str, env: dict[str, str] | None = None, obj: object = None

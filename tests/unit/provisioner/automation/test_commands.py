@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tinkwell.client import errors
-from tinkwell.provisioner import logging_setup
+from tinkwell.core.process_log import setup
 from tinkwell.provisioner.app import commands as provisioner_commands
 from tinkwell.provisioner.app import main as provisioner_main
 from tinkwell.provisioner.automation import commands, main
@@ -47,7 +47,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(main, "run_until_signal", run)
     monkeypatch.setattr(provisioner_main, "run", run)
     monkeypatch.setattr(provisioner_main, "gc", mock.Mock())
-    monkeypatch.setattr(logging_setup, "set_up", lambda level: None)
+    monkeypatch.setattr(setup, "set_up", lambda level: None)
     return settings
 
 
@@ -151,7 +151,7 @@ def test_all_that_failed_for_good_is_delivered_again_or_what_is_named(
             yield key, attempt.done("HTTP 204") if key == "b" else attempt.failed("HTTP 503")
 
     monkeypatch.setattr(main, "redeliver", redeliver)
-    monkeypatch.setattr(logging_setup, "set_up", lambda level: None)
+    monkeypatch.setattr(setup, "set_up", lambda level: None)
     write_log(tmp_path)
     words = ["redeliver", "--rules", rules, "--state-dir", str(tmp_path)]
     results = [

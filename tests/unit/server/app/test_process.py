@@ -1,11 +1,8 @@
-"""What a process does on a signal, with errors that come together, and with its log."""
+"""What a process does on a signal, and with errors that come together."""
 
 import asyncio
-import json
-import logging
 import os
 import signal
-import sys
 
 import pytest
 
@@ -48,40 +45,3 @@ def test_an_error_inside_of_groups_is_raised_by_itself() -> None:
 
     with pytest.raises(LookupError, match="the cause"):
         process.run(work())
-
-
-@pytest.fixture
-def restored_logging() -> object:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:], root.level = handlers, level
-
-
-@pytest.mark.usefixtures("restored_logging")
-def test_the_text_log_has_the_fields_of_an_event_behind_its_message(capsys: pytest.CaptureFixture[str]) -> None:
-    process.configure_logging(log_format="text", log_level="info")
-    logging.getLogger("tinkwell.server.app.main").info(
-        "the server is ready", extra={"grpc": "[::1]:5", "cause": "no x"}
-    )
-    assert capsys.readouterr().err.split(" ", 2)[2] == "INFO    the server is ready grpc=[::1]:5 cause='no x'\n"
-
-
-@pytest.mark.usefixtures("restored_logging")
-def test_the_json_log_has_one_object_a_line_with_fields_and_exception(capsys: pytest.CaptureFixture[str]) -> None:
-    process.configure_logging(log_format="json", log_level="warning")
-    logger = logging.getLogger("tinkwell.test")
-    logger.info("not told")
-    try:
-        sys.exit("line one\nline two")
-    except SystemExit:
-        logger.exception("it failed", extra={"revision": 7})
-    (line,) = capsys.readouterr().err.splitlines()
-    told = json.loads(line)
-    assert {name: told[name] for name in ("level", "logger", "message", "revision")} == {
-        "level": "error",
-        "logger": "tinkwell.test",
-        "message": "it failed",
-        "revision": 7,
-    }
-    assert told["exception"].endswith("SystemExit: line one\nline two")

@@ -10,11 +10,11 @@ import datetime
 import fcntl
 import json
 import logging
-import urllib.parse
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tinkwell.core.process_log import redaction
 from tinkwell.provisioner.automation.effect import attempt
 from tinkwell.provisioner.automation.rule import model as rule
 
@@ -57,7 +57,7 @@ class DeliveryLog:
             "target": target_of(effect.rule.action),
             "attempt": number,
             "outcome": tried.outcome.value,
-            "detail": tried.detail,
+            "detail": redaction.redact(tried.detail),
             "seconds": round(seconds, 3),
         }
         if again_in is not None:
@@ -118,8 +118,7 @@ def target_of(action: rule.Action) -> str:
         case rule.StartWorkflow(template=template):
             return f"workflow {template}"
         case rule.PostWebhook(url=url):
-            parts = urllib.parse.urlsplit(url)
-            return f"{parts.scheme}://{parts.netloc}" if parts.netloc else url
+            return rule.origin(url)
         case rule.RunCommand(argv=argv):
             return argv[0]
 

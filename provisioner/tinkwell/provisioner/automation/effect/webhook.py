@@ -1,6 +1,7 @@
 """POSTs to the webhook of one rule, signed as Standard Webhooks says."""
 
 import asyncio
+import contextlib
 import datetime
 import json
 import ssl
@@ -8,6 +9,7 @@ import ssl
 import httpx
 import standardwebhooks
 
+from tinkwell.core.process_log import redaction
 from tinkwell.provisioner.automation.effect import attempt, cloud_event, guarded_transport
 from tinkwell.provisioner.automation.rule import expression, model
 
@@ -28,6 +30,9 @@ class Webhook:
         resolve: guarded_transport.Resolve = guarded_transport.resolve,
     ) -> None:
         self._action = action
+        with contextlib.suppress(httpx.InvalidURL):  # each attempt tells of that
+            # As the library writes it, which may not be how it was given.
+            redaction.register(httpx.URL(action.url).raw_path.decode("ascii"))
         self._signer = standardwebhooks.Webhook(action.secret) if action.secret is not None else None
         # The proxies and certificates that the environment names are left aside: a proxy would resolve names itself.
         inner = transport or httpx.AsyncHTTPTransport(

@@ -8,6 +8,7 @@ import base64
 import binascii
 import re
 import urllib.parse
+import warnings
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +20,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator
 from ruamel.yaml import error as yaml_error
 
 from tinkwell.core.event.kinds import EventType, ResourceType
+from tinkwell.core.process_log import redaction
 from tinkwell.provisioner.automation.rule import expression, model
 
 MAX_FILE_BYTES = 1 << 20
@@ -66,7 +68,7 @@ def _url(value: str) -> str:
         parts = urllib.parse.urlsplit(value)
         is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError as error:
-        raise ValueError(f"is no URL: {error}") from error
+        raise ValueError("is no URL") from error  # its text quotes the URL, which may be secret
     if not is_usable or parts.username is not None or not value.isascii() or not value.isprintable() or " " in value:
         raise ValueError("must be an http or https URL with a host, without a user, in visible ASCII")
     return value
@@ -221,10 +223,23 @@ def parse(text: str, environment: Mapping[str, str] | None, *, source: str) -> m
 def _yaml(text: str, source: str) -> object:
     yaml = ruamel.yaml.YAML(typ="safe", pure=True)
     try:
-        document: object = yaml.load(text)
+        with warnings.catch_warnings():
+            # It quotes lines as well, of a file that is in order.
+            warnings.simplefilter("ignore", yaml_error.ReusedAnchorWarning)
+            document: object = yaml.load(text)
     except (yaml_error.YAMLError, ValueError, RecursionError) as error:
-        raise RuleError(f"{source}: is no YAML: {' '.join(str(error).split())}") from error
+        raise RuleError(f"{source}: is no YAML: {_complaint(error)}") from error
     return document
+
+
+def _complaint(error: Exception) -> str:
+    """Say what is wrong and where, without lines and values, which the library quotes and which may be secret."""
+    if not isinstance(error, yaml_error.MarkedYAMLError):
+        return " ".join(str(error).split())
+    mark = error.problem_mark or error.context_mark
+    where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+    problem = re.sub(r" with value .*", "", error.problem or "", flags=re.DOTALL)
+    return " ".join(part for part in (error.context, problem) if part) + where
 
 
 def _place(document: Any, location: tuple[int | str, ...]) -> str:
@@ -304,9 +319,11 @@ class _Builder:
         if source.url_env is not None:
             url = self._url("do.webhook.url_env", source.url_env)
         assert url is not None
+        redaction.register(model.hidden_part(url))
         headers = dict(source.headers)
         for name, variable in source.headers_env.items():
             headers[name] = self._variable(f"do.webhook.headers_env.{name}", variable)
+            redaction.register(headers[name], *headers[name].split())
         for name, text in headers.items():
             if not text.isascii() or not text.isprintable():
                 self._refuse(f"do.webhook.headers.{name}", "must be visible ASCII characters")
@@ -350,6 +367,7 @@ class _Builder:
             if not is_long:
                 what = f"the variable {variable} must hold {_SECRET_PREFIX} and at least 16 bytes in Base64"
                 self._refuse("do.webhook.secret_env", what)
+            redaction.register(secret, secret.removeprefix(_SECRET_PREFIX))
         return secret
 
     def _variable(self, field: str, name: str) -> str:

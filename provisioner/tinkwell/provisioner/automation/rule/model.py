@@ -1,7 +1,8 @@
 """What rules are: when something matches, or does not come, one thing is done."""
 
+import urllib.parse
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeAlias
 
@@ -41,9 +42,10 @@ class StartWorkflow:
 class PostWebhook:
     """POST to a URL; without a body of its own the event as a CloudEvent, without a secret unsigned."""
 
-    url: str
-    secret: str | None
-    headers: Mapping[str, str]
+    # Nothing that shows the object shows what is secret of it.
+    url: str = field(repr=False)
+    secret: str | None = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
     body: expression.Node
     has_body: bool
     is_private_allowed: bool
@@ -56,9 +58,20 @@ class RunCommand:
     """Run a program, with the event on its standard input."""
 
     argv: tuple[str, ...]
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(repr=False)
     timeout_seconds: float
     attempts: int
+
+
+def origin(url: str) -> str:
+    """Return scheme, host and port of a URL, which are no secret."""
+    parts = urllib.parse.urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else url
+
+
+def hidden_part(url: str) -> str:
+    """Return what follows the origin: whoever knows it can send what the receiver believes."""
+    return url.removeprefix(origin(url))
 
 
 Action: TypeAlias = StartWorkflow | PostWebhook | RunCommand

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from tinkwell.core.process_log import redaction
 from tinkwell.provisioner.runtime.docker import reference, setting
 
 HELPER_SECONDS = 10
@@ -34,6 +35,7 @@ def header(settings: setting.DockerSettings, registry: str) -> str | None:
     login = _own_login(settings, registry) or _login_from_file(_config_file(settings), registry)
     if login is None:
         return None
+    redaction.register(login.get("password", ""), login.get("identitytoken", ""))
     login["serveraddress"] = _address(registry)
     return base64.urlsafe_b64encode(json.dumps(login).encode()).decode("ascii")
 

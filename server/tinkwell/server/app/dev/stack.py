@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pydantic
 
+from tinkwell.core.process_log import redaction
 from tinkwell.server import settings
 from tinkwell.server.app import main
 from tinkwell.server.app.dev import child, place, postgres
@@ -89,6 +90,7 @@ def _admit_provisioner(chosen: Settings) -> tuple[Settings, Mapping[str, str]]:
     if not chosen.tokens:
         return chosen, environment
     token = secrets.token_urlsafe()
+    redaction.register(token)
     tokens = {**chosen.tokens, _PROVISIONER: pydantic.SecretStr(token)}
     return chosen.model_copy(update={"tokens": tokens}), {**environment, "TINKWELL_TOKEN": token}
 

@@ -10,6 +10,7 @@ from typing import Any
 import pydantic
 
 from tinkwell.core import errors
+from tinkwell.core.process_log import redaction, setup
 from tinkwell.server.app import main, process
 from tinkwell.server.app.workers.channel import Channel
 from tinkwell.server.database import readiness
@@ -41,9 +42,8 @@ async def run(control: socket.socket) -> int:
 async def _serve(channel: Channel, order: dict[str, Any]) -> int:
     try:
         settings = Settings(**order["settings"])
-        process.configure_logging(
-            log_format=settings.log_format, log_level=settings.log_level, worker=int(order["worker"])
-        )
+        redaction.register(*settings.secrets())
+        setup.set_up(settings.log_level, log_format=settings.log_format, worker=int(order["worker"]))
         await main.serve(
             settings,
             ready=lambda addresses: channel.post({"ready": addresses.grpc}),

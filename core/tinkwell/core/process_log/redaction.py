@@ -1,0 +1,64 @@
+"""Takes secrets out of what a process writes for people: its log, its errors, the record of its deliveries.
+
+Whoever reads a secret, from a setting, the environment or a file, registers it, and whoever writes redacts. So it does
+not matter which library put the secret into its message. A password in a URL is taken out whether it was registered or
+not.
+"""
+
+import json
+import re
+import urllib.parse
+from collections.abc import Iterator
+
+HIDDEN = "***"
+# Anything shorter would be found in ordinary words. It is hidden in URLs all the same.
+MIN_CHARACTERS = 8
+# Those that were registered last are kept: credentials that change as long as a process lives must not fill its memory.
+MAX_SECRETS = 1_000
+
+_PASSWORD_IN_URL = re.compile(r"(?<=://)([^\s/@:]*):[^\s/@]+(?=@)")
+
+
+class Redactor:
+    """Secrets, and texts without them."""
+
+    def __init__(self) -> None:
+        self._secrets: dict[str, None] = {}
+        self._pattern: re.Pattern[str] | None = None
+
+    def register(self, *secrets: str) -> None:
+        """Keep secrets out of each text from now on; of one with several lines, each line."""
+        for secret in secrets:
+            for line in secret.splitlines():
+                self._secrets.pop(line, None)
+                self._secrets[line] = None
+        for oldest in list(self._secrets)[:-MAX_SECRETS]:
+            del self._secrets[oldest]
+        forms = {form for secret in self._secrets for form in _forms(secret) if len(form) >= MIN_CHARACTERS}
+        # The longest first, since one may be a part of another.
+        ordered = sorted(forms, key=lambda form: (-len(form), form))
+        self._pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+
+    def redact(self, text: str) -> str:
+        """Return the text without the secrets."""
+        pattern = self._pattern
+        if pattern is not None:
+            text = pattern.sub(HIDDEN, text)
+        return _PASSWORD_IN_URL.sub(rf"\1:{HIDDEN}", text)
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield the ways in which libraries write a text: as it is, quoted by Python or JSON, and escaped for a URL."""
+    yield secret
+    yield repr(secret)[1:-1]
+    yield json.dumps(secret)[1:-1]
+    yield urllib.parse.quote(secret)
+    yield urllib.parse.quote(secret, safe="")
+    yield urllib.parse.quote_plus(secret)
+    yield urllib.parse.unquote(secret)
+
+
+# Those of this process.
+_redactor = Redactor()
+register = _redactor.register
+redact = _redactor.redact

@@ -1,0 +1,126 @@
+"""The log of each process: a line an event on standard error, without secrets.
+
+Our own loggers tell what the chosen level asks for. Libraries tell of warnings and worse, whatever the level: what they
+tell of ordinary work, such as the address of each request, may be a secret, and is for their own developers.
+"""
+
+import json
+import logging
+import sys
+import threading
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Literal
+
+from tinkwell.core.process_log import redaction
+
+logger = logging.getLogger(__name__)
+
+_OWN = "tinkwell"
+# What is chosen for single libraries. urllib3 warns of each connection that is made beside its pool, which is how many
+# streams at once work.
+_LIBRARY_LEVELS = {"urllib3.connectionpool": logging.ERROR}
+_FIELDS_OF_ANY_RECORD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+def set_up(level: str, *, log_format: Literal["text", "json"] = "text", worker: int | None = None) -> None:
+    """Write the log from now on, each line with the worker's number if there is one.
+
+    Warnings and errors that nobody catches are written there, too, since Python's own way would show secrets.
+    """
+    chosen = logging.getLevelNamesMapping()[level.upper()]
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(_is_told)
+    if worker is not None:
+        handler.addFilter(lambda record: _mark(record, worker))
+    handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
+    logging.basicConfig(handlers=[handler], level=max(chosen, logging.WARNING), force=True)
+    logging.getLogger(_OWN).setLevel(chosen)
+    for name, library_level in _LIBRARY_LEVELS.items():
+        logging.getLogger(name).setLevel(library_level)
+    logging.captureWarnings(True)
+    _log_uncaught()
+
+
+def _is_told(record: logging.LogRecord) -> bool:
+    """Whether a record is written; a library may have set a level of its own."""
+    return record.levelno >= logging.WARNING or record.name.partition(".")[0] == _OWN
+
+
+def _mark(record: logging.LogRecord, worker: int) -> bool:
+    record.worker = worker
+    return True
+
+
+def _log_uncaught() -> None:
+    """Have errors that nobody catches logged, unless something else, such as a test's runner, waits for them."""
+
+    def log(error: BaseException | None) -> None:
+        logger.critical("an error was not caught", exc_info=error)
+
+    def in_main_thread(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            sys.__excepthook__(kind, error, trace)
+        else:
+            log(error)
+
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = in_main_thread
+    if threading.excepthook is threading.__excepthook__:
+        threading.excepthook = lambda arguments: log(arguments.exc_value)
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = lambda arguments: log(arguments.exc_value)
+
+
+class TextFormatter(logging.Formatter):
+    """Time, level and message, and behind it what was given as `extra`, as NAME=VALUE."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, and the traceback below it."""
+        return redaction.redact(super().format(record))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (the base class names it)
+        """Return the line."""
+        fields = (f" {name}={_quoted(value)}" for name, value in _fields(record).items())
+        return super().formatMessage(record) + "".join(fields)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line; what was given as `extra` stands beside time, level, logger and message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line: dict[str, object] = {
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": redaction.redact(record.getMessage()),
+        }
+        if record.exc_info:
+            line["exception"] = redaction.redact(self.formatException(record.exc_info))
+        more = {name: _redacted(value) for name, value in _fields(record).items() if name not in line}
+        return json.dumps(line | more)
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    return {name: value for name, value in vars(record).items() if name not in _FIELDS_OF_ANY_RECORD}
+
+
+def _quoted(value: object) -> str:
+    text = f"{value:.1f}" if isinstance(value, float) else redaction.redact(str(value))
+    return repr(text) if not text or any(character.isspace() for character in text) else text
+
+
+def _redacted(value: object) -> object:
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case Mapping():
+            return {str(name): _redacted(item) for name, item in value.items()}
+        case list() | tuple():
+            return [_redacted(item) for item in value]
+        case _:
+            return redaction.redact(str(value))
