@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from support import canary
+from tinkwell.core.process_log import redaction
 from tinkwell.server import settings
 
 URL = "postgresql://user:hidden@db/tinkwell"
@@ -108,3 +110,55 @@ def test_every_wrong_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(settings.InvalidSettings) as caught:
         settings.load(database_url=URL)
     assert [line.split(":")[0] for line in str(caught.value).splitlines()] == ["TINKWELL_POOL_SIZE", "TINKWELL_PORT"]
+
+
+HIDDEN = canary.named("secret")
+
+
+@pytest.mark.parametrize(
+    ("file", "environment"),
+    [
+        ("", {"TOKENS": f'{{"alice": "{HIDDEN}"'}),
+        ("", {"TOKENS": f'{{"alice": "{HIDDEN}", "bob": "{HIDDEN}"}}'}),
+        ("", {"TOKENS": f'{{"alice": ["{HIDDEN}"]}}'}),
+        ("", {"TOKENS": HIDDEN}),
+        ("", {"NATS_URL": f"http://u:{HIDDEN}@h"}),
+        ("", {"NATS_URL": f"nats://u:{HIDDEN}@h:{HIDDEN}"}),
+        ("", {"DATABASE_URL": HIDDEN}),
+        ("", {"DATABASE_URL": f"postgresql://u:{HIDDEN}@{HIDDEN}@h/d"}),
+        ("", {"DATABASE_URL": f"postgresql://u:{HIDDEN}@h:{HIDDEN}/d"}),
+        ("", {"DATABASE_URL": f"postgresql://u:{HIDDEN}"}),
+        ("", {"DATABASE_URL": f"postgresql://u@h/d?password={HIDDEN}&sslmode=on"}),
+        ("", {"DATABASE_URL": f"postgresql://u@h/d?sslpassword={HIDDEN}&connect_timeout={HIDDEN}"}),
+        ("", {"DATABASE_URL": f"postgresql://u@h/d?{HIDDEN}"}),
+        (f'database_url = "postgresql://u:{HIDDEN}@h/d', {}),
+        (f'database_url = postgresql://u:{HIDDEN}@h/d"', {}),
+        (f'tokens = "{HIDDEN}"', {}),
+        (f'[tokens]\nalice = "{HIDDEN}"\nalice = "{HIDDEN}"', {}),
+        (f'database_url = ["{HIDDEN}"]', {}),
+    ],
+)
+def test_a_secret_that_is_wrong_or_at_a_wrong_place_is_not_told(
+    monkeypatch: pytest.MonkeyPatch, file: str, environment: dict[str, str]
+) -> None:
+    write(file)
+    monkeypatch.setenv("TINKWELL_DATABASE_URL", URL)
+    for name, value in environment.items():
+        monkeypatch.setenv(f"TINKWELL_{name}", value)
+    if "database_url" in file:
+        monkeypatch.delenv("TINKWELL_DATABASE_URL")
+    with pytest.raises(settings.InvalidSettings) as refused:
+        settings.load()
+    assert canary.lines_with(str(refused.value)) == []
+
+
+def test_every_secret_is_kept_out_of_what_people_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("-----BEGIN USER NKEY SEED-----\nsecret in a file\n------END------\n", "nats.creds")
+    monkeypatch.setenv("TINKWELL_TOKENS", '{"bob": "secret token"}')
+    monkeypatch.setenv("TINKWELL_NATS_URL", "nats://u:first secret@a,nats://second secret@b,nats://c")
+    monkeypatch.setenv("TINKWELL_NATS_CREDENTIALS", "nats.creds")
+    chosen = settings.load(database_url="postgresql://u:secret password@h/d?sslpassword=secret passphrase")
+    secrets = ["secret password", "secret passphrase", "secret token"]
+    secrets += ["first secret", "second secret", "secret in a file"]
+    assert sorted(set(chosen.secrets())) == sorted(secrets)
+    assert [redaction.redact(secret) for secret in secrets] == ["***"] * len(secrets)

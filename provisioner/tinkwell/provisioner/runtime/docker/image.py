@@ -5,6 +5,7 @@ import logging
 from enum import Enum, auto
 from typing import assert_never
 
+from tinkwell.core.process_log import redaction
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.docker import credential, engine, reference, setting
 
@@ -119,4 +120,6 @@ def _image_error(what: str, name: str, error: engine.Refused) -> port.RunError:
             advice = f"; does {registry} have it, with this tag?"
         case _:
             advice = ""
-    return port.RunError(port.Reason.IMAGE, f"{what}: {str(error).strip()[:MAX_SAID_CHARACTERS]}{advice}")
+    # Everybody who may see the workflow reads it, and a registry may repeat what it was told.
+    said = redaction.redact(str(error).strip())[:MAX_SAID_CHARACTERS]
+    return port.RunError(port.Reason.IMAGE, f"{what}: {said}{advice}")
