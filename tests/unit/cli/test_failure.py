@@ -9,6 +9,7 @@ from tinkwell.cli.main import main
 from tinkwell.cli.shell import session
 from tinkwell.client import errors as client_errors
 from tinkwell.core import errors
+from tinkwell.core.process_log import setup
 
 NOWHERE = "localhost:1"
 
@@ -111,8 +112,11 @@ def test_a_mistake_of_the_program_is_one_sentence(cli: CommandLine, monkeypatch:
 def test_debug_shows_where_an_error_comes_from(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch, where: tuple[str, ...]
 ) -> None:
+    levels: list[str] = []
+    monkeypatch.setattr(setup, "set_up", levels.append)  # the log of this process is the tests' own
     monkeypatch.setattr(session, "_actor", lambda: 1 / 0)
     assert isinstance(cli.run(*where).exception, ZeroDivisionError)
+    assert levels == ["debug"]
 
 
 def test_ctrl_c_ends_a_command_with_130(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

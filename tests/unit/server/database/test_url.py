@@ -1,5 +1,7 @@
 """What a database's URL may say: each parameter that PostgreSQL documents is understood, or refused by its name."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,6 +105,12 @@ def test_a_value_that_cannot_be_had_is_refused_by_its_parameters_name(name: str)
 
 def test_no_parameter_is_known_here_that_is_not_in_the_table() -> None:
     assert database_url.PARAMETERS - {"database"} == {name for name, _, _ in PARAMETERS}
+
+
+def test_the_manual_of_settings_names_every_parameter() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "settings.md").read_text()
+    named = set(re.findall(r"`([a-z_]+)(?:=[^`]*)?`", page))
+    assert {name for name, _, _ in PARAMETERS} - named == set()
 
 
 @pytest.mark.parametrize("mode", ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"])
