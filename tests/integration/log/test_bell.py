@@ -11,7 +11,6 @@ import pytest
 
 from support import server as servers
 from support.waiting import eventually
-from tinkwell.server.database import schema
 from tinkwell.server.log.store import row, statement
 from tinkwell.server.log.store.doorbell import Listener, PostgresBell
 
@@ -328,36 +327,6 @@ async def test_nobody_sleeps_while_notifications_pile_up(connections: list[async
     assert not await sleeper.hush()
     await owner.execute("DROP FUNCTION public.pg_notification_queue_usage()")
     assert await sleeper.hush()
-
-
-async def test_readers_of_the_last_release_are_rung_until_an_upgrade_and_stay_awake_after_it(
-    database_url: str, connections: list[asyncpg.Connection]
-) -> None:
-    writer, sleeper = connections[0], connections[2]
-    await schema.downgrade(database_url, "0009")
-    ear = await Ear(connections[1]).listen("tinkwell_bell")
-    assert await sleeper.fetchval("SELECT may_sleep()")
-    await writer.execute(INSERT, uuid.uuid4())
-    assert await ear.rings() == 1
-    await schema.upgrade(database_url)
-    assert not await sleeper.fetchval("SELECT may_sleep()")
-    await writer.execute(INSERT, uuid.uuid4())
-    assert await ear.rings() == 0
-    assert await Sleeper(sleeper).hush()
-
-
-@pytest.mark.parametrize("is_public", [False, True])
-async def test_a_role_that_serves_may_use_the_bell_after_an_upgrade(
-    database_url: str, connections: list[asyncpg.Connection], is_public: bool
-) -> None:
-    owner, role = connections[0], f"server-{uuid.uuid4().hex}"
-    await schema.downgrade(database_url, "0007")
-    await owner.execute(f"CREATE ROLE {quoted(role)}")
-    await owner.execute(f"GRANT EXECUTE ON FUNCTION may_sleep TO {'PUBLIC' if is_public else quoted(role)}")
-    await schema.upgrade(database_url)
-    for function in ("silence_bell()", "hush_bell()", "secret_channel()"):
-        assert await owner.fetchval("SELECT has_function_privilege($1, $2, 'EXECUTE')", role, function)
-    await owner.execute(f"DROP OWNED BY {quoted(role)}; DROP ROLE {quoted(role)}")
 
 
 async def test_a_server_that_stops_in_its_sleep_lets_writers_be_silent(

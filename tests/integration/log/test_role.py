@@ -72,7 +72,7 @@ async def test_the_log_is_replayed_to_a_role_that_may_not_ask_for_the_identity_o
 ) -> None:
     connection = await asyncpg.connect(database_url)
     try:
-        await connection.execute("SET ROLE NONE; REVOKE EXECUTE ON FUNCTION log_identity FROM PUBLIC")
+        await connection.execute(f"SET ROLE NONE; REVOKE EXECUTE ON FUNCTION log_identity FROM {role}")
         await connection.execute("SELECT record_event('CUSTOM', NULL, 'CUSTOM', 'rack.opened', 0, '{}')")
     finally:
         await connection.close(timeout=5)

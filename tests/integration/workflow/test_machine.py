@@ -8,10 +8,9 @@ import asyncpg
 import grpc
 import pytest
 
-from support.site import CANCELLED, FAILED, ONE, RUNNING, SUCCEEDED, TIMEOUT, TWO, Flow, Site, action, steps, task
+from support.site import FAILED, ONE, RUNNING, SUCCEEDED, TIMEOUT, TWO, Flow, Site, action, steps, task
 from support.waiting import eventually
 from tinkwell.api.v1 import workflow_service_pb2 as pb
-from tinkwell.server.database import schema
 
 ROUNDS = 25
 ON_BOTH = (task("a", action("x")), task("b", action("y"), worker="{{.device_2}}"))
@@ -162,37 +161,3 @@ async def test_psql_cannot_start_a_second_one_either(site: Site) -> None:
     await site.sql.execute(start, uuid.UUID(first.id))
     with pytest.raises(asyncpg.CheckViolationError, match=f"waits for machine {ONE}, on which workflow {first.id}"):
         await site.sql.execute(start, uuid.UUID(second.id))
-
-
-async def test_an_upgrade_gives_machines_to_what_runs_on_them_the_oldest_first(site: Site) -> None:
-    flows = [await site.create(steps(1)) for _ in range(3)]
-    await schema.downgrade(site.database_url, "0002")
-    for flow in reversed(flows[:2]):
-        await site.sql.execute("UPDATE workflow SET state = 'RUNNING' WHERE id = $1", uuid.UUID(flow.id))
-    await schema.upgrade(site.database_url)
-    assert await holds(site) == {ONE: flows[0].id}
-    for flow in flows[:2]:
-        await site.stub.CancelWorkflow(pb.CancelWorkflowRequest(id=flow.id))
-    assert await starts(flows[2])
-    assert (await flows[1].get()).state == CANCELLED
-
-
-async def test_an_upgrade_to_leases_leaves_what_runs_running_and_a_downgrade_lets_go_what_is_over(site: Site) -> None:
-    running, left = await site.create(steps(2)), await site.create(task("a", action("x"), worker="{{.device_2}}"))
-    await running.report(0, RUNNING)
-    await schema.downgrade(site.database_url, "0003")
-    assert await holds(site) == {ONE: running.id}
-    await schema.upgrade(site.database_url)
-    mine = await site.acquire("a")
-    await running.report(0, SUCCEEDED)
-    await running.report(1, RUNNING, lease_token=mine)
-    await left.report(0, RUNNING, lease_token=mine)
-    await site.stub.CancelWorkflow(pb.CancelWorkflowRequest(id=left.id))
-    assert await holds(site) == {ONE: running.id, TWO: left.id}
-    await schema.downgrade(site.database_url, "0003")
-    assert await holds(site) == {ONE: running.id}
-    assert await running.site.sql.fetchval("SELECT count(*) FROM lease") == 0
-    await schema.upgrade(site.database_url)
-    # Nobody holds it any more, so whoever knows how it ended may say so.
-    await running.report(1, SUCCEEDED)
-    assert await holds(site) == {}

@@ -1,2 +1,0 @@
-DROP FUNCTION move_actions;
-DROP TYPE action_move;
