@@ -1,50 +1,52 @@
-"""Runs SQL files on the connection of the migration."""
+"""What revisions do."""
 
 import re
-import typing
-from importlib import resources
+from pathlib import Path
 
 import sqlalchemy
-from alembic import op
-from sqlalchemy.engine import interfaces
+from alembic import context, op
 
-# In this order: a room's tables may refer to those of the rooms before it.
-ROOMS = ("event", "lease", "hardware", "template", "workflow")
-_KINDS = ("table", "shape", "function", "trigger")
-_SQL = resources.files("tinkwell.migrations").joinpath("sql")
-_FUNCTION = re.compile(r"^CREATE (?:OR REPLACE )?FUNCTION (\w+)", re.MULTILINE)
+from tinkwell.migrations import repeatable, statement
+
+_TRIGGER_FUNCTION = re.compile(r"\bEXECUTE FUNCTION (\w+)\(")
+# A trigger needs a function to be made, and the functions are made after the last revision.
+_PLACEHOLDER = """
+    CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        RAISE EXCEPTION 'no file defines the function {name}';
+    END $$
+"""
 
 
 def run(name: str) -> None:
-    """Execute `sql/<name>.sql`. It holds several statements, which only the driver itself can execute."""
-    text = _read(name)
-    connection = typing.cast("interfaces.AdaptedConnection", op.get_bind().connection.dbapi_connection)
-    connection.run_async(lambda driver: driver.execute(text))
+    """Execute `sql/<name>.sql`.
 
-
-def run_rooms() -> None:
-    """Execute all files of all rooms."""
-    for room in ROOMS:
-        for kind in _KINDS:
-            if _SQL.joinpath(room, f"{kind}.sql").is_file():
-                run(f"{room}/{kind}")
+    Functions of triggers that do not exist yet get a placeholder, which the repeatable files replace.
+    """
+    text = (_location() / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+    for function in sorted(set(_TRIGGER_FUNCTION.findall(text))):
+        if not _exists(f"{function}()"):
+            op.execute(_PLACEHOLDER.format(name=function))
+    statement.execute(op.get_bind(), text)
 
 
 def drop_functions() -> None:
-    """Drop every function that the rooms' files define."""
-    bind = op.get_bind()
+    """Drop every function that this release defines, whatever its arguments."""
     ours = sqlalchemy.text(
         "SELECT oid::regprocedure::text FROM pg_proc"
         " WHERE pronamespace = 'public'::regnamespace AND proname = ANY (:names)"
     )
-    for signature in bind.execute(ours, {"names": _functions()}).scalars().all():
-        bind.exec_driver_sql(f"DROP FUNCTION {signature} CASCADE")
+    names = repeatable.functions(_location())
+    for signature in op.get_bind().execute(ours, {"names": names}).scalars().all():
+        op.execute(f"DROP FUNCTION {signature} CASCADE")
 
 
-def _functions() -> list[str]:
-    texts = (file.read_text(encoding="utf-8") for room in ROOMS for file in _SQL.joinpath(room).iterdir())
-    return [name for text in texts for name in _FUNCTION.findall(text)]
+def _exists(signature: str) -> bool:
+    found = sqlalchemy.text("SELECT to_regprocedure(:signature) IS NOT NULL")
+    return bool(op.get_bind().execute(found, {"signature": signature}).scalar_one())
 
 
-def _read(name: str) -> str:
-    return _SQL.joinpath(f"{name}.sql").read_text(encoding="utf-8")
+def _location() -> Path:
+    location = context.config.get_main_option("script_location")
+    assert location is not None
+    return Path(location)

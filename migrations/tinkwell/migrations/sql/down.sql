@@ -13,6 +13,7 @@ END $$;
 DROP VIEW busy_machine;
 DROP TABLE machine_hold, workflow_data, log_line, action_status, action, workflow, template, self_enrolment,
     hardware_address, hardware, lease CASCADE;
+DROP TABLE schema_file, schema_release;
 DROP TABLE events, event_history, event_discard, event_position, bell, bell_secret CASCADE;
 DROP SEQUENCE bell_wanted;
 DROP TYPE action_move;

@@ -30,6 +30,7 @@ _EXPECTED = (
     place.NotAvailable,
     postgres.NotRunning,
     readiness.NotUsable,
+    schema.Refused,
     retention.StepFailed,
     settings.InvalidSettings,
     stack.Refused,
@@ -126,18 +127,26 @@ def db() -> None:
 @db.command()
 @_configured
 def upgrade(config: Path | None, database_url: str | None) -> None:
-    """Bring the schema to the newest revision that this release knows."""
-    url = _database_url(config, database_url)
-    _run(schema.upgrade(url))
-    click.echo(f"The schema is at {schema.head()}.")
+    """Bring the schema to the newest revision and the functions of this release.
+
+    What a later release has brought further stays as it is, if this release may still run on it.
+    """
+    state = _run(schema.upgrade(_database_url(config, database_url))) or schema.State()
+    if schema.is_newer(state, schema.this_release()):
+        click.echo("Nothing was done: a later release has brought the schema further.")
+    click.echo(_told(state))
 
 
 @db.command()
 @_configured
 def current(config: Path | None, database_url: str | None) -> None:
-    """Tell which revision the schema is at, and which is the newest."""
-    revision = _run(schema.current(_database_url(config, database_url)))
-    click.echo(f"The schema is at {revision or 'nothing'}; the newest revision is {schema.head()}.")
+    """Tell which revision the schema is at, which is the newest, and which functions it has."""
+    state = _run(schema.current(_database_url(config, database_url))) or schema.State()
+    click.echo(f"{_told(state)} The newest revision is {schema.this_release().head}.")
+    ours = schema.this_release().files
+    for name in sorted(state.files.keys() | ours.keys() if state.files else ()):
+        note = "" if state.files.get(name) == ours.get(name) else "  (this release has another one)"
+        click.echo(f"{state.files.get(name, 'missing'):<64}  {name}{note}")
 
 
 @db.command()
@@ -161,6 +170,13 @@ def maintain(config: Path | None, database_url: str | None) -> None:
     setup.set_up(chosen.log_level, log_format=chosen.log_format)
     if _run(main.maintain(chosen)) == "watched":
         raise click.ClickException("nothing was done: another one is at it, or this role does not own the event log")
+
+
+def _told(state: schema.State) -> str:
+    place = state.revision or "nothing"
+    if state.release is None:
+        return f"The schema is at {place}."
+    return f"The schema is at {place}, by release {state.release}; {state.oldest_release} and later may run on it."
 
 
 def _database_url(config: Path | None, database_url: str | None) -> str:

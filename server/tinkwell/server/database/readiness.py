@@ -1,4 +1,4 @@
-"""Whether a database can be worked on: reachable, at this release's schema, of readable text, safe against a crash."""
+"""Whether a database can be worked on: reachable, with a fitting schema, of readable text, safe against a crash."""
 
 import asyncio
 import logging
@@ -39,9 +39,12 @@ async def wait(database_url: str, *, allow_unsafe: bool, patience_seconds: float
 
 
 async def _check(database_url: str, *, allow_unsafe: bool) -> None:
-    revision, head = await schema.current(database_url), schema.head()
-    if revision != head:
-        raise NotUsable(f"the schema is at {revision or 'nothing'}, not at {head}: run `tinkwell db upgrade`")
+    try:
+        state = await schema.current(database_url)
+    except schema.Refused as error:
+        raise NotUsable(str(error)) from error
+    if text := schema.refusal(state, schema.this_release()):
+        raise NotUsable(text)
     async with engine.connect(database_url) as connection:
         encoding = (await connection.execute(sqlalchemy.text("SHOW server_encoding"))).scalar_one()
         fsync = (await connection.execute(sqlalchemy.text("SHOW fsync"))).scalar_one()

@@ -4,6 +4,7 @@ import re
 import signal
 from pathlib import Path
 
+import asyncpg
 import pytest
 
 import tinkwell.client
@@ -21,21 +22,61 @@ async def run(tmp_path: Path, *arguments: str, **environment: str) -> tuple[int,
 
 async def test_the_schema_goes_up_and_down(tmp_path: Path, empty_database_url: str) -> None:
     environment = {URL: empty_database_url}
-    head = schema.head()
-    assert await run(tmp_path, "db", "current", **environment) == (
-        0,
-        f"The schema is at nothing; the newest revision is {head}.\n",
-    )
+    head, version = schema.this_release().head, schema.this_release().version
+    nothing = f"The schema is at nothing. The newest revision is {head}.\n"
+    brought = f"The schema is at {head}, by release {version}; 0.1.0 and later may run on it."
+    assert await run(tmp_path, "db", "current", **environment) == (0, nothing)
     for _ in range(2):
-        assert await run(tmp_path, "db", "upgrade", **environment) == (0, f"The schema is at {head}.\n")
-    assert await run(tmp_path, "db", "current", **environment) == (
-        0,
-        f"The schema is at {head}; the newest revision is {head}.\n",
-    )
+        assert await run(tmp_path, "db", "upgrade", **environment) == (0, f"{brought}\n")
+    code, output = await run(tmp_path, "db", "current", **environment)
+    first, *others = output.splitlines()
+    assert (code, first) == (0, f"{brought} The newest revision is {head}.")
+    assert others == [f"{sha256}  {name}" for name, sha256 in sorted(schema.this_release().files.items())]
     assert await run(tmp_path, "db", "downgrade", "base", "--yes", **environment) == (0, "The schema is at base.\n")
-    assert await schema.current(empty_database_url) is None
+    assert await run(tmp_path, "db", "current", **environment) == (0, nothing)
     await schema.upgrade(empty_database_url)
-    assert await schema.current(empty_database_url) == head
+    assert (await schema.current(empty_database_url)).revision == head
+
+
+async def test_functions_of_another_text_are_told_and_brought_up_to_date(tmp_path: Path, database_url: str) -> None:
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("DELETE FROM schema_file WHERE name = 'event/shape.sql'")
+    await connection.execute("UPDATE schema_file SET sha256 = repeat('0', 64) WHERE name = 'event/function.sql'")
+    _, output = await run(tmp_path, "db", "current", **{URL: database_url})
+    assert f"{'0' * 64}  event/function.sql  (this release has another one)\n" in output
+    assert f"{'missing':64}  event/shape.sql  (this release has another one)\n" in output
+    assert output.count("another") == 2
+    code, output = await run(tmp_path, "server", "--port", "0", "--http-port", "0", **{URL: database_url, **UNSAFE})
+    assert code == 1
+    assert re.search("^Error: the schema's functions are older .*: run `tinkwell db upgrade`", output, re.MULTILINE)
+    assert (await run(tmp_path, "db", "upgrade", **{URL: database_url}))[0] == 0
+    assert "another" not in (await run(tmp_path, "db", "current", **{URL: database_url}))[1]
+    await connection.close(timeout=5)
+
+
+async def test_a_schema_that_a_later_release_has_brought_further_is_left_alone(
+    tmp_path: Path, database_url: str
+) -> None:
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("UPDATE alembic_version SET version_num = '0042'")
+    await connection.execute("UPDATE schema_release SET release = '0.9'")
+    told = "The schema is at 0042, by release 0.9; 0.1.0 and later may run on it.\n"
+    expected = f"Nothing was done: a later release has brought the schema further.\n{told}"
+    assert await run(tmp_path, "db", "upgrade", **{URL: database_url}) == (0, expected)
+    await connection.close(timeout=5)
+
+
+@pytest.mark.parametrize("command", ["current", "upgrade", "downgrade"])
+async def test_a_database_from_before_the_first_release_is_refused_in_one_sentence(
+    tmp_path: Path, database_url: str, command: str
+) -> None:
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("DROP TABLE schema_file, schema_release")
+    arguments = ("base", "--yes") if command == "downgrade" else ()
+    code, output = await run(tmp_path, "db", command, *arguments, **{URL: database_url})
+    assert code == 1
+    assert re.fullmatch("Error: the database was made before the first release, .*: make a new one\n", output)
+    await connection.close(timeout=5)
 
 
 @pytest.mark.parametrize(

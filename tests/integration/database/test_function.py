@@ -1,0 +1,50 @@
+"""What holds for every function of the schema: it can be replaced, and takes nothing from where its caller says."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import pytest
+
+from tinkwell.migrations import repeatable
+from tinkwell.server.database import schema
+
+# They run as the owner and set no path, for what that costs: in them, and in what they call, every name is qualified,
+# which test_search_path.py proves.
+PATHLESS = {"record_hardware", "record_new_hardware", "keep_addresses", "keep_new_addresses"}
+
+
+@pytest.fixture
+async def functions(database_url: str) -> AsyncIterator[dict[str, Any]]:
+    connection = await asyncpg.connect(database_url)
+    found = await connection.fetch(
+        """
+        SELECT proname, prosecdef, prosqlbody IS NOT NULL AS is_bound,
+               coalesce(array_to_string(proconfig, ','), '') AS set
+          FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+        """
+    )
+    yield {row["proname"]: row for row in found}
+    await connection.close(timeout=5)
+
+
+async def test_functions_that_are_replaced_have_string_bodies(functions: dict[str, Any]) -> None:
+    replaced = {
+        name
+        for file in repeatable.files(schema.this_release().location)
+        for name in repeatable.FUNCTION.findall(file.text)
+    }
+    assert len(replaced) > 40
+    assert {name for name in replaced if functions[name]["is_bound"]} == set()
+
+
+async def test_a_search_path_is_set_where_a_function_runs_as_the_owner_and_nowhere_else(
+    functions: dict[str, Any],
+) -> None:
+    path = "search_path=pg_catalog, public, pg_temp"
+    assert {name for name, row in functions.items() if "search_path" in row["set"] and not row["prosecdef"]} == set()
+    assert {name for name, row in functions.items() if row["prosecdef"] and path not in row["set"]} == PATHLESS
+
+
+async def test_every_function_is_defined_by_a_file(functions: dict[str, Any]) -> None:
+    assert functions.keys() == set(repeatable.functions(schema.this_release().location))
