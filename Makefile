@@ -53,7 +53,7 @@ chaos-workflows: $(CONTRIBUTOR) ## Kill all that brings workflows to completion 
 chaos: chaos-log chaos-workflows ## Both of these; SEED=7 SECONDS=60 as you like
 
 .PHONY: lint
-lint: $(CONTRIBUTOR) ## Check style, types, layers, protos and lock files
+lint: $(CONTRIBUTOR) ## Check style, types, layers, protos, SQL functions and lock files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy core client server provisioner migrations tests examples bench
@@ -61,6 +61,7 @@ lint: $(CONTRIBUTOR) ## Check style, types, layers, protos and lock files
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code
 	scripts/drift.sh
+	$(BIN)/python scripts/sql_functions.py
 	@if grep -nE '://|^--(index|extra-index|find-links|trusted)' requirements/*.txt; then \
 	  echo 'The lock files must not say where packages come from.' >&2; exit 1; fi
 
@@ -73,6 +74,10 @@ fmt: $(CONTRIBUTOR) ## Put code and protos into shape
 .PHONY: protos
 protos: $(CONTRIBUTOR) ## Generate protos/gen
 	scripts/protos.sh
+
+.PHONY: schema
+schema: $(CONTRIBUTOR) ## Write the schema as it is, for reading
+	PYTHONPATH=tests $(BIN)/python -m support.schema_dump
 
 .PHONY: lock
 lock: build/uv/bin/uv ## Write the lock files; ARGS=--upgrade takes the newest versions

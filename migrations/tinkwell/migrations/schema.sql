@@ -1,0 +1,1230 @@
+-- The schema as it is after `tinkwell db upgrade`, for reading. Nothing runs this file: `make schema` writes it.
+-- It leaves out owners, privileges, and the partitions of `events`.
+
+CREATE TYPE public.action_move AS (
+	workflow_id uuid,
+	workflow_version bigint,
+	action_id uuid,
+	action_version bigint,
+	held_lease_id uuid,
+	held_action_id uuid,
+	state text,
+	attempt integer,
+	message text,
+	exit_code bigint,
+	seconds double precision,
+	lease_id uuid,
+	begins boolean,
+	completed integer,
+	ends boolean,
+	vacates boolean
+);
+
+CREATE DOMAIN public.event_size AS integer
+	CONSTRAINT events_size CHECK ((VALUE <= 8388608));
+
+CREATE DOMAIN public.event_type AS text
+	CONSTRAINT event_type_known CHECK (((VALUE = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text])) OR (VALUE = ANY (ARRAY['ACTION_STARTED'::text, 'ACTION_RETRYING'::text, 'ACTION_SUCCEEDED'::text, 'ACTION_FAILED'::text, 'ACTION_TIMEOUT'::text, 'ACTION_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['WORKFLOW_STARTED'::text, 'WORKFLOW_INPROGRESS'::text, 'WORKFLOW_SUCCEEDED'::text, 'WORKFLOW_FAILED'::text, 'WORKFLOW_TIMEOUT'::text, 'WORKFLOW_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['HARDWARE_PHONE_HOME'::text, 'CUSTOM'::text]))));
+
+CREATE DOMAIN public.jsonb_document AS jsonb
+	CONSTRAINT jsonb_document_object CHECK ((jsonb_typeof(VALUE) = 'object'::text));
+
+CREATE DOMAIN public.lifecycle_state AS text
+	CONSTRAINT lifecycle_state_known CHECK ((VALUE = ANY (ARRAY['PENDING'::text, 'RUNNING'::text, 'SUCCEEDED'::text, 'FAILED'::text, 'TIMEOUT'::text, 'CANCELLED'::text])));
+
+CREATE DOMAIN public.resource_type AS text
+	CONSTRAINT resource_type_known CHECK ((VALUE = ANY (ARRAY['TEMPLATE'::text, 'HARDWARE'::text, 'WORKFLOW'::text, 'ACTION'::text, 'CUSTOM'::text])));
+
+CREATE DOMAIN public.template_text AS text
+	CONSTRAINT template_size CHECK ((octet_length(VALUE) <= 1048576));
+
+CREATE TABLE public.action (
+    id uuid NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    workflow_id uuid NOT NULL,
+    action_index integer NOT NULL,
+    task_name text NOT NULL,
+    name text NOT NULL,
+    image text NOT NULL,
+    timeout_seconds bigint DEFAULT 0 NOT NULL,
+    command text[] DEFAULT '{}'::text[] NOT NULL,
+    on_timeout text[] DEFAULT '{}'::text[] NOT NULL,
+    on_failure text[] DEFAULT '{}'::text[] NOT NULL,
+    worker_id uuid NOT NULL,
+    volumes text[] DEFAULT '{}'::text[] NOT NULL,
+    environment text[] DEFAULT '{}'::text[] NOT NULL,
+    pid text DEFAULT ''::text NOT NULL,
+    state public.lifecycle_state DEFAULT 'PENDING'::text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    message text DEFAULT ''::text NOT NULL,
+    exit_code bigint,
+    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    started_at timestamp with time zone,
+    deadline_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    retries integer DEFAULT 0 NOT NULL,
+    retry_delay_seconds integer DEFAULT 5 NOT NULL,
+    retry_at timestamp with time zone,
+    reboots boolean DEFAULT false NOT NULL
+);
+
+CREATE FUNCTION public.action_shape(a public.action) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', a.id, '", "workflow_id": "', a.workflow_id, '", "index": ', a.action_index,
+        ', "task_name": ', to_json(a.task_name), ', "name": ', to_json(a.name), ', "image": ', to_json(a.image),
+        ', "timeout_seconds": ', a.timeout_seconds, ', "command": ', to_json(a.command),
+        ', "on_timeout": ', to_json(a.on_timeout), ', "on_failure": ', to_json(a.on_failure),
+        ', "worker_id": "', a.worker_id, '", "volumes": ', to_json(a.volumes),
+        ', "environment": ', to_json(a.environment), ', "pid": ', to_json(a.pid), ', "state": "', a.state,
+        '", "attempt": ', a.attempt, ', "version": ', a.version, ', "message": ', to_json(a.message),
+        ', "exit_code": ' || a.exit_code, time_member('created_at', a.created_at),
+        time_member('updated_at', a.updated_at), time_member('started_at', a.started_at),
+        time_member('finished_at', a.finished_at), ', "retries": ', a.retries,
+        ', "retry_delay_seconds": ', a.retry_delay_seconds, ', "reboots": ', to_json(a.reboots),
+        time_member('retry_at', CASE WHEN a.state = 'PENDING' THEN a.retry_at END), '}'
+    )::json
+$$;
+
+CREATE FUNCTION public.bell_channel() RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT channel FROM public.bell_secret
+$$;
+
+CREATE FUNCTION public.change_type(operation text, was_deleted timestamp with time zone, is_deleted timestamp with time zone) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT CASE
+        WHEN operation OPERATOR(pg_catalog.=) 'INSERT' THEN CASE WHEN is_deleted IS NULL THEN 'CREATED' END
+        WHEN operation OPERATOR(pg_catalog.=) 'DELETE' THEN CASE WHEN was_deleted IS NULL THEN 'DELETED' END
+        ELSE CASE
+            WHEN was_deleted IS NULL AND is_deleted IS NULL THEN 'UPDATED'
+            WHEN was_deleted IS NULL THEN 'DELETED'
+            WHEN is_deleted IS NULL THEN 'CREATED'
+        END
+    END
+$$;
+
+CREATE TABLE public.hardware (
+    id uuid NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    metadata public.jsonb_document DEFAULT '{}'::jsonb NOT NULL,
+    network public.jsonb_document DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    deleted_at timestamp with time zone
+);
+
+CREATE FUNCTION public.check_hardware_size(h public.hardware) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF (pg_catalog.octet_length(h.metadata::pg_catalog.text) OPERATOR(pg_catalog.+)
+        pg_catalog.octet_length(h.network::pg_catalog.text)) OPERATOR(pg_catalog.>) 1048576 THEN
+        RAISE EXCEPTION 'hardware % has more than 1 MiB of metadata and network together', h.id
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'hardware_size', TABLE = 'hardware';
+    END IF;
+END $$;
+
+CREATE FUNCTION public.check_retry() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.attempt <= NEW.retries THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'action % has no attempt left: % of % are used', NEW.id, NEW.attempt, NEW.retries + 1
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'action_transition', TABLE = TG_TABLE_NAME;
+END $$;
+
+CREATE FUNCTION public.check_transition() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.state = OLD.state
+       OR (OLD.state = 'PENDING' AND NEW.state IN ('RUNNING', 'CANCELLED'))
+       OR (OLD.state = 'RUNNING' AND NEW.state IN ('SUCCEEDED', 'FAILED', 'TIMEOUT', 'CANCELLED'))
+       OR (OLD.state = 'RUNNING' AND NEW.state = 'PENDING' AND TG_TABLE_NAME = 'action') THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION '% % may not go from % to %', TG_TABLE_NAME, OLD.id, OLD.state, NEW.state
+        USING ERRCODE = 'check_violation', CONSTRAINT = TG_TABLE_NAME || '_transition', TABLE = TG_TABLE_NAME;
+END $$;
+
+CREATE FUNCTION public.check_workflow_size() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF octet_length(NEW.devices::text) + octet_length(NEW.data) <= 3145728 THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'workflow % has more than 3 MiB of devices and data together', NEW.id
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'workflow_size', TABLE = TG_TABLE_NAME;
+END $$;
+
+CREATE FUNCTION public.count_version() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.version := OLD.version OPERATOR(pg_catalog.+) 1;
+    NEW.updated_at := pg_catalog.clock_timestamp();
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION public.current_actor() RETURNS text
+    LANGUAGE sql STABLE
+    RETURN COALESCE(NULLIF(current_setting('tinkwell.actor'::text, true), ''::text), (SESSION_USER)::text);
+
+CREATE FUNCTION public.current_history(seen bigint, known uuid) RETURNS TABLE(history_id uuid, oldest_revision bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    UPDATE event_history h
+       SET history_id = gen_random_uuid(), identity = log_identity()
+     WHERE h.identity <> log_identity()
+        OR (h.history_id = known AND seen > (SELECT last_value FROM events_revision));
+    RETURN QUERY SELECT h.history_id, h.oldest_revision FROM event_history h;
+END $$;
+
+CREATE FUNCTION public.event_name(resource_type text, event_type text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT pg_catalog.lower(resource_type) OPERATOR(pg_catalog.||) '.' OPERATOR(pg_catalog.||)
+           pg_catalog.lower(pg_catalog.replace(event_type, resource_type OPERATOR(pg_catalog.||) '_', ''))
+$$;
+
+CREATE FUNCTION public.first_revision_since(moment timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    low   bigint := (SELECT oldest_revision FROM event_history);
+    high  bigint := coalesce((SELECT max(revision) FROM events), 0) + 1;
+    probe record;
+    half  bigint;
+BEGIN
+    WHILE low < high LOOP
+        half := low + (high - low) / 2;
+        SELECT e.revision, e.created_at INTO probe FROM events e
+         WHERE e.revision >= half AND e.revision < high ORDER BY e.revision LIMIT 1;
+        IF NOT FOUND OR probe.created_at >= moment THEN
+            high := half;
+        ELSE
+            low := probe.revision + 1;
+        END IF;
+    END LOOP;
+    RETURN low;
+END $$;
+
+CREATE FUNCTION public.hardware_shape(h public.hardware) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT public.hardware_text(h)::pg_catalog.json
+$$;
+
+CREATE FUNCTION public.hardware_text(h public.hardware) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT pg_catalog.concat(
+        '{"id": "', h.id, '", "version": ', h.version, ', "metadata": ', h.metadata, ', "network": ', h.network,
+        public.time_member('created_at', h.created_at), public.time_member('updated_at', h.updated_at),
+        public.time_member('deleted_at', h.deleted_at), '}'
+    )
+$$;
+
+CREATE FUNCTION public.hold_machines() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    missing uuid[];
+    holder  busy_machine;
+    free    uuid[];
+BEGIN
+    IF NEW.state <> 'RUNNING' OR NEW.deleted_at IS NOT NULL THEN
+        DELETE FROM machine_hold WHERE workflow_id = NEW.id AND action_id IS NULL;
+        RETURN NULL;
+    END IF;
+    WITH wanted AS MATERIALIZED (
+        SELECT DISTINCT worker_id FROM action WHERE workflow_id = NEW.id
+        -- What is its own already: it was deleted by mistake, and is taken back.
+        EXCEPT SELECT worker_id FROM machine_hold WHERE workflow_id = NEW.id
+    ), taken AS (
+        INSERT INTO machine_hold (worker_id, workflow_id)
+        SELECT worker_id, NEW.id FROM wanted ORDER BY worker_id
+            ON CONFLICT DO NOTHING
+        RETURNING worker_id
+    )
+    SELECT array_agg(worker_id) INTO missing FROM wanted WHERE worker_id NOT IN (SELECT worker_id FROM taken);
+    IF missing IS NULL THEN
+        RETURN NULL;
+    END IF;
+    SELECT * INTO holder FROM busy_machine WHERE worker_id = ANY (missing) ORDER BY worker_id LIMIT 1;
+    IF NOT FOUND THEN
+        SELECT array_agg(worker_id) INTO free FROM (
+            SELECT worker_id FROM machine_hold WHERE worker_id = ANY (missing) FOR UPDATE SKIP LOCKED
+        ) locked;
+        -- Once more, since another start may have been faster with one of them.
+        SELECT * INTO holder FROM busy_machine WHERE worker_id = ANY (missing) ORDER BY worker_id LIMIT 1;
+    END IF;
+    IF FOUND THEN
+        RAISE EXCEPTION 'workflow % waits for machine %, on which workflow % runs',
+                NEW.id, holder.worker_id, holder.workflow_id
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'machine_transition', TABLE = TG_TABLE_NAME,
+                  DETAIL = format('(worker_id, workflow_id)=(%s, %s)', holder.worker_id, holder.workflow_id);
+    END IF;
+    IF cardinality(free) IS DISTINCT FROM cardinality(missing) THEN
+        -- One is let go in this moment. To take it now could be out of order, so all is done again.
+        RAISE EXCEPTION 'the machines of workflow % are let go in this moment; try again', NEW.id
+            USING ERRCODE = 'serialization_failure';
+    END IF;
+    UPDATE machine_hold SET workflow_id = NEW.id, lease_id = NULL, action_id = NULL WHERE worker_id = ANY (free);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.hush_bell() RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    IF is_writing() OR pg_notification_queue_usage() > 0.25 THEN
+        RETURN false;
+    END IF;
+    LOCK TABLE ONLY bell IN SHARE MODE NOWAIT;
+    PERFORM setval('bell_wanted', 1);
+    IF is_writing() THEN
+        PERFORM silence_bell();
+        RETURN false;
+    END IF;
+    RETURN true;
+EXCEPTION WHEN lock_not_available THEN
+    RETURN false;
+END $$;
+
+CREATE FUNCTION public.is_bell_wanted() RETURNS boolean
+    LANGUAGE sql
+    AS $$
+    SELECT pg_catalog.pg_sequence_last_value('public.bell_wanted') OPERATOR(pg_catalog.>) 0
+$$;
+
+CREATE FUNCTION public.is_writing() RETURNS boolean
+    LANGUAGE sql
+    AS $$
+    SELECT EXISTS (
+        SELECT FROM pg_locks
+         WHERE locktype = 'relation'
+           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+           AND relation = 'public.events'::regclass
+           AND mode = 'RowExclusiveLock'
+           AND granted
+    )
+$$;
+
+CREATE FUNCTION public.keep_addresses() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    AS $$
+BEGIN
+    -- Most changes are to other columns.
+    IF NEW.network OPERATOR(pg_catalog.=) OLD.network
+       AND (NEW.deleted_at IS NULL) OPERATOR(pg_catalog.=) (OLD.deleted_at IS NULL) THEN
+        RETURN NULL;
+    END IF;
+    DELETE FROM public.hardware_address a WHERE a.hardware_id OPERATOR(pg_catalog.=) NEW.id;
+    IF NEW.deleted_at IS NULL THEN
+        PERFORM public.write_addresses(NEW.id, NEW.network);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.keep_new_addresses() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    AS $$
+BEGIN
+    IF NEW.network OPERATOR(pg_catalog.<>) '{}'::pg_catalog.jsonb THEN
+        IF NEW.deleted_at IS NULL THEN
+            PERFORM public.write_addresses(NEW.id, NEW.network);
+        END IF;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.log_identity() RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat_ws('/', s.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), d.oid,
+                     'events'::regclass::oid)
+      FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()
+$$;
+
+CREATE FUNCTION public.may_sleep() RETURNS boolean
+    LANGUAGE sql
+    AS $$
+    SELECT false
+$$;
+
+CREATE FUNCTION public.move_actions(actor text, wanted jsonb) RETURNS TABLE(action_id uuid, remaining_seconds double precision, revision bigint)
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    moves action_move[] := ARRAY (SELECT m FROM jsonb_populate_recordset(NULL::action_move, wanted) m);
+    free  uuid[];
+    begun uuid;
+    drawn bigint;
+    latest bigint;
+    -- What there is to do at all: a report alone does little of it, and each statement costs as much as what it does.
+    starts    boolean;
+    successes boolean;
+    begins    boolean;
+    ends      boolean;
+    vacates   boolean;
+BEGIN
+    actor := set_config('tinkwell.actor', actor, true);
+    free := ARRAY (
+        SELECT w.id FROM workflow w
+         WHERE w.id IN (SELECT workflow_id FROM unnest(moves)) AND w.deleted_at IS NULL
+           FOR NO KEY UPDATE SKIP LOCKED
+    );
+    -- A statement of its own, because it must see what was committed before the lock was had.
+    SELECT array_agg(m), bool_or(m.state = 'RUNNING'), bool_or(m.state <> 'RUNNING'), bool_or(m.begins), bool_or(m.ends),
+           bool_or(m.vacates)
+      INTO moves, starts, successes, begins, ends, vacates
+      FROM unnest(moves) m
+     WHERE m.workflow_id = ANY (free) AND m.workflow_id NOT IN (
+        SELECT o.workflow_id
+          FROM unnest(moves) o JOIN workflow w ON w.id = o.workflow_id JOIN action a ON a.id = o.action_id
+          LEFT JOIN machine_hold h ON h.worker_id = a.worker_id AND h.workflow_id = a.workflow_id
+         WHERE w.version <> o.workflow_version OR a.version <> o.action_version
+            OR h.lease_id IS DISTINCT FROM o.held_lease_id OR h.action_id IS DISTINCT FROM o.held_action_id);
+    IF moves IS NULL THEN
+        RETURN;
+    END IF;
+
+    IF begins THEN
+        FOR begun IN SELECT workflow_id FROM unnest(moves) m WHERE m.begins LOOP
+            -- Its machines may be taken, and that must not undo the rest.
+            BEGIN
+                UPDATE workflow
+                   SET state = 'RUNNING', started_at = moment.at,
+                       deadline_at = CASE WHEN global_timeout_seconds > 0
+                                          THEN moment.at + make_interval(secs => global_timeout_seconds) END
+                  FROM (SELECT clock_timestamp() AS at) moment
+                 WHERE id = begun;
+            EXCEPTION WHEN check_violation OR serialization_failure THEN
+                moves := ARRAY (SELECT m FROM unnest(moves) m WHERE m.workflow_id <> begun);
+            END;
+        END LOOP;
+        IF cardinality(moves) = 0 THEN
+            RETURN;
+        END IF;
+    END IF;
+    IF successes THEN
+        UPDATE action a
+           SET state = m.state, message = m.message, exit_code = m.exit_code, finished_at = clock_timestamp(),
+               retry_at = NULL
+          FROM unnest(moves) m
+         WHERE a.id = m.action_id AND m.state <> 'RUNNING';
+        UPDATE workflow w
+           SET completed_actions = m.completed
+          FROM unnest(moves) m
+         WHERE w.id = m.workflow_id AND m.completed IS NOT NULL AND NOT m.ends;
+    END IF;
+    IF vacates THEN
+        UPDATE machine_hold h
+           SET action_id = NULL
+          FROM unnest(moves) m
+         WHERE m.vacates AND h.workflow_id = m.workflow_id AND h.action_id = m.action_id;
+    END IF;
+    IF ends THEN
+        UPDATE workflow w
+           SET state = 'SUCCEEDED', completed_actions = m.completed, finished_at = clock_timestamp()
+          FROM unnest(moves) m
+         WHERE w.id = m.workflow_id AND m.ends;
+    END IF;
+    IF starts THEN
+        UPDATE machine_hold h
+           SET lease_id = m.lease_id, action_id = CASE WHEN m.lease_id IS NOT NULL THEN a.id END
+          FROM unnest(moves) m JOIN action a ON a.id = m.action_id
+         WHERE m.state = 'RUNNING' AND h.worker_id = a.worker_id AND h.workflow_id = a.workflow_id
+           AND (h.lease_id IS NOT NULL OR m.lease_id IS NOT NULL);
+        UPDATE action a
+           SET state = m.state, attempt = m.attempt, message = m.message, exit_code = NULL,
+               started_at = moment.at, finished_at = NULL, retry_at = NULL,
+               -- least leaves out whichever limit there is not.
+               deadline_at = least(CASE WHEN a.timeout_seconds > 0
+                                        THEN moment.at + make_interval(secs => a.timeout_seconds) END,
+                                   w.deadline_at)
+          FROM (SELECT clock_timestamp() AS at) moment, unnest(moves) m JOIN workflow w ON w.id = m.workflow_id
+         WHERE a.id = m.action_id AND m.state = 'RUNNING';
+    END IF;
+    INSERT INTO action_status (workflow_id, action_id, task_name, action_name, worker_id, state, attempt, seconds,
+                               message, exit_code)
+    SELECT m.workflow_id, a.id, a.task_name, a.name, a.worker_id, m.state, m.attempt, m.seconds, m.message, m.exit_code
+      FROM unnest(moves) WITH ORDINALITY m JOIN action a ON a.id = m.action_id
+     ORDER BY m.ordinality;
+
+    -- The events are written now, and not when the transaction commits, which it does next.
+    drawn := coalesce(pg_sequence_last_value('events_revision'), 0);
+    SET CONSTRAINTS ALL IMMEDIATE;
+    latest := currval('events_revision');
+    RETURN QUERY
+    SELECT a.id,
+           CASE m.state WHEN 'RUNNING' THEN CAST(extract(epoch FROM a.deadline_at - a.started_at) AS double precision) END,
+           e.revision
+      FROM unnest(moves) m JOIN action a ON a.id = m.action_id
+      JOIN (SELECT resource_id, version, revision FROM events
+             WHERE revision > drawn AND revision <= latest) e
+        ON (e.resource_id, e.version) = (CASE m.state WHEN 'RUNNING' THEN m.action_id ELSE m.workflow_id END,
+                                         CASE m.state WHEN 'RUNNING' THEN m.action_version ELSE m.workflow_version END + 1);
+END $$;
+
+CREATE FUNCTION public.must_ring() RETURNS boolean
+    LANGUAGE sql
+    AS $$
+    SELECT public.is_bell_wanted() OR pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off'
+$$;
+
+CREATE FUNCTION public.new_event_id(at timestamp with time zone) RETURNS uuid
+    LANGUAGE sql
+    RETURN (lpad(to_hex(((date_part('epoch'::text, at) * (1000000)::double precision))::bigint), 32, to_hex(((((random() * ('70368744177663'::bigint)::double precision))::bigint << 16) | ('1000000000000000000000000000000000000000000000001000000000000000'::"bit")::bigint))))::uuid;
+
+CREATE FUNCTION public.new_hardware_text(h public.hardware) RETURNS text
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT pg_catalog.format(
+        '{"id": "%s", "version": %s, "metadata": %s, "network": %s, "created_at": "%5$s", "updated_at": "%5$s"}',
+        h.id, h.version, h.metadata, h.network,
+        pg_catalog.to_char(h.created_at AT TIME ZONE INTERVAL '0', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    )
+$_$;
+
+CREATE FUNCTION public.phone_home(machine uuid, call jsonb, actor text) RETURNS TABLE(revision bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    PERFORM set_config('tinkwell.actor', actor, true);
+    RETURN QUERY
+    SELECT record_event('HARDWARE', h.id, 'HARDWARE_PHONE_HOME', 'hardware.phone_home', h.version,
+                        (hardware_shape(h)::jsonb || jsonb_build_object('phone_home', call))::json)
+      FROM hardware h WHERE h.id = machine AND h.deleted_at IS NULL;
+END $$;
+
+CREATE FUNCTION public.publish_event(name text, resource_id uuid, data json, actor text) RETURNS TABLE(id uuid, revision bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    drawn bigint;
+BEGIN
+    PERFORM set_config('tinkwell.actor', actor, true);
+    drawn := record_event('CUSTOM', resource_id, 'CUSTOM', name, 0, data);
+    RETURN QUERY SELECT e.id, e.revision FROM events e WHERE e.revision = drawn;
+END $$;
+
+CREATE FUNCTION public.record_action() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind  text;
+    name  text;
+    shape json;
+    id    uuid;
+    at    timestamptz;
+BEGIN
+    IF TG_OP = 'UPDATE' AND NEW.state <> OLD.state THEN
+        kind := CASE NEW.state WHEN 'RUNNING' THEN 'ACTION_STARTED' WHEN 'PENDING' THEN 'ACTION_RETRYING'
+                               ELSE 'ACTION_' || NEW.state END;
+    ELSE
+        kind := change_type(TG_OP, NULL, NULL);
+        IF TG_OP = 'DELETE' THEN
+            NEW := OLD;
+            NEW.version := OLD.version + 1;
+        END IF;
+    END IF;
+    shape := action_shape(NEW);
+    IF octet_length(shape::text) > 8388608 THEN
+        PERFORM refuse_size(TG_TABLE_NAME, NEW.id);
+    END IF;
+    name := event_name('ACTION', kind);
+    id := public.new_event_id(pg_catalog.clock_timestamp());
+    at := clock_timestamp();
+    INSERT INTO events (id, resource_type, resource_id, parent_id, event_type, name, version, created_at, data, size)
+    VALUES (id, 'ACTION', NEW.id, NEW.workflow_id, kind, name, NEW.version, at, shape, octet_length(shape::text));
+    IF must_ring() THEN
+        PERFORM ring_bell(id, 'ACTION', NEW.id, NEW.workflow_id, kind, name, NEW.version, at, shape);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.record_event(resource_type text, resource_id uuid, event_type text, name text, version bigint, data json) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    drawn bigint;
+BEGIN
+    INSERT INTO public.events (resource_type, resource_id, event_type, name, version, data, size)
+    VALUES (resource_type::public.resource_type, resource_id, event_type::public.event_type, name, version, data,
+            octet_length(data::text)::public.event_size)
+    RETURNING revision INTO drawn;
+    IF public.must_ring() THEN
+        PERFORM public.ring_bell();
+    END IF;
+    RETURN drawn;
+END $$;
+
+CREATE FUNCTION public.record_hardware() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    AS $$
+DECLARE
+    kind  pg_catalog.text := public.change_type(TG_OP, OLD.deleted_at, NEW.deleted_at);
+    name  pg_catalog.text;
+    shape pg_catalog.json;
+    id    pg_catalog.uuid;
+    at    pg_catalog.timestamptz;
+BEGIN
+    IF kind IS NULL THEN
+        RETURN NULL;
+    END IF;
+    IF TG_OP OPERATOR(pg_catalog.=) 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version OPERATOR(pg_catalog.+) 1;
+    END IF;
+    shape := public.hardware_shape(NEW);
+    IF pg_catalog.octet_length(shape::pg_catalog.text) OPERATOR(pg_catalog.>) 1048576 THEN
+        PERFORM public.check_hardware_size(NEW);
+    END IF;
+    name := public.event_name('HARDWARE', kind);
+    id := public.new_event_id(pg_catalog.clock_timestamp());
+    at := pg_catalog.clock_timestamp();
+    INSERT INTO public.events (id, resource_type, resource_id, event_type, name, version, created_at, data, size)
+    VALUES (id, 'HARDWARE', NEW.id, kind, name, NEW.version, at, shape,
+            pg_catalog.octet_length(shape::pg_catalog.text));
+    IF public.must_ring() THEN
+        PERFORM public.ring_bell(id, 'HARDWARE', NEW.id, NULL, kind, name, NEW.version, at, shape);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.record_new_hardware() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    AS $$
+DECLARE
+    shape   pg_catalog.text;
+    id      pg_catalog.uuid;
+    at      pg_catalog.timestamptz;
+    payload pg_catalog.text;
+    is_told pg_catalog.bool;
+BEGIN
+    IF NEW.updated_at OPERATOR(pg_catalog.=) NEW.created_at THEN
+        shape := public.new_hardware_text(NEW);
+    ELSE
+        shape := public.hardware_text(NEW);
+    END IF;
+    -- Before the log is locked, this is no more than a guess at which way is the short one.
+    IF public.is_bell_wanted() IS NOT TRUE THEN
+        -- The number is drawn for a row that is inserted, not for one that is not.
+        INSERT INTO public.events (resource_type, resource_id, event_type, name, version, data, size)
+        SELECT 'HARDWARE', NEW.id, 'CREATED', 'hardware.created', NEW.version, shape::pg_catalog.json,
+               pg_catalog.octet_length(shape)
+         WHERE public.must_ring() IS NOT TRUE
+           AND NEW.deleted_at IS NULL
+           AND pg_catalog.octet_length(shape) OPERATOR(pg_catalog.<=) 1048576;
+        IF FOUND THEN
+            RETURN NULL;
+        END IF;
+    END IF;
+    IF NEW.deleted_at IS NOT NULL OR pg_catalog.octet_length(shape) OPERATOR(pg_catalog.>) 1048576 THEN
+        IF NEW.deleted_at IS NOT NULL THEN
+            RETURN NULL;
+        END IF;
+        -- The shape holds metadata and network, and more.
+        PERFORM public.check_hardware_size(NEW);
+    END IF;
+    id := public.new_event_id(pg_catalog.clock_timestamp());
+    at := pg_catalog.clock_timestamp();
+    INSERT INTO public.events (id, resource_type, resource_id, event_type, name, version, created_at, data, size)
+    VALUES (id, 'HARDWARE', NEW.id, 'CREATED', 'hardware.created', NEW.version, at, shape::pg_catalog.json,
+            pg_catalog.octet_length(shape));
+    -- As `ring_bell` does it. An event that was delivered must survive a crash, or its revision would be handed out twice.
+    IF pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off' THEN
+        PERFORM pg_catalog.set_config('synchronous_commit', 'on', true);
+    END IF;
+    payload := pg_catalog.concat_ws(
+        E'\x1f', pg_catalog.currval('public.events_revision'), id, 'HARDWARE', NEW.id, '', 'CREATED', 'hardware.created',
+        NEW.version, (pg_catalog.date_part('epoch', at) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8, shape,
+        public.current_actor());
+    -- Now the log is locked, so this look counts.
+    IF public.is_bell_wanted() THEN
+        is_told := pg_catalog.pg_notify(
+            public.bell_channel(),
+            CASE WHEN pg_catalog.octet_length(payload) OPERATOR(pg_catalog.<) public.told_limit() THEN payload
+                 ELSE '' END) IS NOT NULL;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.record_template() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind  text := change_type(TG_OP, OLD.deleted_at, NEW.deleted_at);
+    name  text;
+    shape json;
+    id    uuid;
+    at    timestamptz;
+BEGIN
+    IF kind IS NULL THEN
+        RETURN NULL;
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+    END IF;
+    shape := template_shape(NEW);
+    name := event_name('TEMPLATE', kind);
+    id := public.new_event_id(pg_catalog.clock_timestamp());
+    at := clock_timestamp();
+    INSERT INTO events (id, resource_type, resource_id, event_type, name, version, created_at, data, size)
+    VALUES (id, 'TEMPLATE', NEW.id, kind, name, NEW.version, at, shape, octet_length(shape::text));
+    IF must_ring() THEN
+        PERFORM ring_bell(id, 'TEMPLATE', NEW.id, NULL, kind, name, NEW.version, at, shape);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.record_workflow() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind  text;
+    name  text;
+    shape json;
+    id    uuid;
+    at    timestamptz;
+BEGIN
+    IF TG_OP = 'UPDATE' AND NEW.state <> OLD.state AND coalesce(OLD.deleted_at, NEW.deleted_at) IS NULL THEN
+        kind := CASE NEW.state WHEN 'RUNNING' THEN 'WORKFLOW_STARTED' ELSE 'WORKFLOW_' || NEW.state END;
+    ELSE
+        kind := change_type(TG_OP, OLD.deleted_at, NEW.deleted_at);
+        IF kind IS NULL THEN
+            RETURN NULL;
+        END IF;
+        IF kind = 'UPDATED' AND NEW.completed_actions > OLD.completed_actions THEN
+            kind := 'WORKFLOW_INPROGRESS';
+        ELSIF TG_OP = 'DELETE' THEN
+            NEW := OLD;
+            NEW.version := OLD.version + 1;
+        END IF;
+    END IF;
+    shape := workflow_shape(NEW, kind = 'CREATED');
+    IF octet_length(shape::text) > 8388608 THEN
+        PERFORM refuse_size(TG_TABLE_NAME, NEW.id);
+    END IF;
+    name := event_name('WORKFLOW', kind);
+    id := public.new_event_id(pg_catalog.clock_timestamp());
+    at := clock_timestamp();
+    INSERT INTO events (id, resource_type, resource_id, event_type, name, version, created_at, data, size)
+    VALUES (id, 'WORKFLOW', NEW.id, kind, name, NEW.version, at, shape, octet_length(shape::text));
+    IF must_ring() THEN
+        PERFORM ring_bell(id, 'WORKFLOW', NEW.id, NULL, kind, name, NEW.version, at, shape);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.refuse_size(resource text, id uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION '% % has more than 8 MiB of JSON in its event', resource, id
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'events_size', TABLE = 'events';
+END $$;
+
+CREATE FUNCTION public.refuse_truncate() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'TRUNCATE of % would lose events; use DELETE', TG_TABLE_NAME USING ERRCODE = 'feature_not_supported';
+END $$;
+
+CREATE FUNCTION public.ring_bell() RETURNS void
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    drawn bigint;
+    told  public.events;
+BEGIN
+    -- In a variable: what currval says may change at any moment, so all partitions would be made ready to be searched.
+    drawn := currval('public.events_revision');
+    SELECT * INTO STRICT told FROM public.events WHERE revision = drawn;
+    PERFORM public.ring_bell(
+        told.id, told.resource_type, told.resource_id, told.parent_id, told.event_type, told.name, told.version,
+        told.created_at, told.data);
+END $$;
+
+CREATE FUNCTION public.ring_bell(id uuid, resource_type text, resource_id uuid, parent_id uuid, event_type text, name text, version bigint, created_at timestamp with time zone, data json) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    payload pg_catalog.text;
+    is_told pg_catalog.bool;
+BEGIN
+    -- An event that was delivered must survive a crash, or its revision would be handed out twice.
+    IF pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off' THEN
+        PERFORM pg_catalog.set_config('synchronous_commit', 'on', true);
+    END IF;
+    IF public.is_bell_wanted() THEN
+        -- The actor, which may be any text, comes last; in none of the others is there such a character.
+        payload := pg_catalog.concat_ws(
+            E'\x1f', pg_catalog.currval('public.events_revision'), id, resource_type,
+            coalesce(resource_id::pg_catalog.text, ''), coalesce(parent_id::pg_catalog.text, ''), event_type, name,
+            version, (pg_catalog.date_part('epoch', created_at) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8, data,
+            public.current_actor());
+        IF pg_catalog.octet_length(payload) OPERATOR(pg_catalog.>=) public.told_limit() THEN
+            payload := '';
+        END IF;
+        is_told := pg_catalog.pg_notify(public.bell_channel(), payload) IS NOT NULL;
+    END IF;
+END $$;
+
+CREATE FUNCTION public.secret_channel() RETURNS text
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    SELECT channel FROM bell_secret
+$$;
+
+CREATE FUNCTION public.silence_bell() RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    LOCK TABLE ONLY bell IN ROW EXCLUSIVE MODE NOWAIT;
+    PERFORM setval('bell_wanted', 0);
+    RETURN true;
+EXCEPTION WHEN lock_not_available THEN
+    RETURN false;
+END $$;
+
+CREATE TABLE public.template (
+    id uuid NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    name text NOT NULL,
+    data public.template_text NOT NULL,
+    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    deleted_at timestamp with time zone,
+    CONSTRAINT template_name_form CHECK ((name ~ '^[a-zA-Z0-9_-]{1,199}$'::text))
+);
+
+CREATE FUNCTION public.template_shape(t public.template) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', t.id, '", "name": ', to_json(t.name), ', "version": ', t.version, ', "data": ', to_json(t.data),
+        time_member('created_at', t.created_at), time_member('updated_at', t.updated_at),
+        time_member('deleted_at', t.deleted_at), '}'
+    )::json
+$$;
+
+CREATE FUNCTION public.time_member(key text, moment timestamp with time zone) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT pg_catalog.to_char(
+        moment AT TIME ZONE INTERVAL '0',
+        '", \"' OPERATOR(pg_catalog.||) key OPERATOR(pg_catalog.||) '\": \""YYYY-MM-DD"T"HH24:MI:SS.US"Z\""')
+$$;
+
+CREATE FUNCTION public.told_limit() RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT pg_catalog.current_setting('block_size')::pg_catalog.int4 OPERATOR(pg_catalog.-) 192
+$$;
+
+CREATE TABLE public.workflow (
+    id uuid NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    template_id uuid NOT NULL,
+    template_name text NOT NULL,
+    devices public.jsonb_document NOT NULL,
+    data text NOT NULL,
+    state public.lifecycle_state DEFAULT 'PENDING'::text NOT NULL,
+    total_actions integer NOT NULL,
+    completed_actions integer DEFAULT 0 NOT NULL,
+    global_timeout_seconds bigint DEFAULT 0 NOT NULL,
+    cause jsonb,
+    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    started_at timestamp with time zone,
+    deadline_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    deleted_at timestamp with time zone,
+    on_timeout text DEFAULT ''::text NOT NULL,
+    on_failure text DEFAULT ''::text NOT NULL,
+    recovers uuid,
+    CONSTRAINT workflow_progress CHECK (((completed_actions >= 0) AND (completed_actions <= total_actions)))
+);
+
+CREATE FUNCTION public.workflow_shape(w public.workflow, with_data boolean) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', w.id, '", "template_id": "', w.template_id, '", "template_name": ', to_json(w.template_name),
+        ', "hardware": ', w.devices, ', "state": "', w.state, '", "version": ', w.version,
+        ', "total_actions": ', w.total_actions, ', "completed_actions": ', w.completed_actions,
+        ', "global_timeout_seconds": ', w.global_timeout_seconds, ', "cause": ' || w.cause::text,
+        time_member('created_at', w.created_at), time_member('updated_at', w.updated_at),
+        time_member('started_at', w.started_at), time_member('finished_at', w.finished_at),
+        time_member('deleted_at', w.deleted_at), ', "on_timeout": ' || to_json(nullif(w.on_timeout, '')),
+        ', "on_failure": ' || to_json(nullif(w.on_failure, '')), ', "recovers": "' || w.recovers || '"',
+        ', "data": ' || to_json(CASE WHEN with_data THEN w.data END), '}'
+    )::json
+$$;
+
+CREATE FUNCTION public.write_addresses(machine uuid, network jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO public.hardware_address (hardware_id, mac, ip)
+    SELECT machine, address.mac, address.ip
+      FROM pg_catalog.jsonb_array_elements(network OPERATOR(pg_catalog.->) 'interfaces') i
+     CROSS JOIN LATERAL (VALUES (i OPERATOR(pg_catalog.->) 'dhcp')) AS interface (dhcp)
+     CROSS JOIN LATERAL (VALUES (
+            interface.dhcp OPERATOR(pg_catalog.->>) 'mac',
+            interface.dhcp OPERATOR(pg_catalog.->) 'ip' OPERATOR(pg_catalog.->>) 'address'
+           )) AS written (mac, ip)
+     CROSS JOIN LATERAL (VALUES
+            (CASE WHEN written.mac OPERATOR(pg_catalog.<>) '' THEN written.mac::pg_catalog.macaddr END,
+             NULL::pg_catalog.inet),
+            (NULL, CASE WHEN written.ip OPERATOR(pg_catalog.<>) ''
+                        THEN pg_catalog.host(written.ip::pg_catalog.inet)::pg_catalog.inet END)
+           ) AS address (mac, ip)
+     WHERE pg_catalog.num_nonnulls(address.mac, address.ip) OPERATOR(pg_catalog.>) 0;
+END $$;
+
+CREATE TABLE public.action_status (
+    id bigint NOT NULL,
+    workflow_id uuid NOT NULL,
+    action_id uuid NOT NULL,
+    task_name text NOT NULL,
+    action_name text NOT NULL,
+    worker_id uuid NOT NULL,
+    state text NOT NULL,
+    attempt integer NOT NULL,
+    seconds double precision NOT NULL,
+    message text NOT NULL,
+    exit_code bigint,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE public.action_status ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.action_status_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.alembic_version (
+    version_num character varying(32) NOT NULL
+);
+
+CREATE TABLE public.bell (
+);
+
+CREATE TABLE public.bell_secret (
+    one boolean DEFAULT true NOT NULL,
+    channel text NOT NULL,
+    CONSTRAINT bell_secret_one_check CHECK (one)
+);
+
+CREATE UNLOGGED SEQUENCE public.bell_wanted
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    MAXVALUE 1
+    CACHE 1;
+
+CREATE TABLE public.lease (
+    token bigint NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    owner text NOT NULL,
+    engine text NOT NULL,
+    acquired_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.machine_hold (
+    worker_id uuid NOT NULL,
+    workflow_id uuid NOT NULL,
+    lease_id uuid,
+    action_id uuid
+);
+
+CREATE VIEW public.busy_machine AS
+ SELECT h.worker_id,
+    h.workflow_id
+   FROM (public.machine_hold h
+     JOIN public.workflow w ON ((w.id = h.workflow_id)))
+  WHERE ((((w.state)::text = 'RUNNING'::text) AND (w.deleted_at IS NULL)) OR (EXISTS ( SELECT
+           FROM public.lease l
+          WHERE ((l.id = h.lease_id) AND (l.expires_at > clock_timestamp())))));
+
+CREATE TABLE public.event_discard (
+    partition_name text NOT NULL,
+    discarded_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.event_history (
+    one boolean DEFAULT true NOT NULL,
+    history_id uuid DEFAULT gen_random_uuid() NOT NULL,
+    oldest_revision bigint DEFAULT 1 NOT NULL,
+    identity text NOT NULL,
+    CONSTRAINT event_history_one_check CHECK (one)
+);
+
+CREATE TABLE public.event_position (
+    name text NOT NULL,
+    revision bigint DEFAULT 0 NOT NULL,
+    history_id uuid NOT NULL,
+    token bigint DEFAULT 0 NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.events (
+    revision bigint NOT NULL,
+    id uuid DEFAULT public.new_event_id(clock_timestamp()) NOT NULL,
+    resource_type text NOT NULL,
+    resource_id uuid,
+    parent_id uuid,
+    event_type text NOT NULL,
+    name text NOT NULL,
+    version bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    actor text DEFAULT public.current_actor() NOT NULL,
+    data json NOT NULL,
+    size integer NOT NULL
+)
+PARTITION BY RANGE (revision);
+
+CREATE SEQUENCE public.events_revision
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE public.events_revision OWNED BY public.events.revision;
+
+CREATE TABLE public.hardware_address (
+    hardware_id uuid NOT NULL,
+    mac macaddr,
+    ip inet,
+    CONSTRAINT hardware_address_one CHECK ((num_nonnulls(mac, ip) = 1))
+);
+
+ALTER TABLE public.lease ALTER COLUMN token ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.lease_token_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.log_line (
+    action_id uuid NOT NULL,
+    attempt integer NOT NULL,
+    number bigint NOT NULL,
+    stream text NOT NULL,
+    line text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT log_line_stream_known CHECK ((stream = ANY (ARRAY['STDOUT'::text, 'STDERR'::text])))
+);
+
+CREATE TABLE public.schema_file (
+    name text NOT NULL,
+    sha256 text NOT NULL
+);
+
+CREATE TABLE public.schema_release (
+    one boolean DEFAULT true NOT NULL,
+    release text NOT NULL,
+    oldest_release text NOT NULL,
+    CONSTRAINT schema_release_one_check CHECK (one)
+);
+
+CREATE TABLE public.self_enrolment (
+    hardware_id uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.workflow_data (
+    workflow_id uuid NOT NULL,
+    version integer NOT NULL,
+    metadata json NOT NULL,
+    data json,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE ONLY public.events ALTER COLUMN revision SET DEFAULT nextval('public.events_revision'::regclass);
+
+ALTER TABLE ONLY public.action
+    ADD CONSTRAINT action_name UNIQUE (workflow_id, task_name, name);
+
+ALTER TABLE ONLY public.action
+    ADD CONSTRAINT action_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.action
+    ADD CONSTRAINT action_place UNIQUE (workflow_id, action_index);
+
+ALTER TABLE ONLY public.action_status
+    ADD CONSTRAINT action_status_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.alembic_version
+    ADD CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num);
+
+ALTER TABLE ONLY public.bell_secret
+    ADD CONSTRAINT bell_secret_pkey PRIMARY KEY (one);
+
+ALTER TABLE ONLY public.event_discard
+    ADD CONSTRAINT event_discard_pkey PRIMARY KEY (partition_name);
+
+ALTER TABLE ONLY public.event_history
+    ADD CONSTRAINT event_history_pkey PRIMARY KEY (one);
+
+ALTER TABLE ONLY public.event_position
+    ADD CONSTRAINT event_position_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.events
+    ADD CONSTRAINT events_pkey PRIMARY KEY (revision);
+
+ALTER TABLE ONLY public.hardware_address
+    ADD CONSTRAINT hardware_address_ip UNIQUE (ip);
+
+ALTER TABLE ONLY public.hardware_address
+    ADD CONSTRAINT hardware_address_mac UNIQUE (mac);
+
+ALTER TABLE ONLY public.hardware
+    ADD CONSTRAINT hardware_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.lease
+    ADD CONSTRAINT lease_id UNIQUE (id);
+
+ALTER TABLE ONLY public.lease
+    ADD CONSTRAINT lease_owner UNIQUE (owner);
+
+ALTER TABLE ONLY public.lease
+    ADD CONSTRAINT lease_pkey PRIMARY KEY (token);
+
+ALTER TABLE ONLY public.log_line
+    ADD CONSTRAINT log_line_pkey PRIMARY KEY (action_id, attempt, number);
+
+ALTER TABLE ONLY public.machine_hold
+    ADD CONSTRAINT machine_hold_pkey PRIMARY KEY (worker_id);
+
+ALTER TABLE ONLY public.schema_file
+    ADD CONSTRAINT schema_file_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.schema_release
+    ADD CONSTRAINT schema_release_pkey PRIMARY KEY (one);
+
+ALTER TABLE ONLY public.self_enrolment
+    ADD CONSTRAINT self_enrolment_pkey PRIMARY KEY (hardware_id);
+
+ALTER TABLE ONLY public.template
+    ADD CONSTRAINT template_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.workflow_data
+    ADD CONSTRAINT workflow_data_pkey PRIMARY KEY (workflow_id, version);
+
+ALTER TABLE ONLY public.workflow
+    ADD CONSTRAINT workflow_pkey PRIMARY KEY (id);
+
+CREATE INDEX action_status_workflow ON public.action_status USING btree (workflow_id, id);
+
+CREATE INDEX action_worker ON public.action USING btree (worker_id, workflow_id);
+
+CREATE INDEX hardware_address_hardware ON public.hardware_address USING btree (hardware_id);
+
+CREATE INDEX machine_hold_workflow ON public.machine_hold USING btree (workflow_id);
+
+CREATE INDEX template_live ON public.template USING btree (created_at, id) WHERE (deleted_at IS NULL);
+
+CREATE UNIQUE INDEX template_name ON public.template USING btree (name) WHERE (deleted_at IS NULL);
+
+CREATE INDEX workflow_live ON public.workflow USING btree (created_at, id) WHERE (deleted_at IS NULL);
+
+CREATE INDEX workflow_unfinished ON public.workflow USING btree (created_at, id) WHERE ((deleted_at IS NULL) AND ((state)::text = ANY (ARRAY['PENDING'::text, 'RUNNING'::text])));
+
+CREATE CONSTRAINT TRIGGER action_event AFTER INSERT OR DELETE OR UPDATE ON public.action DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.record_action();
+
+CREATE TRIGGER action_retry BEFORE UPDATE OF state ON public.action FOR EACH ROW WHEN ((((old.state)::text = 'RUNNING'::text) AND ((new.state)::text = 'PENDING'::text))) EXECUTE FUNCTION public.check_retry();
+
+CREATE TRIGGER action_transition BEFORE UPDATE OF state ON public.action FOR EACH ROW EXECUTE FUNCTION public.check_transition();
+
+CREATE TRIGGER action_truncate BEFORE TRUNCATE ON public.action FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+CREATE TRIGGER action_version BEFORE UPDATE ON public.action FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+CREATE TRIGGER hardware_addresses AFTER INSERT ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.keep_new_addresses();
+
+CREATE TRIGGER hardware_addresses_change AFTER UPDATE ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.keep_addresses();
+
+CREATE CONSTRAINT TRIGGER hardware_event AFTER INSERT ON public.hardware DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.record_new_hardware();
+
+CREATE CONSTRAINT TRIGGER hardware_event_change AFTER DELETE OR UPDATE ON public.hardware DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.record_hardware();
+
+CREATE TRIGGER hardware_truncate BEFORE TRUNCATE ON public.hardware FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+CREATE TRIGGER hardware_version BEFORE UPDATE ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+CREATE CONSTRAINT TRIGGER template_event AFTER INSERT OR DELETE OR UPDATE ON public.template DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.record_template();
+
+CREATE TRIGGER template_truncate BEFORE TRUNCATE ON public.template FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+CREATE TRIGGER template_version BEFORE UPDATE ON public.template FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+CREATE CONSTRAINT TRIGGER workflow_event AFTER INSERT OR DELETE OR UPDATE ON public.workflow DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.record_workflow();
+
+CREATE TRIGGER workflow_machines AFTER UPDATE OF state, deleted_at ON public.workflow FOR EACH ROW WHEN (((((old.state)::text = 'RUNNING'::text) AND (old.deleted_at IS NULL)) <> (((new.state)::text = 'RUNNING'::text) AND (new.deleted_at IS NULL)))) EXECUTE FUNCTION public.hold_machines();
+
+CREATE TRIGGER workflow_size BEFORE INSERT OR UPDATE OF devices, data ON public.workflow FOR EACH ROW EXECUTE FUNCTION public.check_workflow_size();
+
+CREATE TRIGGER workflow_transition BEFORE UPDATE OF state ON public.workflow FOR EACH ROW EXECUTE FUNCTION public.check_transition();
+
+CREATE TRIGGER workflow_truncate BEFORE TRUNCATE ON public.workflow FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+CREATE TRIGGER workflow_version BEFORE UPDATE ON public.workflow FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE ONLY public.action
+    ADD CONSTRAINT action_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES public.workflow(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.hardware_address
+    ADD CONSTRAINT hardware_address_hardware_id_fkey FOREIGN KEY (hardware_id) REFERENCES public.hardware(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.log_line
+    ADD CONSTRAINT log_line_action_id_fkey FOREIGN KEY (action_id) REFERENCES public.action(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.machine_hold
+    ADD CONSTRAINT machine_hold_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES public.workflow(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.self_enrolment
+    ADD CONSTRAINT self_enrolment_hardware_id_fkey FOREIGN KEY (hardware_id) REFERENCES public.hardware(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.workflow_data
+    ADD CONSTRAINT workflow_data_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES public.workflow(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.workflow
+    ADD CONSTRAINT workflow_template_id_fkey FOREIGN KEY (template_id) REFERENCES public.template(id);
+
+ALTER TABLE public.bell_secret ENABLE ROW LEVEL SECURITY;
