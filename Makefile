@@ -3,6 +3,7 @@
 #   ARGS="-k watch"     more arguments for `make test`, `make dev` and `make bench`
 #   JOBS=4              how many tests run at once; 0 is for debuggers
 #   PG_BIN=DIR          the PostgreSQL to test with, such as /usr/lib/postgresql/15/bin
+#   SERVER_ROLE=NAME    the role, which owns nothing, that servers of the tests connect as; without it they own the schema
 .DEFAULT_GOAL := help
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -10,6 +11,7 @@ MAKEFLAGS += --no-builtin-rules
 
 export VENV := .venv
 export PG_BIN
+export TEST_SERVER_ROLE = $(SERVER_ROLE)
 JOBS ?= auto
 BIN := $(VENV)/bin
 CHAOS = $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)

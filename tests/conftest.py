@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 import tinkwell.client
-from support import database, waiting
+from support import database, role, waiting
 
 if TYPE_CHECKING:
     from support.server import Server
@@ -29,6 +29,12 @@ async def database_url(postgres: database.Databases) -> AsyncIterator[str]:
     """A migrated database of the test's own."""
     async with postgres.fresh() as url:
         yield url
+
+
+@pytest.fixture
+def server_url(database_url: str) -> str:
+    """The same database, as servers connect to it."""
+    return role.url_of_server(database_url)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from e2e.scene import MACS, action, containers, create, events_of, finished, provisioner, task
 
 import tinkwell.client
-from support import process
+from support import process, role
 from support.waiting import eventually
 from tinkwell.client import Client, EventType, State
 
@@ -168,7 +168,7 @@ async def test_a_new_provisioner_adopts_what_a_killed_one_left_running(
 async def test_a_workflow_completes_though_its_server_is_killed_meanwhile(
     engine: docker.APIClient, database_url: str, tmp_path: Path
 ) -> None:
-    settings = {"TINKWELL_DATABASE_URL": database_url, "TINKWELL_THROWAWAY_DATABASE": "true"}
+    settings = {"TINKWELL_DATABASE_URL": role.url_of_server(database_url), "TINKWELL_THROWAWAY_DATABASE": "true"}
 
     @contextlib.asynccontextmanager
     async def server(port: str, log: str) -> AsyncIterator[tuple[process.Process, str]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import tinkwell.client
-from support import process
+from support import process, role
 from support import server as servers
 from support.hole import Hole
 from support.waiting import eventually
@@ -37,7 +37,7 @@ async def server(
     database_url: str, folder: Path, *, port: str = "0", log: str = "server.log"
 ) -> AsyncIterator[tuple[process.Process, str, str]]:
     """A server process with its gRPC and HTTP addresses."""
-    environment = {"TINKWELL_DATABASE_URL": database_url, "TINKWELL_THROWAWAY_DATABASE": "true"}
+    environment = {"TINKWELL_DATABASE_URL": role.url_of_server(database_url), "TINKWELL_THROWAWAY_DATABASE": "true"}
     arguments = ("server", "--port", port, "--http-port", "0")
     async with process.running(*arguments, log=folder / log, environment=environment) as running:
         ready = await running.line(r"the server is ready.*grpc=(\S+) http=(\S+)")

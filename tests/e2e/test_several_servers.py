@@ -10,7 +10,7 @@ from pathlib import Path
 import asyncpg
 
 import tinkwell.client
-from support import process
+from support import process, role
 from support.waiting import eventually
 from tinkwell.client import Client, Event, errors
 
@@ -23,7 +23,7 @@ CHANGES = 150
 
 @contextlib.asynccontextmanager
 async def server(database_url: str, log: Path) -> AsyncIterator[tuple[process.Process, str]]:
-    environment = {"TINKWELL_DATABASE_URL": database_url, "TINKWELL_THROWAWAY_DATABASE": "true"}
+    environment = {"TINKWELL_DATABASE_URL": role.url_of_server(database_url), "TINKWELL_THROWAWAY_DATABASE": "true"}
     arguments = ("server", "--port", "0", "--http-port", "0")
     async with process.running(*arguments, log=log, environment=environment) as running:
         ready = await running.line(r"the server is ready grpc=(\S+)")

@@ -17,7 +17,7 @@ import asyncpg
 from prometheus_client.parser import text_string_to_metric_families
 
 import tinkwell.client
-from support import process
+from support import process, role
 from support.waiting import eventually
 from tinkwell.client import Client, Event
 
@@ -72,7 +72,7 @@ class Served:
 
 @contextlib.asynccontextmanager
 async def workers(database_url: str, folder: Path, *arguments: str) -> AsyncIterator[Served]:
-    environment = {"TINKWELL_DATABASE_URL": database_url, "TINKWELL_THROWAWAY_DATABASE": "true"}
+    environment = {"TINKWELL_DATABASE_URL": role.url_of_server(database_url), "TINKWELL_THROWAWAY_DATABASE": "true"}
     command = ("server", "--workers", str(WORKERS), "--port", "0", "--http-port", "0", *arguments)
     async with process.running(*command, log=folder / "server.log", environment=environment) as running:
         ready = await running.line(r"the server is ready grpc=(\S+) http=(\S+) workers=2")
@@ -210,7 +210,7 @@ async def test_two_servers_do_not_share_a_port_unless_they_are_workers_of_one(
 
 
 async def is_refused(database_url: str, folder: Path, port: int, *arguments: str) -> None:
-    environment = {"TINKWELL_DATABASE_URL": database_url, "TINKWELL_THROWAWAY_DATABASE": "true"}
+    environment = {"TINKWELL_DATABASE_URL": role.url_of_server(database_url), "TINKWELL_THROWAWAY_DATABASE": "true"}
     command = ("server", "--port", str(port), "--http-port", "0", *arguments)
     async with process.running(*command, log=folder / "refused.log", environment=environment) as running:
         assert await running.wait() == 1

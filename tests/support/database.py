@@ -11,6 +11,7 @@ from pathlib import Path
 
 import asyncpg
 
+from support import role
 from tinkwell.server.app.dev import place, postgres
 from tinkwell.server.database import schema
 
@@ -45,7 +46,8 @@ async def databases() -> AsyncIterator[Databases]:
         template = f"template_{uuid.uuid4().hex}"
         await _execute(url, f"CREATE DATABASE {template}")
         try:
-            await schema.upgrade(_beside(url, template))
+            await role.admit_servers(url)
+            await schema.upgrade(_beside(url, template), server_role=role.SERVER_ROLE)
             yield Databases(url, template)
         finally:
             await _execute(url, f"DROP DATABASE {template} WITH (FORCE)")

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import asyncpg
 
-from support import edge
+from support import edge, role
 from tinkwell.api.v1 import hardware_service_pb2_grpc, template_service_pb2_grpc
 from tinkwell.server.database import engine
 from tinkwell.server.database.database import Database
@@ -50,7 +50,7 @@ class Resources:
 @asynccontextmanager
 async def serving(database_url: str, *, pool_size: int = 10, **timeouts: float) -> AsyncIterator[Resources]:
     """Serve both services; the timeouts are the interceptor's."""
-    pool = engine.create(database_url, pool_size=pool_size)
+    pool = engine.create(role.url_of_server(database_url), pool_size=pool_size)
     database = Database(pool)
     add_hardware = functools.partial(
         hardware_service_pb2_grpc.add_HardwareServiceServicer_to_server,

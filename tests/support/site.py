@@ -10,7 +10,7 @@ from typing import Any
 import asyncpg
 import grpc.aio
 
-from support import edge
+from support import edge, role
 from tinkwell.api.v1 import work_service_pb2, work_service_pb2_grpc, workflow_service_pb2_grpc
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.server.database import engine
@@ -210,7 +210,7 @@ async def open_peer(site: Site) -> AsyncIterator[Site]:
 async def _serving(
     database_url: str, sql: asyncpg.Connection, pool_size: int, log_poll_seconds: float
 ) -> AsyncIterator[Site]:
-    pool = engine.create(database_url, pool_size=pool_size)
+    pool = engine.create(role.url_of_server(database_url), pool_size=pool_size)
     database = Database(pool)
     machines = MachineHolds(database)
     leases = LeaseService(database, lease_seconds=LEASE_SECONDS, holders={WORKFLOW: machines})

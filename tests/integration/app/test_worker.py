@@ -16,7 +16,7 @@ DEADLINE_SECONDS = 30
 
 
 @pytest.mark.parametrize("is_ready", [False, True], ids=["before its order", "while it serves"])
-async def test_it_ends_when_its_supervisor_has_gone(database_url: str, tmp_path: Path, is_ready: bool) -> None:
+async def test_it_ends_when_its_supervisor_has_gone(server_url: str, tmp_path: Path, is_ready: bool) -> None:
     # Started as it never is, without the death signal, which a program with privileges of its own would not get.
     ours, theirs = socket.socketpair()
     channel = await Channel.over(ours)
@@ -29,7 +29,7 @@ async def test_it_ends_when_its_supervisor_has_gone(database_url: str, tmp_path:
         async with asyncio.timeout(DEADLINE_SECONDS):
             if is_ready:
                 settings = Settings.model_validate(
-                    {"database_url": database_url, "throwaway_database": True, "port": 0, "workers": 2}
+                    {"database_url": server_url, "throwaway_database": True, "port": 0, "workers": 2}
                 )
                 await channel.send({"worker": 1, "settings": supervisor._revealed(settings)})
                 ready = await channel.receive()

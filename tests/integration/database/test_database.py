@@ -22,8 +22,8 @@ SSL_REQUEST = (80877103).to_bytes(4)
 
 
 @pytest.fixture
-async def database(database_url: str) -> AsyncIterator[Database]:
-    pool = engine.create(database_url, pool_size=1)
+async def database(server_url: str) -> AsyncIterator[Database]:
+    pool = engine.create(server_url, pool_size=1)
     yield Database(pool)
     await pool.dispose()
 
@@ -106,7 +106,7 @@ async def test_a_database_that_starts_is_unavailable_in_every_way() -> None:
         await pool.dispose()
 
 
-async def test_a_write_that_is_cut_off_at_any_moment_leaves_the_next_one_a_session_in_order(database_url: str) -> None:
+async def test_a_write_that_is_cut_off_at_any_moment_leaves_the_next_one_a_session_in_order(server_url: str) -> None:
     async def write(transaction: Transaction) -> None:
         await transaction.connection.execute(sqlalchemy.text("INSERT INTO hardware (id) VALUES (gen_random_uuid())"))
 
@@ -114,7 +114,7 @@ async def test_a_write_that_is_cut_off_at_any_moment_leaves_the_next_one_a_sessi
         return int((await connection.execute(sqlalchemy.text("SELECT 1"))).scalar_one())
 
     for answers in itertools.count():
-        pool = engine.create(database_url, pool_size=1)
+        pool = engine.create(server_url, pool_size=1)
         database = Database(pool)
         assert await database.answers()
         task = asyncio.create_task(database.write(write, actor="test"))
@@ -162,10 +162,10 @@ async def test_one_statement_whose_session_is_ended_is_unavailable(database: Dat
 
 
 async def test_one_statement_that_is_cut_off_at_any_moment_leaves_the_next_one_a_session_in_order(
-    database_url: str,
+    server_url: str,
 ) -> None:
     for answers in itertools.count():
-        pool = engine.create(database_url, pool_size=1)
+        pool = engine.create(server_url, pool_size=1)
         database = Database(pool)
         assert await database.answers()
         task = asyncio.create_task(database.fetch("SELECT count(*) FROM hardware, pg_sleep($1)", 0.01))
@@ -187,7 +187,7 @@ async def test_plans_that_were_made_for_an_empty_table_are_made_anew_when_it_has
         return str((await database.fetch("EXPLAIN EXECUTE found(1)"))[0][0])
 
     # Nobody looks at this table by itself, which would have it planned anew as well.
-    await database.fetch("CREATE TABLE growing (id int PRIMARY KEY) WITH (autovacuum_enabled = false)")
+    await database.fetch("CREATE TEMPORARY TABLE growing (id int PRIMARY KEY) WITH (autovacuum_enabled = false)")
     await database.fetch("INSERT INTO growing VALUES (0)")
     await database.fetch("ANALYZE growing")
     await database.fetch("SET plan_cache_mode = force_generic_plan")

@@ -12,6 +12,7 @@ import asyncpg
 import pytest
 
 import tinkwell.client
+from support import role
 from support import server as servers
 from support.waiting import eventually
 from tinkwell.core.event.page import SourceLost
@@ -145,7 +146,8 @@ async def test_a_restarted_postgresql_loses_nothing(how: signal.Signals) -> None
         async with contextlib.AsyncExitStack() as stack:
             first = contextlib.AsyncExitStack()
             database = await first.enter_async_context(postgres.embedded(state_dir, bin_dir=bin_dir))
-            await schema.upgrade(database.url)
+            await role.admit_servers(database.url)
+            await schema.upgrade(database.url, server_role=role.SERVER_ROLE)
             server = await stack.enter_async_context(servers.running(database.url, throwaway_database=False))
             recorder = await stack.enter_async_context(Recorder(server.address).running())
             load = await stack.enter_async_context(Load(database.url).running())
@@ -153,6 +155,7 @@ async def test_a_restarted_postgresql_loses_nothing(how: signal.Signals) -> None
             os.kill(database.process.pid, how)
             await first.aclose()
             again = await stack.enter_async_context(postgres.embedded(state_dir, bin_dir=bin_dir))
+            await role.admit_servers(again.url)
             goal = load.written + 200
             await eventually(lambda: load.written >= goal, deadline_seconds=60)
             load._is_done = True
@@ -189,7 +192,7 @@ async def test_a_url_that_leads_to_more_than_one_server_is_refused(
         )
     finally:
         await connection.close()
-    source = log.PostgresLog(database_url, table_readers=1)
+    source = log.PostgresLog(role.url_of_server(database_url), table_readers=1)
     async with source.session():
         pass
     # As another server would, the listener's tells of another start.

@@ -25,8 +25,8 @@ async def database(database_url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 @pytest.fixture
-async def opened(database_url: str) -> AsyncIterator[PostgresLog]:
-    async with PostgresLog(database_url, table_readers=2).open() as opened:
+async def opened(server_url: str) -> AsyncIterator[PostgresLog]:
+    async with PostgresLog(server_url, table_readers=2).open() as opened:
         yield opened
 
 

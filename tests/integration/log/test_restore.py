@@ -12,6 +12,7 @@ import asyncpg
 import pytest
 
 import tinkwell.client
+from support import role
 from support import server as servers
 from support.waiting import eventually
 from tinkwell.client import errors
@@ -46,6 +47,7 @@ def copy() -> Iterator[Path]:
 @asynccontextmanager
 async def cluster(state_dir: Path) -> AsyncIterator[str]:
     async with postgres.embedded(state_dir, bin_dir=BIN_DIR, durable=False) as running:
+        await role.admit_servers(running.url)
         yield running.url
 
 
@@ -140,7 +142,7 @@ async def wait_for_primary(database_url: str, *, promote: bool = False) -> None:
 
 async def test_a_restored_base_backup_is_another_log(original: Path, copy: Path) -> None:
     async with cluster(original) as url:
-        await schema.upgrade(url)
+        await schema.upgrade(url, server_role=role.SERVER_ROLE)
         async with serving(url) as client:
             await publish(client, COMMON)
             await back_up(url, original, copy, signal="recovery.signal", restore_command="false")
@@ -152,7 +154,7 @@ async def test_a_restored_base_backup_is_another_log(original: Path, copy: Path)
 
 async def test_a_standby_that_took_over_is_another_log(original: Path, copy: Path) -> None:
     async with cluster(original) as url:
-        await schema.upgrade(url)
+        await schema.upgrade(url, server_role=role.SERVER_ROLE)
         async with serving(url) as client:
             await publish(client, COMMON)
             await back_up(url, original, copy, signal="standby.signal", restore_command="false")
@@ -170,7 +172,7 @@ async def test_files_put_back_without_recovery_are_noticed_by_a_position_beyond_
     original: Path, copy: Path
 ) -> None:
     async with cluster(original) as url:
-        await schema.upgrade(url)
+        await schema.upgrade(url, server_role=role.SERVER_ROLE)
         async with serving(url) as client:
             await publish(client, COMMON)
     with copying(original, copy):

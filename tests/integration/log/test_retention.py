@@ -13,7 +13,7 @@ import asyncpg
 import pytest
 
 import tinkwell.client
-from support import process
+from support import process, role
 from support import server as servers
 from support.partitions import attached, caretaker, partitions, publish, revisions
 from support.waiting import eventually
@@ -319,7 +319,7 @@ async def test_a_replay_across_the_drop_is_whole_or_refused(database_url: str, d
     await publish(database, 350)
     await age(database, hours=25, below=300)
     outcomes: set[str] = set()
-    async with PostgresLog(database_url, table_readers=2).open() as log:
+    async with PostgresLog(role.url_of_server(database_url), table_readers=2).open() as log:
         history_id = (await log.history()).history_id
 
         async def replay() -> None:
@@ -432,7 +432,7 @@ async def is_looked_after(connection: asyncpg.Connection) -> bool:
 
 
 async def test_a_server_caretaker_the_log_by_itself(database_url: str, past: asyncpg.Connection) -> None:
-    async with servers.running(database_url, retention_count=10):
+    async with servers.running_as(database_url, retention_count=10):
         await eventually(lambda: is_looked_after(past))
     assert await revisions(past) == list(range(1_000_000, 1_000_011))
 

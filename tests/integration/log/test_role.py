@@ -1,50 +1,72 @@
-"""A server that does not own the schema works with the grants that the documentation names, and with those alone."""
+"""Roles that own nothing: servers work with what an upgrade grants them, people with what they have on their tables."""
 
 import functools
-import re
+import json
 import uuid
 from collections.abc import AsyncIterator
-from pathlib import Path
+from dataclasses import dataclass
+from typing import Any
 
 import asyncpg
 import pytest
 
 import tinkwell.client
+from support import role as roles
 from support import server as servers
+from tinkwell.server.database import schema
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "event-log.md"
 TEMPLATE = """version: "0.1"
 name: t
 tasks: [{name: t, worker: "{{.device_1}}", actions: [{name: a, image: i}]}]
 """
 MAC = "52:54:00:10:00:03"
+# A name that is one only in quotes.
+SERVER, PERSON = 'a "server" at work', "a person"
 
 
-def grants() -> str:
-    """The statements as operators are told to run them."""
-    found = re.search(r"```sql\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
-    return found[1]
+@dataclass(frozen=True)
+class Actor:
+    """A role that owns nothing, and its connection to the database that `owner` is connected to as its owner."""
+
+    name: str
+    url: str
+    connection: asyncpg.Connection
+    owner: asyncpg.Connection
+
+
+async def acting(database_url: str, name: str) -> AsyncIterator[Actor]:
+    await roles.admit(database_url, name)
+    url = roles.url_of(database_url, name)
+    owner, connection = await asyncpg.connect(database_url), await asyncpg.connect(url)
+    yield Actor(name, url, connection, owner)
+    await connection.close(timeout=5)
+    await owner.execute(f"DROP OWNED BY {roles.quoted(name)}")
+    await owner.close(timeout=5)
 
 
 @pytest.fixture
-async def role(database_url: str) -> AsyncIterator[str]:
-    """A role with the documented grants; whoever connects to the database acts as this role."""
-    name = f"server_{uuid.uuid4().hex}"
-    owner = await asyncpg.connect(database_url)
-    try:
-        await owner.execute(grants().replace("tinkwell_server", name))
-        await owner.execute(f"ALTER DATABASE {await owner.fetchval('SELECT current_database()')} SET role = {name}")
-        yield name
-        await owner.execute(f"ALTER DATABASE {await owner.fetchval('SELECT current_database()')} RESET role")
-        await owner.execute(f"DROP OWNED BY {name}")
-        await owner.execute(f"DROP ROLE {name}")
-    finally:
-        await owner.close(timeout=5)
+async def server_role(database_url: str) -> AsyncIterator[Actor]:
+    """A role that an upgrade has given what a server needs."""
+    async for actor in acting(database_url, SERVER):
+        await schema.upgrade(database_url, server_role=SERVER)
+        yield actor
 
 
-async def test_a_server_works_with_the_documented_grants(database_url: str, role: str) -> None:
-    async with servers.running(database_url) as server, tinkwell.client.connect(server.address) as client:
+@pytest.fixture
+async def person(database_url: str) -> AsyncIterator[Actor]:
+    """A role that may change resources, and nothing else."""
+    async for actor in acting(database_url, PERSON):
+        await actor.owner.execute(
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON hardware, template, workflow, action TO {roles.quoted(PERSON)}"
+        )
+        yield actor
+
+
+async def test_a_server_works_with_what_an_upgrade_grants(server_role: Actor) -> None:
+    async with (
+        servers.running_as(server_role.url) as server,
+        tinkwell.client.connect(server.address) as client,
+    ):
         machine = str(uuid.uuid4())
         watch = client.events.watch(from_revision=1)
         async with watch:
@@ -68,24 +90,23 @@ async def test_a_server_works_with_the_documented_grants(database_url: str, role
 
 
 async def test_the_log_is_replayed_to_a_role_that_may_not_ask_for_the_identity_of_the_cluster(
-    database_url: str, role: str
+    server_role: Actor,
 ) -> None:
-    connection = await asyncpg.connect(database_url)
-    try:
-        await connection.execute(f"SET ROLE NONE; REVOKE EXECUTE ON FUNCTION log_identity FROM {role}")
-        await connection.execute("SELECT record_event('CUSTOM', NULL, 'CUSTOM', 'rack.opened', 0, '{}')")
-    finally:
-        await connection.close(timeout=5)
+    await server_role.owner.execute(f"REVOKE EXECUTE ON FUNCTION log_identity FROM {roles.quoted(SERVER)}")
+    await server_role.owner.execute("SELECT record_event('CUSTOM', NULL, 'CUSTOM', 'rack.opened', 0, '{}')")
     async with (
-        servers.running(database_url) as server,
+        servers.running_as(server_role.url) as server,
         tinkwell.client.connect(server.address) as client,
         client.events.watch(from_revision=1) as watch,
     ):
         assert (await anext(watch)).name == "rack.opened"
 
 
-async def test_a_workflow_is_run_under_a_lease_with_the_documented_grants(database_url: str, role: str) -> None:
-    async with servers.running(database_url) as server, tinkwell.client.connect(server.address) as client:
+async def test_a_workflow_is_run_under_a_lease_with_what_an_upgrade_grants(server_role: Actor) -> None:
+    async with (
+        servers.running_as(server_role.url) as server,
+        tinkwell.client.connect(server.address) as client,
+    ):
         machine = str(uuid.uuid4())
         await client.hardware.push({"id": machine, "network": {"interfaces": [{"dhcp": {"mac": MAC}}]}})
         template = await client.templates.create(TEMPLATE)
@@ -105,18 +126,127 @@ async def test_a_workflow_is_run_under_a_lease_with_the_documented_grants(databa
         assert (await client.workflows.expire(second)).revision == 0
 
 
-async def test_the_documented_grants_let_nobody_forge_events(database_url: str, role: str) -> None:
-    connection = await asyncpg.connect(database_url)
-    try:
-        assert await connection.fetchval("SELECT current_user") == role
-        for forgery in (
-            "INSERT INTO events (name) VALUES ('a.b')",
-            "DELETE FROM events",
-            "SELECT nextval('events_revision')",
-            "SELECT record_event('CUSTOM', NULL, 'CUSTOM', 'a.b', 0, '{}')",
-            "UPDATE event_history SET oldest_revision = 2",
-        ):
-            with pytest.raises(asyncpg.InsufficientPrivilegeError):
-                await connection.execute(forgery)
-    finally:
-        await connection.close(timeout=5)
+async def test_a_server_owns_nothing_and_forges_no_events(server_role: Actor) -> None:
+    assert (
+        await server_role.owner.fetch(
+            "SELECT FROM pg_shdepend d JOIN pg_roles r ON r.oid = d.refobjid AND r.rolname = $1 WHERE d.deptype = 'o'",
+            SERVER,
+        )
+        == []
+    )
+    for forgery in (
+        "INSERT INTO events (name) VALUES ('a.b')",
+        "DELETE FROM events",
+        "SELECT nextval('events_revision')",
+        "SELECT record_event('CUSTOM', NULL, 'CUSTOM', 'a.b', 0, '{}')",
+        "UPDATE event_history SET oldest_revision = 2",
+        "SELECT channel FROM bell_secret",
+        "DELETE FROM hardware",
+        "CREATE TABLE public.extra ()",
+        "UPDATE schema_release SET oldest_release = '99'",
+    ):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await server_role.connection.execute(forgery)
+
+
+async def test_a_role_that_does_not_exist_is_refused_in_one_sentence_and_nothing_is_done(
+    database_url: str, empty_database_url: str
+) -> None:
+    for url in (database_url, empty_database_url):
+        before = await schema.current(url)
+        for name in ("absent", "public", 'x"; DROP TABLE hardware; --', ""):
+            with pytest.raises(schema.Refused, match=r"^there is no role .*: create it, or name the one"):
+                await schema.upgrade(url, server_role=name)
+        assert await schema.current(url) == before
+
+
+async def test_servers_of_a_run_connect_as_the_role_that_the_run_names(
+    server: servers.Server, client: tinkwell.client.Client
+) -> None:
+    await client.wait_ready()
+    owner = await asyncpg.connect(server.database_url)
+    found = await owner.fetch(
+        "SELECT DISTINCT usename FROM pg_stat_activity"
+        " WHERE application_name LIKE 'tinkwell%' AND datname = current_database()"
+    )
+    expected = roles.SERVER_ROLE or await owner.fetchval("SELECT current_user")
+    await owner.close(timeout=5)
+    assert [row["usename"] for row in found] == [expected]
+
+
+async def test_an_owner_that_may_only_create_tables_upgrades_and_grants(empty_database_url: str) -> None:
+    names = ("an owner", SERVER)
+    for name in names:
+        await roles.admit(empty_database_url, name)
+    url, server_url = (roles.url_of(empty_database_url, name) for name in names)
+    superuser = await asyncpg.connect(empty_database_url)
+    await superuser.execute('GRANT CREATE ON SCHEMA public TO "an owner"')
+    await schema.upgrade(url, server_role=SERVER)
+    async with (
+        servers.running_as(server_url) as server,
+        tinkwell.client.connect(server.address) as client,
+        client.events.watch(from_revision=1) as watch,
+    ):
+        await client.templates.create(TEMPLATE)
+        assert (await anext(watch)).name == "template.created"
+    await superuser.execute("; ".join(f"DROP OWNED BY {roles.quoted(name)}" for name in names))
+    await superuser.close(timeout=5)
+
+
+async def change(connection: asyncpg.Connection) -> None:
+    """Change resources of all kinds in all ways, in transactions of one statement and of several."""
+    hardware, template, workflow, action = (uuid.UUID(int=number) for number in range(1, 5))
+    network = json.dumps({"interfaces": [{"dhcp": {"mac": MAC}}]})
+    await connection.execute("INSERT INTO hardware (id, network) VALUES ($1, $2)", hardware, network)
+    await connection.execute("UPDATE hardware SET metadata = '{\"rack\": 1}' WHERE id = $1", hardware)
+    async with connection.transaction():
+        await connection.execute("INSERT INTO template (id, name, data) VALUES ($1, 'a', 'b')", template)
+        await connection.execute("UPDATE template SET name = 'c'")
+    await connection.execute(
+        "INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions)"
+        " VALUES ($1, $2, 'c', '{}', '-', 1)",
+        workflow,
+        template,
+    )
+    await connection.execute(
+        "INSERT INTO action (id, workflow_id, action_index, task_name, name, image, worker_id)"
+        " VALUES ($1, $2, 0, 't', 'a', 'i', $3)",
+        action,
+        workflow,
+        hardware,
+    )
+    for state in ("RUNNING", "SUCCEEDED"):
+        await connection.execute(f"UPDATE workflow SET state = '{state}'")
+        await connection.execute(f"UPDATE action SET state = '{state}', attempt = 1")
+    for refused in (
+        "UPDATE workflow SET state = 'PENDING'",
+        "UPDATE action SET state = 'PENDING'",
+        "TRUNCATE hardware",
+    ):
+        with pytest.raises(asyncpg.PostgresError):
+            await connection.execute(refused)
+    for table in ("action", "workflow", "template", "hardware"):
+        await connection.execute(f"DELETE FROM {table}")
+
+
+async def told(connection: asyncpg.Connection) -> list[tuple[Any, ...]]:
+    """Return the events without what is of their moment."""
+    rows = await connection.fetch(
+        "SELECT revision, resource_type, resource_id, parent_id, event_type, name, version,"
+        r" regexp_replace(data::text, '\d{4}-\d\d-\d\dT[\d:.]+Z', '-', 'g') FROM events ORDER BY revision"
+    )
+    return [tuple(row) for row in rows]
+
+
+async def test_a_role_with_privileges_on_tables_alone_writes_the_same_events_as_the_owner(
+    postgres: Any, person: Actor
+) -> None:
+    await change(person.connection)
+    async with postgres.fresh() as url:
+        owner = await asyncpg.connect(url)
+        await change(owner)
+        events = await told(owner)
+        await owner.close(timeout=5)
+    assert len(events) > 12
+    assert await told(person.owner) == events
+    assert await person.owner.fetch("SELECT DISTINCT actor FROM events") == [(PERSON,)]

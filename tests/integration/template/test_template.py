@@ -154,9 +154,9 @@ async def test_many_creates_of_one_id_at_once_give_one_template(resources: Resou
     assert sorted(answer.revision for answer in answers) == [0] * 19 + [1]
 
 
-async def test_equal_inserts_at_once_are_not_told_of_the_name_that_they_share(database_url: str) -> None:
+async def test_equal_inserts_at_once_are_not_told_of_the_name_that_they_share(server_url: str) -> None:
     """PostgreSQL may look at the name first, in a few of a hundred tries."""
-    pool = engine.create(database_url, pool_size=10)
+    pool = engine.create(server_url, pool_size=10)
 
     async def insert(template_id: str) -> bool:
         async with pool.begin() as connection:

@@ -151,10 +151,10 @@ async def test_what_cannot_be_decoded_is_refused(tools: Tools) -> None:
 
 
 async def test_several_processes_share_the_port_and_tell_one_bundle(
-    database_url: str, certificate: dict[str, Path]
+    server_url: str, certificate: dict[str, Path]
 ) -> None:
     ports = {"workers": 2, "port": 0, "http_port": 0, "tink_port": 0}
-    chosen = Settings.model_validate({"database_url": database_url, "throwaway_database": True, **ports, **certificate})
+    chosen = Settings.model_validate({"database_url": server_url, "throwaway_database": True, **ports, **certificate})
     ready: asyncio.Future[main.Addresses] = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(supervisor.run(chosen, ready=ready.set_result))
     try:
@@ -162,7 +162,7 @@ async def test_several_processes_share_the_port_and_tell_one_bundle(
             waited: list[asyncio.Future[Any]] = [ready, serving]
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             where = ready.result()
-        server = support.Server(where.grpc, where.http, database_url, where.tink)
+        server = support.Server(where.grpc, where.http, server_url, where.tink)
         async with contextlib.AsyncExitStack() as stack:
             # The kernel gives each connection to one of the processes.
             several = [await stack.enter_async_context(connected(server)) for _ in range(4)]

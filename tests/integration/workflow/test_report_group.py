@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from google.rpc import status_pb2
 
-from support import edge
+from support import edge, role
 from support.site import FAILED, RUNNING, SUCCEEDED, Flow, Site, steps
 from support.waiting import eventually
 from tinkwell.api.v1 import workflow_service_pb2 as pb
@@ -199,7 +199,7 @@ async def test_workflows_begin_together_but_for_those_whose_machine_is_taken(sit
 async def test_a_session_may_begin_with_a_report_that_is_left_out(site: Site) -> None:
     [busy] = await running(site, 1)
     blocked = await site.create(steps(1), hardware=json.dumps({"device_1": busy.actions[0].worker_id}))
-    pool = engine.create(site.database_url, pool_size=1)
+    pool = engine.create(role.url_of_server(site.database_url), pool_size=1)
     heard = message.report(blocked.reported(0, RUNNING))
     assert await report_group._apply(Database(pool), [heard], "somebody") == {}
     await pool.dispose()

@@ -6,6 +6,7 @@ import os
 import signal
 from pathlib import Path
 
+from support import role
 from tinkwell.server.app.dev import postgres
 from tinkwell.server.database import schema
 
@@ -25,7 +26,7 @@ class Cluster:
     async def start(self) -> None:
         """Create it and the schema in it."""
         await self._start()
-        await schema.upgrade(self.url)
+        await schema.upgrade(self.url, server_role=role.SERVER_ROLE)
 
     async def restart(self, how: signal.Signals, *, down_seconds: float) -> None:
         """Stop it, by SIGINT fast and by SIGQUIT as in a crash, and start it again after a while."""
@@ -43,3 +44,4 @@ class Cluster:
         self._running = await self._stack.enter_async_context(postgres.embedded(self._state_dir, bin_dir=self._bin_dir))
         assert self.url in ("", self._running.url), "writers and servers know it by its address"
         self.url, self.version = self._running.url, self._running.version
+        await role.admit_servers(self.url)

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from support import process
+from support import process, role
 from support.waiting import eventually
 
 _START_SECONDS = 90
@@ -66,7 +66,11 @@ class Server:
         self.peak_kilobytes = 0
         self._port = "0"
         self._directory = directory
-        self._environment = {**_ENVIRONMENT, "TINKWELL_DATABASE_URL": database_url, **(settings or {})}
+        self._environment = {
+            **_ENVIRONMENT,
+            "TINKWELL_DATABASE_URL": role.url_of_server(database_url),
+            **(settings or {}),
+        }
         self._process: process.Process | None = None
         self._ended = asyncio.Event()
         self._is_end_expected = False

@@ -126,12 +126,14 @@ def db() -> None:
 
 @db.command()
 @_configured
-def upgrade(config: Path | None, database_url: str | None) -> None:
+@click.option("--server-role", metavar="ROLE", help="Role to give what a server needs that does not own the schema.")
+def upgrade(config: Path | None, database_url: str | None, server_role: str | None) -> None:
     """Bring the schema to the newest revision and the functions of this release.
 
     What a later release has brought further stays as it is, if this release may still run on it.
     """
-    state = _run(schema.upgrade(_database_url(config, database_url))) or schema.State()
+    upgraded = schema.upgrade(_database_url(config, database_url), server_role=server_role)
+    state = _run(upgraded) or schema.State()
     if schema.is_newer(state, schema.this_release()):
         click.echo("Nothing was done: a later release has brought the schema further.")
     click.echo(_told(state))

@@ -20,7 +20,7 @@ from alembic.runtime import migration
 from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
-from tinkwell.migrations import repeatable
+from tinkwell.migrations import grant, repeatable
 from tinkwell.server.database import engine
 
 T = TypeVar("T")
@@ -133,23 +133,24 @@ async def current(database_url: str) -> State:
         raise
 
 
-async def upgrade(database_url: str, *, release: Release | None = None) -> State:
+async def upgrade(database_url: str, *, server_role: str | None = None, release: Release | None = None) -> State:
     """Bring the database to the newest revision and the functions of a release, by default of this one.
 
     A schema that a later release has brought further stays as it is if that says that this one may still run on it.
-    Raises `Refused`.
+    A server role, which must exist, gets what a server needs that does not own the schema. Raises `Refused`.
     """
     chosen = release or this_release()
 
     def step(connection: Connection, settings: config.Config) -> State:
         state = _current(connection)
         if is_newer(state, chosen):
-            if text := refusal(state, chosen):
-                raise Refused(text)
+            _leave(state, chosen, server_role)
             return state
         command.upgrade(settings, "head")
         repeatable.run(connection, chosen.location)
         _keep(connection, chosen)
+        if server_role is not None:
+            _grant(connection, chosen, server_role)
         return _current(connection)
 
     return await _run(database_url, chosen, step)
@@ -196,6 +197,21 @@ def _current(connection: Connection) -> State:
     kept = connection.execute(sqlalchemy.text("SELECT release, oldest_release FROM schema_release")).one_or_none()
     release, oldest_release = kept or (None, None)
     return State(revision, repeatable.kept(connection), release, oldest_release)
+
+
+def _leave(state: State, release: Release, server_role: str | None) -> None:
+    """Refuse what cannot be had where a later release has brought the schema further."""
+    if text := refusal(state, release):
+        raise Refused(text)
+    if server_role is not None:
+        raise Refused("a later release has brought the schema further: grant with that release what its servers need")
+
+
+def _grant(connection: Connection, release: Release, role: str) -> None:
+    exists = sqlalchemy.text("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = :role)")
+    if not connection.execute(exists, {"role": role}).scalar_one():
+        raise Refused(f"there is no role {role!r}: create it, or name the one that servers connect as")
+    grant.run(connection, release.location, role)
 
 
 def _is_kept(connection: Connection) -> bool:

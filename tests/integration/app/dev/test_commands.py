@@ -2,6 +2,7 @@
 
 import re
 import signal
+import uuid
 from pathlib import Path
 
 import asyncpg
@@ -66,6 +67,24 @@ async def test_a_schema_that_a_later_release_has_brought_further_is_left_alone(
     await connection.close(timeout=5)
 
 
+async def test_an_upgrade_grants_a_role_what_a_server_needs(tmp_path: Path, database_url: str) -> None:
+    connection = await asyncpg.connect(database_url)
+    granted = "SELECT has_table_privilege($1, 'lease', 'DELETE'), has_function_privilege($1, 'hush_bell()', 'EXECUTE')"
+    name = f"server {uuid.uuid4().hex}"
+    upgrade = ("db", "upgrade", "--server-role", name)
+    sentence = f"Error: there is no role '{name}': create it, or name the one that servers connect as\n"
+    assert await run(tmp_path, *upgrade, **{URL: database_url}) == (1, sentence)
+    await connection.execute(f'CREATE ROLE "{name}"')
+    assert tuple(await connection.fetchrow(granted, name)) == (False, False)
+    assert (await run(tmp_path, *upgrade, **{URL: database_url}))[0] == 0
+    assert tuple(await connection.fetchrow(granted, name)) == (True, True)
+    await connection.execute("UPDATE schema_release SET release = '0.9'")
+    sentence = "Error: a later release has brought the schema further: grant with that release what its servers need\n"
+    assert await run(tmp_path, *upgrade, **{URL: database_url}) == (1, sentence)
+    await connection.execute(f'DROP OWNED BY "{name}"; DROP ROLE "{name}"')
+    await connection.close(timeout=5)
+
+
 @pytest.mark.parametrize("command", ["current", "upgrade", "downgrade"])
 async def test_a_database_from_before_the_first_release_is_refused_in_one_sentence(
     tmp_path: Path, database_url: str, command: str
@@ -101,9 +120,9 @@ async def test_an_unknown_revision_is_reported_in_one_sentence(tmp_path: Path, d
     assert (code, output) == (1, "Error: Can't locate revision identified by 'nonsense'\n")
 
 
-async def test_a_server_serves_until_it_is_told_to_stop(tmp_path: Path, database_url: str) -> None:
+async def test_a_server_serves_until_it_is_told_to_stop(tmp_path: Path, server_url: str) -> None:
     arguments = ("server", "--port", "0", "--http-port", "0", "--log-format", "json")
-    environment = {URL: database_url, **UNSAFE}
+    environment = {URL: server_url, **UNSAFE}
     async with process.running(*arguments, log=tmp_path / "server.log", environment=environment) as command:
         address = (await command.line(r"^gRPC +(\S+)$")).group(1)
         async with tinkwell.client.connect(address) as client:

@@ -1,0 +1,7 @@
+-- The log is read. Events are written by functions that run as the owner, and so is what else servers may change here.
+GRANT SELECT ON events, event_history, event_discard TO :"server_role";
+GRANT SELECT ON SEQUENCE events_revision TO :"server_role";
+GRANT SELECT, INSERT, UPDATE ON event_position TO :"server_role";
+GRANT EXECUTE ON FUNCTION
+    current_history, log_identity, first_revision_since, secret_channel, hush_bell, silence_bell, publish_event
+TO :"server_role";

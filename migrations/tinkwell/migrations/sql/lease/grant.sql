@@ -1,0 +1,1 @@
+GRANT SELECT, INSERT, UPDATE, DELETE ON lease TO :"server_role";
