@@ -6,8 +6,8 @@ import urllib.request
 from collections.abc import AsyncIterator
 
 import pytest
+from integration.app.dev.test_dev import DEV, ENVIRONMENT, READY
 from integration.canary.conftest import Cage
-from integration.dev.test_dev import DEV, ENVIRONMENT, READY
 
 from support import canary
 from support import server as servers

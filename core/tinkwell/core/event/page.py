@@ -12,6 +12,13 @@ class SourceLost(Exception):
     """The connection to the log is gone; another one can be opened."""
 
 
+class Incomplete(SourceLost):
+    """The database answers but lacks a part of the log, which comes back by itself as a connection does."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"the database is not usable yet, as in the middle of a restore: {what}")
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Page:
     """Events in revision order. A page that was cut short by its limits covers only up to its last event."""

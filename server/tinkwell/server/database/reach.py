@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import asyncpg
 
-from tinkwell.core.event.page import SourceLost
+from tinkwell.core.event.page import Incomplete, SourceLost
 from tinkwell.server.database import engine
 
 _MISSING = (

@@ -7,6 +7,7 @@ import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core import errors
+from tinkwell.core.event.page import Incomplete
 from tinkwell.server.database.database import Database
 
 _PUBLISH = sqlalchemy.text("""

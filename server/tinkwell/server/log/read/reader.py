@@ -8,8 +8,8 @@
 
 It takes the steps that `tinkwell.server.log.read.state_machine` names, and knows the time. Awake it polls every
 millisecond or so and needs no notification, so that writers under load stay silent; while events come singly and
-nothing else is to be done, one poll follows the other. Asleep it holds the bell, which makes every writer ring and tell of its event, which
-then needs no page; while there are few enough it stays asleep between them.
+nothing else is to be done, one poll follows the other. Asleep it holds the bell, which makes every writer ring and tell
+of its event, which then needs no page; while there are few enough it stays asleep between them.
 
 When a connection is lost, watchers stay: the position and the gaps are kept, what was known about holders is not, and
 reading goes on over a new session. Only another history, or events forgotten before they were read, end the streams.

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 
 from tinkwell.core.event.event import Event
-from tinkwell.core.event.page import SourceLost
+from tinkwell.core.event.page import Incomplete, SourceLost
 from tinkwell.server.database import reach
 from tinkwell.server.log.store import row
 

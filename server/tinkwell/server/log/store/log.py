@@ -15,7 +15,7 @@ from typing import TypeVar
 import asyncpg
 
 from tinkwell.core import errors
-from tinkwell.core.event.page import History, Page, Replay, SourceLost
+from tinkwell.core.event.page import History, Incomplete, Page, Replay, SourceLost
 from tinkwell.core.event.selection import Selection
 from tinkwell.server.database import engine, reach
 from tinkwell.server.log.store import row, statement

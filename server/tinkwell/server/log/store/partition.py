@@ -20,6 +20,7 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
+from tinkwell.core.event.page import Incomplete
 from tinkwell.core.event.retention import Partition, Policy, Shelf, StepFailed, StillUsed
 from tinkwell.server.database import engine
 from tinkwell.server.log.store import statement
