@@ -6,11 +6,11 @@ from typing import Self
 from grpc import aio
 
 from tinkwell.client import backoff, call, channel, errors
-from tinkwell.client.event import client as event
-from tinkwell.client.hardware import client as hardware
-from tinkwell.client.lease import client as work
-from tinkwell.client.template import client as template
-from tinkwell.client.workflow import client as workflow
+from tinkwell.client.event.client import EventClient
+from tinkwell.client.hardware.client import HardwareClient
+from tinkwell.client.lease.client import WorkClient
+from tinkwell.client.template.client import TemplateClient
+from tinkwell.client.workflow.client import WorkflowClient
 
 # grpc.health.v1.Health/Check, asked about the whole server. Both messages have one field; the bytes are those of an
 # empty request and of SERVING, which saves a dependency.
@@ -23,11 +23,11 @@ class Client:
 
     def __init__(self, caller: call.Caller) -> None:
         self._caller = caller
-        self.hardware = hardware.HardwareClient(caller)
-        self.templates = template.TemplateClient(caller)
-        self.workflows = workflow.WorkflowClient(caller)
-        self.work = work.WorkClient(caller)
-        self.events = event.EventClient(caller)
+        self.hardware = HardwareClient(caller)
+        self.templates = TemplateClient(caller)
+        self.workflows = WorkflowClient(caller)
+        self.work = WorkClient(caller)
+        self.events = EventClient(caller)
 
     @property
     def address(self) -> str:
