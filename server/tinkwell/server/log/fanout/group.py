@@ -14,19 +14,28 @@ taken it is behind and reads on by itself.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Generic, Protocol, TypeVar
 
 from tinkwell.core.event.selection import Selection
 from tinkwell.server.log.fanout.ring import Entry
-
-if TYPE_CHECKING:
-    from tinkwell.server.log.fanout.subscriber import Subscriber
 
 # A response stays far below the 16 MiB that clients accept, and small against what the transport buffers anyway.
 MAX_COUNT = 1_000
 MAX_BYTES = 1 << 20
 
 Respond = Callable[[Sequence[bytes], int, str], bytes]
+
+
+class Member(Protocol):
+    """What a group needs of a watcher."""
+
+    cursor: int
+    """The number of the batch that it takes next."""
+    position: int
+    """Where it reads on once it is behind; the group sets it when the watcher is overtaken."""
+
+
+M = TypeVar("M", bound=Member)
 
 
 class Batch:
@@ -50,7 +59,7 @@ class Batch:
         return self._response
 
 
-class Group:
+class Group(Generic[M]):
     """Live watchers of one selection, and the batches that some of them have not taken.
 
     Where there are many, they are two groups, which get their batches in turn: `turn` is 0 or 1.
@@ -59,7 +68,7 @@ class Group:
     def __init__(self, selection: Selection, *, turn: int = 0, limit_bytes: int) -> None:
         self.selection = selection
         self.turn = turn
-        self.members: set[Subscriber] = set()
+        self.members: set[M] = set()
         # Published and not yet made a batch, and how much it is.
         self.pending: list[Entry] = []
         self.pending_bytes = 0
@@ -79,7 +88,7 @@ class Group:
         self.pending.append(entry)
         self.pending_bytes += entry.size
 
-    def flush(self, revision: int) -> "list[Subscriber]":
+    def flush(self, revision: int) -> list[M]:
         """Make batches of what is pending, which is all up to the revision; return who falls behind by that."""
         pending, self.pending = self.pending, []
         size, self.pending_bytes = self.pending_bytes, 0
@@ -88,7 +97,7 @@ class Group:
             self._batches.append(batch)
             self._bytes += batch.size
             self.following += 1
-        overtaken: list[Subscriber] = []
+        overtaken: list[M] = []
         while self._bytes > self._limit and len(self._batches) > 1:
             oldest = self._batches[0]
             for member in self.members:
@@ -114,7 +123,7 @@ class Group:
         self._drop_taken()
         return taken
 
-    def leave(self, member: "Subscriber") -> list[Batch]:
+    def leave(self, member: M) -> list[Batch]:
         """Take a member out, and return what is kept that it has not taken."""
         self.members.discard(member)
         rest = [self._batches[index] for index in range(max(member.cursor - self.first, 0), len(self._batches))]

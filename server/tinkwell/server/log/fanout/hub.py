@@ -81,12 +81,12 @@ class Hub:
         self._subscribers: set[Subscriber] = set()
         # Those of them that the limit does not hold for.
         self._uncounted: set[Subscriber] = set()
-        self._groups: dict[tuple[Selection, int], Group] = {}
+        self._groups: dict[tuple[Selection, int], Group[Subscriber]] = {}
         # Each group under the keys by which an event finds it.
-        self._index: defaultdict[_Key, set[Group]] = defaultdict(set)
+        self._index: defaultdict[_Key, set[Group[Subscriber]]] = defaultdict(set)
         # Groups in which something is pending, how much it is, whose turn it was, and when and how long after that the
         # next ones may have it.
-        self._pending: dict[Group, None] = {}
+        self._pending: dict[Group[Subscriber], None] = {}
         self._pending_bytes = 0
         self._turn = 0
         self._next_flush = 0.0
@@ -231,7 +231,13 @@ class Hub:
             raise self._refusal.with_traceback(None)
         if is_counted and len(self._subscribers) - len(self._uncounted) >= self._max_subscribers:
             raise errors.LimitReached(f"this server has its limit of {self._max_subscribers} watchers; try another one")
-        subscriber = Subscriber(self, selection, history_id=self._history_id, position=position)
+        subscriber = Subscriber(
+            selection,
+            history_id=self._history_id,
+            position=position,
+            flushed=self.flushed,
+            unsubscribe=self.unsubscribe,
+        )
         self._subscribers.add(subscriber)
         self.watched.set()
         if not is_counted:
@@ -253,7 +259,7 @@ class Hub:
         subscriber.end(reason, rest=[])
         subscriber.cut_off()
 
-    def flushed(self, group: Group) -> int:
+    def flushed(self, group: Group[Subscriber]) -> int:
         """Return the revision up to which everything is in the batches of the group."""
         return self._flushed[group.turn]
 
@@ -299,7 +305,7 @@ class Hub:
         subscriber.cursor = group.following
         subscriber.was_live = True
 
-    def _group_for(self, selection: Selection) -> Group:
+    def _group_for(self, selection: Selection) -> Group[Subscriber]:
         first, second = (self._size(selection, turn) for turn in _TURNS)
         turn = 1 if first >= _LARGE_GROUP and second < first else 0
         group = self._groups.get((selection, turn))
@@ -333,7 +339,7 @@ class Hub:
         subscriber.wake()
         return rest
 
-    def _interested(self, event: Event) -> list[Group]:
+    def _interested(self, event: Event) -> list[Group[Subscriber]]:
         if len(self._groups) <= _FEW_GROUPS:
             return [group for group in self._groups.values() if group.selection.matches(event)]
         found = [self._index[key] for key in _keys_of(event) if key in self._index]

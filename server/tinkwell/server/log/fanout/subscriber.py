@@ -14,15 +14,11 @@ which it reads on in the ring or else in the table. So one that stands still cos
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from tinkwell.core.event.selection import Selection
 from tinkwell.server.log.fanout.connection import Line
 from tinkwell.server.log.fanout.group import Batch, Group
-
-if TYPE_CHECKING:
-    from tinkwell.server.log.fanout.hub import Hub
 
 _NOTHING: Sequence[Batch] = ()
 
@@ -37,10 +33,11 @@ class Subscriber:
 
     __slots__ = (
         "_end",
-        "_hub",
+        "_flushed",
         "_is_reminded",
         "_loop",
         "_rest",
+        "_unsubscribe",
         "_waiter",
         "cursor",
         "group",
@@ -56,12 +53,20 @@ class Subscriber:
         "was_live",
     )
 
-    def __init__(self, hub: "Hub", selection: Selection, *, history_id: str, position: int) -> None:
+    def __init__(
+        self,
+        selection: Selection,
+        *,
+        history_id: str,
+        position: int,
+        flushed: "Callable[[Group[Subscriber]], int]",
+        unsubscribe: "Callable[[Subscriber], None]",
+    ) -> None:
         self.selection = selection
         self.history_id = history_id
         self.position = position
         # Where it is live, and the number of the batch there that it takes next.
-        self.group: Group | None = None
+        self.group: Group[Subscriber] | None = None
         self.cursor = 0
         # From then on it is its own fault to be behind.
         self.was_live = False
@@ -76,7 +81,10 @@ class Subscriber:
         self.line: Line | None = None
         # Nothing more is to be done about it: it was closed, or its server was interrupted, which may take a while.
         self.is_let_go = False
-        self._hub = hub
+        # Says up to which revision everything is in the batches of a group.
+        self._flushed = flushed
+        # Makes the hub forget the watcher; may be called twice.
+        self._unsubscribe = unsubscribe
         # Of a watcher that ended: what it had been due before.
         self._rest: deque[Batch] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -109,7 +117,7 @@ class Subscriber:
     @property
     def reached(self) -> int:
         """The revision up to which it has everything, if it has taken what is due."""
-        return self._hub.flushed(self.group) if self.group is not None else self.position - 1
+        return self._flushed(self.group) if self.group is not None else self.position - 1
 
     def take(self, *, max_bytes: int) -> Sequence[Batch]:
         """Take what is due; nothing when there is nothing. Raises the reason when the stream has ended."""
@@ -170,5 +178,5 @@ class Subscriber:
     def close(self) -> None:
         """Leave the hub."""
         self.is_let_go = True
-        self._hub.unsubscribe(self)
+        self._unsubscribe(self)
         self._rest.clear()
