@@ -42,7 +42,7 @@ class FakeLeases:
         self.renewals += 1
         if not self.ledger.renew(lease_token):
             raise errors.LeaseLost
-        return Renewed(self.seconds, tuple(self.ledger.lost()))
+        return Renewed(self.seconds, tuple({workflow_id for workflow_id, _ in self.ledger.lost()}))
 
     async def release(self, lease_token: int, *, workflow_id: str = "", worker_id: str = "") -> None:
         await self._answer()

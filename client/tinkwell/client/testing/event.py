@@ -4,7 +4,6 @@
 
 import dataclasses
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2 as pb
@@ -58,7 +57,7 @@ class EventServicer(event_service_pb2_grpc.EventServiceServicer):
         if request.history_id == position.history_id and request.revision < position.revision:
             raise errors.InvalidField.of("revision", "may not go backwards")
         position = dataclasses.replace(
-            position, revision=request.revision, history_id=request.history_id, updated_at=datetime.now(UTC)
+            position, revision=request.revision, history_id=request.history_id, updated_at=self._world.clock.now()
         )
         self._world.positions[request.name] = position
         return encode.fill(pb.Position(), position)

@@ -24,17 +24,38 @@ class ReceivedCall:
     request: Any
 
 
+Around = Callable[[ReceivedCall, Callable[[], Awaitable[Any]]], Awaitable[Any]]
+
+
 class Gate(aio.ServerInterceptor):
-    """Stands before the services."""
+    """Stands before the services.
+
+    `around` is a test's own way to answer calls: it is given each call, and a function that answers it as ever.
+
+        async def lose_reports(call: ReceivedCall, answer: Callable[[], Awaitable[Any]]) -> Any:
+            response = await answer()                       # it is done,
+            if call.method == "ReportActionStatus":
+                raise errors.Unavailable("the line is cut")   # but nobody hears of it
+            return response
+
+    It may wait, raise an error of `tinkwell.core.errors`, or answer by itself. Reports that come by one call pass one
+    by one as well, each as a ReportActionStatus. Of calls that stream their answers it stands before the first one, and
+    what it returns is of no account.
+    """
 
     def __init__(self, token: str | None) -> None:
-        self._token = token
+        self.token = token
+        self.around: Around | None = None
         self._faults: deque[tuple[str, errors.TinkwellError]] = deque()
         self.calls: deque[ReceivedCall] = deque(maxlen=_KEPT_CALLS)
 
     def fail_next(self, error: errors.TinkwellError, *, method: str, times: int) -> None:
         """Answer the next calls of a method with an error."""
         self._faults.extend([(method, error)] * times)
+
+    async def pass_through(self, call: ReceivedCall, answer: Callable[[], Awaitable[Any]]) -> Any:
+        """Answer a call as the test wants it."""
+        return await (answer() if self.around is None else self.around(call, answer))
 
     async def intercept_service(
         self,
@@ -51,20 +72,21 @@ class Gate(aio.ServerInterceptor):
         async def answer(request: Any, context: Any) -> Any:
             try:
                 if handler.request_streaming:
-                    await self._admit(method, metadata, None, context)
-                    return await handler.stream_unary(self._recorded(method, metadata, request), context)
-                await self._admit(method, metadata, request, context)
-                return await handler.unary_unary(request, context)
+                    call = await self._admit(method, metadata, None, context)
+                    requests = self._recorded(method, metadata, request)
+                    return await self.pass_through(call, lambda: handler.stream_unary(requests, context))
+                call = await self._admit(method, metadata, request, context)
+                return await self.pass_through(call, lambda: handler.unary_unary(request, context))
             except errors.TinkwellError as error:
                 return await context.abort_with_status(rpc_status.to_status(status.of(error)))
 
         async def answers(request: Any, context: Any) -> AsyncIterator[Any]:
             try:
+                call = await self._admit(method, metadata, None if handler.request_streaming else request, context)
+                await self.pass_through(call, _nothing)
                 if handler.request_streaming:
-                    await self._admit(method, metadata, None, context)
                     responses = handler.stream_stream(self._recorded(method, metadata, request), context)
                 else:
-                    await self._admit(method, metadata, request, context)
                     responses = handler.unary_stream(request, context)
                 async for response in responses:
                     yield response
@@ -80,15 +102,21 @@ class Gate(aio.ServerInterceptor):
             self.calls.append(ReceivedCall(method, metadata, request))
             yield request
 
-    async def _admit(self, method: str, metadata: dict[str, str | bytes], request: Any, context: Any) -> None:
-        self.calls.append(ReceivedCall(method, metadata, request))
-        if self._token is not None and metadata.get("authorization") != f"Bearer {self._token}":
+    async def _admit(self, method: str, metadata: dict[str, str | bytes], request: Any, context: Any) -> ReceivedCall:
+        call = ReceivedCall(method, metadata, request)
+        self.calls.append(call)
+        if self.token is not None and metadata.get("authorization") != f"Bearer {self.token}":
             refusal = status.build(grpc.StatusCode.UNAUTHENTICATED, "no valid token came", reason="UNAUTHENTICATED")
             await context.abort_with_status(rpc_status.to_status(refusal))
         for fault in self._faults:
             if fault[0] in ("", method):
                 self._faults.remove(fault)
                 raise fault[1]
+        return call
+
+
+async def _nothing() -> None:
+    pass
 
 
 def _handler_like(handler: Any, *, answer: Any, answers: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Leases, in memory, by the core's rules. No time passes in this world: a lease is over when the test says so."""
+"""Leases, in memory, by the core's rules. They do not follow the clock: a lease is over when the test says so."""
 
 import dataclasses
 import uuid
@@ -50,6 +50,13 @@ class Ledger:
             if session.token == token:
                 self.sessions[owner] = Session(-token, dataclasses.replace(session.lease, is_live=False))
 
+    def begin(self, workflow_id: str, worker_ids: Collection[str]) -> None:
+        """Give a workflow that starts its machines; whoever held them before is over, and has nothing alive there."""
+        for key in [key for key in self.holds if key[1] in worker_ids]:
+            del self.holds[key]
+        for worker_id in worker_ids:
+            self.holds[workflow_id, worker_id] = MachineHold(id=worker_id)
+
     def take(self, workflow_id: str, worker_id: str, *, lease_id: str, action_id: str) -> None:
         """Put a machine of a workflow under a lease, or under none; `action_id` is what may run there, if anything."""
         hold = MachineHold(id=worker_id, lease_id=lease_id, action_id=action_id if lease_id else "")
@@ -68,12 +75,18 @@ class Ledger:
             if is_meant and hold.action_id not in running:
                 self.holds[key] = dataclasses.replace(hold, action_id="")
 
-    def forget_lost(self, workflow_id: str) -> None:
-        """Let go of the machines of a workflow that is over which nobody alive holds."""
-        for key in [key for key in self.holds if key[0] == workflow_id]:
-            hold = self.hold(*key)
-            if hold is not None and not hold.is_live:
-                del self.holds[key]
+    def vacate(self, workflow_id: str, worker_id: str) -> None:
+        """Note that nothing runs on a machine of a workflow any more."""
+        if (hold := self.holds.get((workflow_id, worker_id))) is not None:
+            self.holds[workflow_id, worker_id] = dataclasses.replace(hold, action_id="")
+
+    def forget_lost(self, workflow_id: str) -> bool:
+        """Let go of the machines of a workflow that is over which nobody alive holds; False where there are none."""
+        found = [key for key in self.holds if key[0] == workflow_id]
+        dead = [key for key in found if (hold := self.hold(*key)) is not None and not hold.is_live]
+        for key in dead:
+            del self.holds[key]
+        return bool(dead)
 
     def busy(self, worker_id: str) -> set[str]:
         """Get the workflows that somebody alive holds a machine for."""
@@ -104,10 +117,12 @@ class Ledger:
         """Get the workflows of which something is held under a lease."""
         return sorted({workflow_id for (workflow_id, _), hold in self.holds.items() if hold.lease_id == lease_id})
 
-    def lost(self) -> list[str]:
-        """Get the workflows of which something may run on a machine that nobody alive holds."""
+    def lost(self) -> list[tuple[str, str]]:
+        """Get what may run on a machine that nobody alive holds: workflow and action."""
         found = ((key[0], self.hold(*key)) for key in self.holds)
-        return sorted({workflow_id for workflow_id, hold in found if hold and hold.is_lost and hold.action_id})
+        return [
+            (workflow_id, hold.action_id) for workflow_id, hold in found if hold and hold.is_lost and hold.action_id
+        ]
 
     def _lease(self, lease_id: str) -> Lease | None:
         return next((s.lease for s in self.sessions.values() if s.lease.id == lease_id), None)

@@ -5,10 +5,11 @@ import contextlib
 import dataclasses
 import uuid
 from collections.abc import AsyncIterator, Collection
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.client.testing import encode
+from tinkwell.client.testing.clock import Clock
 from tinkwell.client.watch import message, selection
 from tinkwell.client.watch.event import Event
 from tinkwell.core import errors
@@ -18,7 +19,8 @@ from tinkwell.core.event.kinds import ResourceType
 class EventLog:
     """Events by revision, with a history id and an oldest kept revision, as the real log has them."""
 
-    def __init__(self, *, batch_size: int = 50, bookmark_seconds: float = 1.0) -> None:
+    def __init__(self, *, batch_size: int = 50, bookmark_seconds: float = 1.0, clock: Clock | None = None) -> None:
+        self.clock = clock or Clock()
         self.history_id = str(uuid.uuid4())
         self.oldest_revision = 1
         self.tail = 0
@@ -26,12 +28,13 @@ class EventLog:
         self._batch_size = batch_size
         self._bookmark_seconds = bookmark_seconds
         self._connection = 0  # streams that began with an older number end
+        self._is_paused = False
         self.changed = asyncio.Event()
 
     def append(self, event: Event) -> Event:
         """Give an event the next revision, and hand it to the streams."""
         self.tail += 1
-        recorded = dataclasses.replace(event, revision=self.tail, created_at=event.created_at or datetime.now(UTC))
+        recorded = dataclasses.replace(event, revision=self.tail, created_at=event.created_at or self.clock.now())
         self.events.append(recorded)
         self.wake()
         return recorded
@@ -58,6 +61,15 @@ class EventLog:
         self._connection += 1
         self.wake()
 
+    def pause(self) -> None:
+        """Let all streams stand still, as over a connection that delivers nothing, until `resume`."""
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """Let the streams go on."""
+        self._is_paused = False
+        self.wake()
+
     async def follow(
         self, request: pb.WatchRequest, fixed_types: Collection[ResourceType] = ()
     ) -> AsyncIterator[pb.WatchResponse]:
@@ -69,7 +81,7 @@ class EventLog:
             # Whoever reads on late may have missed that events were forgotten.
             self._check(connection, position)
             changed = self.changed
-            for response in self._batches(request, types, position):
+            for response in () if self._is_paused else self._batches(request, types, position):
                 yield response
                 position = response.revision
                 self._check(connection, position)
@@ -77,7 +89,7 @@ class EventLog:
                 async with asyncio.timeout(self._bookmark_seconds):
                     await changed.wait()
             self._check(connection, position)
-            if changed is self.changed:
+            if changed is self.changed and not self._is_paused:
                 yield self._response([], position)
 
     def _batches(self, request: pb.WatchRequest, types: Collection[int], position: int) -> list[pb.WatchResponse]:
@@ -102,7 +114,7 @@ class EventLog:
                 since = request.since.ToTimedelta()
             case _:
                 since = timedelta(seconds=selection.DEFAULT_SINCE_SECONDS)
-        begin = datetime.now(UTC) - since
+        begin = self.clock.now() - since
         recent = (event.revision for event in self.events if event.created_at and event.created_at >= begin)
         return next(recent, self.tail + 1) - 1
 

@@ -1,22 +1,22 @@
-"""How reports and cancellations move actions and workflows on: the core's rules, applied in memory."""
+"""How reports, cancellations and the passing of time move actions and workflows on: the core's rules, in memory."""
 
 import dataclasses
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from tinkwell.client.testing.world import World
 from tinkwell.client.workflow.model import Action, ActionStatus, Workflow
 from tinkwell.core import errors
-from tinkwell.core.event.kinds import State
+from tinkwell.core.event.kinds import ResourceType, State
 from tinkwell.core.lease import lease
 from tinkwell.core.workflow import transition
-from tinkwell.core.workflow.hold import MachineHold, is_vacant
+from tinkwell.core.workflow.hold import is_vacant
 
 
 def take(world: World, report: ActionStatus, *, lease_token: int = 0) -> tuple[transition.Action, transition.Changes]:
     """Take a report, and give the action as it was before; without steps it was a repetition."""
     workflow = world.find(Workflow, report.workflow_id)
-    actions = _actions(world, workflow.id)
+    flow, actions = _workflow(world, workflow), _actions(world, workflow.id)
     located = transition.locate(
         actions, action_id=report.action_id, task_name=report.task_name, action_name=report.action_name
     )
@@ -28,50 +28,95 @@ def take(world: World, report: ActionStatus, *, lease_token: int = 0) -> tuple[t
         message=report.message,
         exit_code=report.exit_code,
     )
-    changes = transition.report(_workflow(workflow), actions, heard)
+    changes = transition.report(flow, actions, heard)
     judged = _judge(world, workflow, located, changes, world.ledger.reporter(lease_token))
     if transition.StartWorkflow() in changes.steps:
         _refuse_busy(world, workflow)
     if judged is lease.Verdict.LOST:
-        _judged(world, workflow, transition.lose(_workflow(workflow), actions, located))
+        _judge_attempt(world, workflow, transition.lose(flow, actions, located))
         raise errors.IllegalTransition(f"action {located.id}", f"attempt {located.attempt} is lost")
-    if judged is not lease.Verdict.STAYS:
-        lease_id = world.ledger.reporter(lease_token).lease_id
-        world.ledger.take(workflow.id, located.worker_id, lease_id=lease_id, action_id=located.id)
     if changes.steps:
         _apply(world, workflow.id, changes, report.worker_id)
-        world.journal.append(
+        _note(
+            world,
             dataclasses.replace(
                 report,
                 action_id=located.id,
                 task_name=located.task_name,
                 action_name=located.name,
                 attempt=changes.attempt,
-                created_at=datetime.now(UTC),
-            )
+            ),
         )
+    if judged is not lease.Verdict.STAYS:
+        lease_id = world.ledger.reporter(lease_token).lease_id
+        world.ledger.take(workflow.id, located.worker_id, lease_id=lease_id, action_id=located.id)
     return located, changes
 
 
 def cancel(world: World, workflow: Workflow, reason: str) -> transition.Changes:
     """Cancel a workflow; without steps it was cancelled before."""
     actions = _actions(world, workflow.id)
-    changes = transition.cancel(_workflow(workflow), actions, reason)
+    changes = transition.cancel(_workflow(world, workflow), actions, reason)
     _apply(world, workflow.id, changes, "test")
     return changes
 
 
-def expire(world: World, workflow: Workflow) -> transition.Changes:
-    """End an attempt whose owner's lease is over; no time passes here, so no deadline ever does."""
-    changes = transition.expire(_workflow(workflow), _actions(world, workflow.id))
-    _judged(world, workflow, changes)
-    return changes
+def expire(world: World, workflow_id: str, *, deadlines_only: bool) -> tuple[transition.Changes, float | None]:
+    """End what has a deadline that is past, or is lost; give the server's seconds until there will be something to end.
+
+    Machines that a workflow which is over, or was deleted, holds under a lease that is over are let go.
+    """
+    workflow = world.resources[ResourceType.WORKFLOW].get(workflow_id)
+    if workflow is None:
+        if not world.ledger.forget_lost(workflow_id):
+            raise errors.NotFound(ResourceType.WORKFLOW, workflow_id)
+        return transition.Changes(), None
+    if workflow.state.is_final:
+        world.ledger.forget_lost(workflow_id)
+    actions = _actions(world, workflow_id)
+    if deadlines_only:
+        actions = [dataclasses.replace(action, is_lost=False) for action in actions]
+    changes = transition.expire(_workflow(world, workflow), actions)
+    _judge_attempt(world, workflow, changes)
+    after = _workflow(world, world.find(Workflow, workflow_id))
+    return changes, transition.remaining_seconds(after, _actions(world, workflow_id))
 
 
-def _judged(world: World, workflow: Workflow, changes: transition.Changes) -> None:
+def remaining_seconds(world: World, action: Action | transition.Action) -> float | None:
+    """Get the server's seconds to the deadline of an action that runs, its own or its workflow's; None without one."""
+    now = world.find(Action, action.id)
+    return transition.action_seconds(_workflow(world, world.find(Workflow, now.workflow_id)), _action(world, now))
+
+
+def wait_seconds(world: World, action: Action) -> float | None:
+    """Get the server's seconds until the next attempt at an action is due; None where none is waited for."""
+    left = (action.retry_at - world.clock.now()).total_seconds() if action.retry_at is not None else 0.0
+    return left if left > 0 else None
+
+
+def _judge_attempt(world: World, workflow: Workflow, changes: transition.Changes) -> None:
+    """Write the end of an attempt which nobody has reported, and note it in the journal all the same."""
     _apply(world, workflow.id, changes, "test")
+    for step in changes.steps:
+        if isinstance(step, transition.EndAction | transition.RetryAction) and step.state is not State.CANCELLED:
+            action = world.find(Action, step.action_id)
+            told = ActionStatus(
+                workflow.id,
+                action.id,
+                action.task_name,
+                action.name,
+                action.worker_id,
+                step.state,
+                attempt=action.attempt,
+                message=step.message,
+            )
+            _note(world, told)
     if world.find(Workflow, workflow.id).state.is_final:
         world.ledger.forget_lost(workflow.id)
+
+
+def _note(world: World, status: ActionStatus) -> None:
+    world.journal.append(dataclasses.replace(status, created_at=world.clock.now()))
 
 
 def _judge(
@@ -90,7 +135,7 @@ def _judge(
     if changes.steps:
         lease.check_end(hold, reporter)
         if hold is not None and is_vacant(action, changes.steps):
-            world.ledger.take(workflow.id, action.worker_id, lease_id=hold.lease_id, action_id="")
+            world.ledger.vacate(workflow.id, action.worker_id)
     return lease.Verdict.STAYS
 
 
@@ -102,19 +147,26 @@ def _refuse_busy(world: World, workflow: Workflow) -> None:
 
 
 def _apply(world: World, workflow_id: str, changes: transition.Changes, actor: str) -> None:
+    now = world.clock.now()
     for step in changes.steps:
         if isinstance(step, transition.StartAction | transition.EndAction | transition.RetryAction):
             action = world.find(Action, step.action_id)
-            world.put(dataclasses.replace(action, **_action_fields(step)), actor=actor)
+            world.put(dataclasses.replace(action, **_action_fields(step, now)), actor=actor)
         else:
             workflow = world.find(Workflow, workflow_id)
-            world.put(dataclasses.replace(workflow, **_workflow_fields(step)), actor=actor)
-        if isinstance(step, transition.EndWorkflow):
-            world.ledger.leave(workflow_id)
+            world.put(dataclasses.replace(workflow, **_workflow_fields(step, now)), actor=actor)
+        match step:
+            case transition.StartWorkflow():
+                world.ledger.begin(workflow_id, {action.worker_id for action in world.actions_of(workflow_id)})
+            case transition.RetryAction():
+                world.ledger.vacate(workflow_id, world.find(Action, step.action_id).worker_id)
+            case transition.EndWorkflow():
+                world.ledger.leave(workflow_id)
 
 
-def _action_fields(step: transition.StartAction | transition.EndAction | transition.RetryAction) -> dict[str, Any]:
-    now = datetime.now(UTC)
+def _action_fields(
+    step: transition.StartAction | transition.EndAction | transition.RetryAction, now: datetime
+) -> dict[str, Any]:
     match step:
         case transition.StartAction():
             started = {"state": State.RUNNING, "attempt": step.attempt, "message": step.message, "started_at": now}
@@ -130,9 +182,8 @@ def _action_fields(step: transition.StartAction | transition.EndAction | transit
 
 
 def _workflow_fields(
-    step: transition.StartWorkflow | transition.AdvanceWorkflow | transition.EndWorkflow,
+    step: transition.StartWorkflow | transition.AdvanceWorkflow | transition.EndWorkflow, now: datetime
 ) -> dict[str, Any]:
-    now = datetime.now(UTC)
     match step:
         case transition.StartWorkflow():
             return {"state": State.RUNNING, "started_at": now}
@@ -146,17 +197,21 @@ def _workflow_fields(
             assert_never(step)
 
 
-def _workflow(workflow: Workflow) -> transition.Workflow:
-    return transition.Workflow(id=workflow.id, state=workflow.state)
+def _workflow(world: World, workflow: Workflow) -> transition.Workflow:
+    return transition.Workflow(
+        id=workflow.id,
+        state=workflow.state,
+        remaining_seconds=world.clock.left(workflow.started_at, workflow.global_timeout_seconds),
+    )
 
 
 def _actions(world: World, workflow_id: str) -> list[transition.Action]:
-    return [
-        _action(action, world.ledger.hold(workflow_id, action.worker_id)) for action in world.actions_of(workflow_id)
-    ]
+    return [_action(world, action) for action in world.actions_of(workflow_id)]
 
 
-def _action(action: Action, hold: MachineHold | None) -> transition.Action:
+def _action(world: World, action: Action) -> transition.Action:
+    is_running = action.state is State.RUNNING
+    hold = world.ledger.hold(action.workflow_id, action.worker_id)
     return transition.Action(
         id=action.id,
         index=action.index,
@@ -170,5 +225,6 @@ def _action(action: Action, hold: MachineHold | None) -> transition.Action:
         retries=action.retries,
         retry_delay_seconds=action.retry_delay_seconds,
         reboots=action.reboots,
-        is_lost=action.state is State.RUNNING and hold is not None and hold.is_lost,
+        remaining_seconds=world.clock.left(action.started_at, action.timeout_seconds) if is_running else None,
+        is_lost=is_running and hold is not None and hold.is_lost,
     )

@@ -13,6 +13,7 @@ from tinkwell.api.v1 import (
     workflow_service_pb2_grpc,
 )
 from tinkwell.client.testing import event, gate, hardware, template, work, workflow
+from tinkwell.client.testing.clock import Clock
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.testing.log import EventLog
 from tinkwell.client.testing.world import R, World
@@ -30,8 +31,9 @@ class FakeServer:
     """A server in this process and event loop, on a free port of the loopback interface; an async context manager.
 
     It keeps resources and events in memory, checks little, and does on demand what a real server does only on bad
-    days. Workflows begin and end by reports and by `put`, since no agent works here. `batch_size` and
-    `bookmark_seconds` shape its watches; with `token` it refuses calls without it, with `credentials` it speaks TLS.
+    days. Workflows begin and end by reports and by `put`, since no agent works here; deadlines follow `clock`. What
+    `gate.around` is set to stands around each call; `log.pause` holds watches up. `batch_size` and `bookmark_seconds`
+    shape its watches; with `token` it refuses calls without it, with `credentials` it speaks TLS.
     """
 
     def __init__(
@@ -41,12 +43,14 @@ class FakeServer:
         credentials: grpc.ServerCredentials | None = None,
         batch_size: int = 50,
         bookmark_seconds: float = 1.0,
+        clock: Clock | None = None,
     ) -> None:
-        self.log = EventLog(batch_size=batch_size, bookmark_seconds=bookmark_seconds)
+        self.clock = clock or Clock()
+        self.log = EventLog(batch_size=batch_size, bookmark_seconds=bookmark_seconds, clock=self.clock)
         self.world = World(self.log)
+        self.gate = gate.Gate(token)
         self.is_serving = True
         self._credentials = credentials
-        self._gate = gate.Gate(token)
         self._server: aio.Server | None = None
         self._port = 0
 
@@ -58,7 +62,7 @@ class FakeServer:
     @property
     def calls(self) -> list[ReceivedCall]:
         """The calls received, oldest first."""
-        return list(self._gate.calls)
+        return list(self.gate.calls)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -69,10 +73,12 @@ class FakeServer:
 
     async def start(self) -> None:
         """Listen, after a stop on the same port again."""
-        server = aio.server(interceptors=[self._gate], options=_OPTIONS)
+        server = aio.server(interceptors=[self.gate], options=_OPTIONS)
         hardware_service_pb2_grpc.add_HardwareServiceServicer_to_server(hardware.HardwareServicer(self.world), server)
         template_service_pb2_grpc.add_TemplateServiceServicer_to_server(template.TemplateServicer(self.world), server)
-        workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server(workflow.WorkflowServicer(self.world), server)
+        workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server(
+            workflow.WorkflowServicer(self.world, self.gate), server
+        )
         work_service_pb2_grpc.add_WorkServiceServicer_to_server(work.WorkServicer(self.world), server)
         event_service_pb2_grpc.add_EventServiceServicer_to_server(event.EventServicer(self.world), server)
         check: Any = grpc.unary_unary_rpc_method_handler(self._check_health)
@@ -126,11 +132,11 @@ class FakeServer:
 
     def fail_next(self, error: errors.TinkwellError, *, method: str = "", times: int = 1) -> None:
         """Answer the next calls with an error of `tinkwell.core.errors`; `method` such as "Push", empty means any."""
-        self._gate.fail_next(error, method=method, times=times)
+        self.gate.fail_next(error, method=method, times=times)
 
     def requests(self, method: str) -> list[Any]:
         """Give the requests received by a method, oldest first."""
-        return [call.request for call in self._gate.calls if call.method == method and call.request is not None]
+        return [call.request for call in self.gate.calls if call.method == method and call.request is not None]
 
     async def _check_health(self, request: bytes, context: Any) -> bytes:
         return _SERVING if self.is_serving else _NOT_SERVING

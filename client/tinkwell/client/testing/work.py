@@ -7,10 +7,9 @@ from typing import Any
 from tinkwell.api.v1 import work_service_pb2 as pb
 from tinkwell.api.v1 import work_service_pb2_grpc
 from tinkwell.client.testing.world import World
+from tinkwell.client.workflow.model import Action
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType, State
-
-LEASE_SECONDS = 30.0
 
 
 class WorkServicer(work_service_pb2_grpc.WorkServiceServicer):
@@ -26,14 +25,17 @@ class WorkServicer(work_service_pb2_grpc.WorkServiceServicer):
         session = self._world.ledger.acquire(request.owner, request.engine)
         return pb.AcquireResponse(
             lease_token=session.token,
-            lease_seconds=LEASE_SECONDS,
+            lease_seconds=self._world.lease_seconds,
             workflow_ids=self._world.ledger.workflow_ids(session.lease.id),
         )
 
     async def Renew(self, request: pb.RenewRequest, context: Any) -> pb.RenewResponse:
         if not self._world.ledger.renew(request.lease_token):
             raise errors.LeaseLost(request.lease_token)
-        return pb.RenewResponse(lease_seconds=LEASE_SECONDS, lost_workflow_ids=self._world.ledger.lost())
+        lost = {
+            workflow_id for workflow_id, action_id in self._world.ledger.lost() if self._ends(workflow_id, action_id)
+        }
+        return pb.RenewResponse(lease_seconds=self._world.lease_seconds, lost_workflow_ids=sorted(lost))
 
     async def Release(self, request: pb.ReleaseRequest, context: Any) -> pb.ReleaseResponse:
         ledger, actions = self._world.ledger, self._world.actions_of(request.workflow_id)
@@ -46,3 +48,11 @@ class WorkServicer(work_service_pb2_grpc.WorkServiceServicer):
         if workflow is None or workflow.state.is_final:
             ledger.leave(request.workflow_id)
         return pb.ReleaseResponse()
+
+    def _ends(self, workflow_id: str, action_id: str) -> bool:
+        """Whether ExpireWorkflow does something about what is lost: what reboots its machine has its timeout alone."""
+        workflow = self._world.resources[ResourceType.WORKFLOW].get(workflow_id)
+        if workflow is None or workflow.state is not State.RUNNING:
+            return True
+        action = self._world.find(Action, action_id)
+        return action.state is State.RUNNING and not action.reboots

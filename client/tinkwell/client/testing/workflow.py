@@ -7,15 +7,16 @@ known machine stays what the template calls it, and no workflow is created to re
 # ruff: noqa: N802  # RPC methods carry their names
 
 import dataclasses
+import functools
 import uuid
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2, workflow_service_pb2_grpc
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.client.template.model import Template
 from tinkwell.client.testing import encode, report, status
+from tinkwell.client.testing.gate import Gate, ReceivedCall
 from tinkwell.client.testing.world import World
 from tinkwell.client.value import shape
 from tinkwell.client.workflow import message
@@ -30,8 +31,9 @@ from tinkwell.core.workflow import transition
 class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
     """Workflows in memory."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, gate: Gate) -> None:
         self._world = world
+        self._gate = gate
 
     async def CreateWorkflow(self, request: pb.CreateWorkflowRequest, context: Any) -> pb.CreateWorkflowResponse:
         id_ = request.id or str(uuid.uuid4())
@@ -69,8 +71,10 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         return pb.CancelWorkflowResponse(revision=self._world.log.tail if changes.steps else 0)
 
     async def ExpireWorkflow(self, request: pb.ExpireWorkflowRequest, context: Any) -> pb.ExpireWorkflowResponse:
-        changes = report.expire(self._world, self._world.find(Workflow, request.id))
-        return pb.ExpireWorkflowResponse(revision=self._world.log.tail if changes.steps else 0)
+        changes, left = report.expire(self._world, request.id, deadlines_only=request.deadlines_only)
+        return pb.ExpireWorkflowResponse(
+            revision=self._world.log.tail if changes.steps else 0, remaining_seconds=self._world.clock.told(left)
+        )
 
     async def ShowWorkflowEvents(
         self, request: pb.ShowWorkflowEventsRequest, context: Any
@@ -82,7 +86,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
     async def GetWorkflowContext(self, request: pb.GetWorkflowContextRequest, context: Any) -> pb.WorkflowContext:
         progress = self._context(self._world.find(Workflow, request.id))
         holds = self._world.ledger.holds_of(request.id)
-        actions = tuple(map(_with_wait, self._world.actions_of(request.id))) if request.with_actions else ()
+        actions = self._actions(request.id) if request.with_actions else ()
         return encode.fill(pb.WorkflowContext(), dataclasses.replace(progress, holds=holds, actions=actions))
 
     async def GetWorkflowContextList(self, request: pb.WorkflowContextRequest, context: Any) -> pb.WorkflowContextList:
@@ -102,7 +106,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
 
     async def GetWorkflowActions(self, request: pb.GetWorkflowActionsRequest, context: Any) -> pb.WorkflowActionList:
         self._world.find(Workflow, request.workflow_id)
-        actions = map(_with_wait, self._world.actions_of(request.workflow_id))
+        actions = self._actions(request.workflow_id)
         return pb.WorkflowActionList(actions=[encode.fill(pb.WorkflowAction(), action) for action in actions])
 
     async def ReportActionStatus(
@@ -112,6 +116,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         return pb.ReportActionStatusResponse(
             revision=self._world.log.tail if changes.steps else 0,
             attempt=changes.attempt,
+            remaining_seconds=self._world.clock.told(report.remaining_seconds(self._world, action)),
             state=message.STATES[transition.state_after(action, changes)],
         )
 
@@ -121,8 +126,10 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         outcomes = []
         for one in request.reports:
             outcome = pb.ReportOutcome()
+            call = ReceivedCall("ReportActionStatus", {}, one)
             try:
-                outcome.reported.CopyFrom(await self.ReportActionStatus(one, context))
+                answer = functools.partial(self.ReportActionStatus, one, context)
+                outcome.reported.CopyFrom(await self._gate.pass_through(call, answer))
             except errors.TinkwellError as error:
                 outcome.error.Pack(status.of(error))
             outcomes.append(outcome)
@@ -202,6 +209,18 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
             worker_id = self._world.machine_id(fields.pop("worker"))
             self._world.put(Action(id=str(uuid.uuid4()), workflow_id=id_, index=index, worker_id=worker_id, **fields))
 
+    def _actions(self, workflow_id: str) -> tuple[Action, ...]:
+        """Get the actions of a workflow with the time that is left, of which the answer of a moment tells."""
+        clock = self._world.clock
+        return tuple(
+            dataclasses.replace(
+                action,
+                remaining_seconds=clock.told(report.remaining_seconds(self._world, action)),
+                wait_seconds=clock.told(report.wait_seconds(self._world, action)),
+            )
+            for action in self._world.actions_of(workflow_id)
+        )
+
     def _context(self, workflow: Workflow) -> WorkflowContext:
         actions = self._world.actions_of(workflow.id)
         begun: list[Action] = [action for action in actions if action.state is not State.PENDING or action.attempt]
@@ -243,9 +262,3 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         if version > len(versions):
             raise errors.NotFound("workflow data", f"{request.workflow_id} version {version}")
         return pb.GetWorkflowDataResponse(data=versions[version - 1][part], version=version)
-
-
-def _with_wait(action: Action) -> Action:
-    """Add what time is left until the next attempt, of which the answer of a moment tells."""
-    left = (action.retry_at - datetime.now(UTC)).total_seconds() if action.retry_at is not None else 0.0
-    return dataclasses.replace(action, wait_seconds=left) if left > 0 else action

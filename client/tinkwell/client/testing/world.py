@@ -3,7 +3,6 @@
 import dataclasses
 import fnmatch
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from tinkwell.client.event.model import Position
@@ -33,19 +32,21 @@ class World:
 
     def __init__(self, log: EventLog) -> None:
         self.log = log
+        self.clock = log.clock
         self.resources: dict[ResourceType, dict[str, Any]] = {kind: {} for kind in _TYPE_OF.values()}
         self.journal: list[ActionStatus] = []
         self.lines: dict[str, list[LogLine]] = {}
         self.documents: dict[str, list[tuple[bytes, bytes]]] = {}
         self.positions: dict[str, Position] = {}
         self.ledger = Ledger()
+        self.lease_seconds = 30.0
         self._versions: dict[str, int] = {}  # of deleted resources too: a revived one goes on counting
 
     def put(self, resource: R, *, actor: str = "test") -> R:
         """Create or replace a resource; the event's type follows from what changed. Gives it with version and times."""
         known = self.resources[_TYPE_OF[type(resource)]]
         old: R | None = known.get(resource.id)
-        now = datetime.now(UTC)
+        now = self.clock.now()
         version = self._versions[resource.id] = self._versions.get(resource.id, 0) + 1
         created_at = old.created_at if old is not None else resource.created_at or now
         new = dataclasses.replace(resource, version=version, created_at=created_at, updated_at=now)
@@ -57,7 +58,7 @@ class World:
         """Delete a resource."""
         old = self.find(type(resource), resource.id)
         del self.resources[_TYPE_OF[type(resource)]][resource.id]
-        now = datetime.now(UTC)
+        now = self.clock.now()
         version = self._versions[old.id] = self._versions[old.id] + 1
         changes: dict[str, Any] = {"version": version, "updated_at": now}
         if not isinstance(old, Action):
@@ -146,10 +147,10 @@ class World:
 
     def holder(self, workflow: Workflow) -> Action | None:
         """Get an action of another workflow, which runs or has left something, on a machine of this one; or None."""
+        running = {w.id for w in self.all(Workflow) if w.state is State.RUNNING} - {workflow.id}
         machines = {action.worker_id for action in self.actions_of(workflow.id)}
-        others = {w.id for w in self.all(Workflow) if w.state is State.RUNNING}
-        others = others.union(*map(self.ledger.busy, machines)) - {workflow.id}
-        found = (a for a in self.all(Action) if a.workflow_id in others and a.worker_id in machines)
+        holders = {machine: (running | self.ledger.busy(machine)) - {workflow.id} for machine in machines}
+        found = (a for a in self.all(Action) if a.workflow_id in holders.get(a.worker_id, ()))
         return min(found, key=lambda action: action.worker_id, default=None)
 
     def _record(self, resource: Resource, event_type: EventType, actor: str) -> Event:
