@@ -1,11 +1,12 @@
 """The stage that tests of the driver and the agent play on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 
 import pytest
 from unit.provisioner import stage as support
 
 from support.patient_loop import PatientLoop
+from tinkwell.client import call
 from tinkwell.provisioner.agent import agent
 from tinkwell.provisioner.queue import retry
 
@@ -16,9 +17,12 @@ def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], PatientLoop]]:
 
 
 @pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> support.Stage:
+async def stage(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[support.Stage]:
     """An empty stage, on which nobody waits for long."""
     monkeypatch.setattr(retry, "LONGEST_SECONDS", 0.01)
     monkeypatch.setattr(agent, "ADOPTION_SECONDS", 0.05)
     monkeypatch.setattr(agent, "LAST_OUTPUT_SECONDS", 0.05)
-    return support.Stage()
+    # What is to be tried again is the provisioner's business here.
+    monkeypatch.setattr(call, "TRIES", 1)
+    async with support.Stage() as prepared:
+        yield prepared

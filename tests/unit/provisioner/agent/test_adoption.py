@@ -27,11 +27,12 @@ async def test_a_run_outlives_its_provisioner_and_is_adopted_not_repeated(stage:
 
 async def test_a_run_that_ended_between_two_provisioners_is_reported(stage: Stage) -> None:
     async with stage.provisioner():
-        stage.server.add_workflow("w", action())
+        stage.server.add_workflow("w", action(timeout_seconds=60))
         run = await stage.run_of("w-0")
     await run.write("last words\n")
     await run.exit(5)
-    stage.server.remaining["w-0"] = -10.0
+    stage.server.takes_questions.clear()
+    stage.server.clock.advance(160)
     async with stage.provisioner():
         await stage.reaches("w", FAILED)
         await stage.is_clear()
@@ -41,9 +42,10 @@ async def test_a_run_that_ended_between_two_provisioners_is_reported(stage: Stag
 
 async def test_an_adopted_run_past_its_deadline_is_killed(stage: Stage) -> None:
     async with stage.provisioner():
-        stage.server.add_workflow("w", action())
+        stage.server.add_workflow("w", action(timeout_seconds=60))
         await stage.run_of("w-0")
-    stage.server.remaining["w-0"] = -10.0
+    stage.server.takes_questions.clear()
+    stage.server.clock.advance(160)
     async with stage.provisioner():
         await stage.reaches("w", TIMEOUT)
         await stage.is_clear()

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ from unit.provisioner.fake_runtime import FakeRun, FakeRuntime
 from unit.provisioner.stage import Stage, action
 
 from support.waiting import eventually
+from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.workflow.model import Reported
 from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow.decide import RunKey
@@ -63,8 +64,7 @@ async def test_after_a_failure_its_hook_runs_as_the_action_would(stage: Stage) -
 
 async def test_after_a_timeout_its_hook_runs(stage: Stage) -> None:
     async with stage.provisioner():
-        stage.server.remaining["w-0"] = 0.05
-        stage.server.add_workflow("w", action(**HOOKED))
+        stage.server.add_workflow("w", action(**HOOKED, timeout_seconds=1))
         await (await stage.run_of("w-0", hook=ON_TIMEOUT)).exit(0)
         await stage.is_clear()
         assert stage.server.workflows["w"] is State.TIMEOUT
@@ -73,9 +73,9 @@ async def test_after_a_timeout_its_hook_runs(stage: Stage) -> None:
 
 async def test_the_hook_runs_though_the_server_ended_the_action_first(stage: Stage) -> None:
     async with stage.provisioner():
-        stage.server.add_workflow("w", action(**HOOKED))
+        stage.server.add_workflow("w", action(**HOOKED), global_timeout_seconds=60)
         main = await stage.run_of("w-0")
-        stage.server.workflow_remaining["w"] = -2.0
+        stage.server.clock.advance(62)
         stage.server.lose_history()
         run = await stage.run_of("w-0", hook=ON_TIMEOUT)
         assert main.ending is not None, "it is killed before"
@@ -89,14 +89,14 @@ async def test_the_hook_runs_though_the_server_ended_the_action_first(stage: Sta
 async def test_the_hook_is_the_one_of_the_end_that_the_server_knows(stage: Stage) -> None:
     """The action fails while the server ends it for its deadline, so the report of its failure is refused."""
     async with stage.provisioner():
-        stage.server.add_workflow("w", action(**HOOKED))
+        stage.server.add_workflow("w", action(**HOOKED), global_timeout_seconds=60)
         run = await stage.run_of("w-0")
-        before, stage.server.is_away = stage.server.calls, True
+        before, stage.server.is_away = len(stage.server.calls), True
         await run.exit(3)
-        await eventually(lambda: stage.server.calls > before)
+        await eventually(lambda: len(stage.server.calls) > before)
+        stage.server.clock.advance(62)
+        stage.server.expire("w")
         stage.server.is_away = False
-        stage.server.workflow_remaining["w"] = -2.0
-        await stage.server.expire("w")
         await (await stage.run_of("w-0", hook=ON_TIMEOUT)).exit(0)
         await stage.is_clear()
     assert hooks(stage) == [ON_TIMEOUT]
@@ -241,7 +241,7 @@ async def test_a_hook_whose_attempt_is_gone_is_done_and_removed(stage: Stage, is
     if is_left:
         await stage.runtime.start(spec.of(FAILURE_HOOK, fields))
     async with asyncio.timeout(10):
-        assert await hook.Hooks(stage.server, stage.runtime).run(FAILURE_HOOK, fields, is_first=False)
+        assert await hook.Hooks(stage.operator.workflows, stage.runtime).run(FAILURE_HOOK, fields, is_first=False)
     assert not stage.world.runs
     assert stage.world.starts.total() == is_left
     assert not stage.server.lines
@@ -286,7 +286,7 @@ async def test_the_machine_is_released_when_the_hook_has_ended_and_not_before(st
         await stage.finish("next-0")
         await stage.reaches("next", State.SUCCEEDED)
         await eventually(lambda: not stage.server.leases.ledger.holds)
-    assert stage.server.leases.released == ["w"]
+    assert set(stage.server.leases.released) == {"w"}
 
 
 async def test_another_provisioner_of_the_same_directory_takes_a_hook_up_when_its_owner_is_dead(stage: Stage) -> None:
@@ -295,8 +295,8 @@ async def test_another_provisioner_of_the_same_directory_takes_a_hook_up_when_it
         await fail(stage)
         run = await stage.run_of("w-0", hook=ON_FAILURE)
         async with stage.provisioner(slot=1, resync_seconds=0.02) as other:
-            before = stage.server.calls
-            await eventually(lambda: stage.server.calls > before + 10)
+            before = len(stage.server.calls)
+            await eventually(lambda: len(stage.server.calls) > before + 10)
             assert not other._roster.jobs
             assert run.ending is None
             await lives.aclose()
@@ -312,7 +312,7 @@ async def test_no_hook_goes_on_where_the_machine_was_let_go_while_nobody_looked_
         await fail(stage)
         run = await stage.run_of("w-0", hook=ON_FAILURE)
     stage.server.leases.expire("owner/0")
-    stage.server.leases.clear_dead("w")
+    stage.server.leases.ledger.forget_lost("w")
     async with stage.provisioner():
         await stage.is_clear()
     assert run.ending is not None
@@ -326,7 +326,7 @@ class Death:
         self.steps = steps
         self.came = asyncio.Event()
 
-    async def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def call(self, work: Callable[[], Awaitable[T]]) -> T:
         await self._step()
         result = await work()
         await self._step()
@@ -367,14 +367,21 @@ class MortalRuntime(FakeRuntime):
 async def mortal(stage: Stage, death: Death, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     """A provisioner that dies at its Nth step, with all its runs under way."""
     with monkeypatch.context() as patch:
-        server = stage.server
-        for owner, name in ((server, "report"), (server, "append_logs"), (FakeRun, "kill"), (FakeRun, "remove")):
-            original = getattr(owner, name)
+        around = stage.server.pass_through
 
-            async def call(*args: Any, _original: Any = original, **more: Any) -> Any:
-                return await death.call(lambda: _original(*args, **more))
+        async def pass_through(call: ReceivedCall, answer: Callable[[], Awaitable[Any]]) -> Any:
+            if call.method in ("ReportActionStatus", "AppendLogs"):
+                return await death.call(lambda: around(call, answer))
+            return await around(call, answer)
 
-            patch.setattr(owner, name, call)
+        patch.setattr(stage.server.gate, "around", pass_through)
+        for name in ("kill", "remove"):
+            original = getattr(FakeRun, name)
+
+            async def do(run: FakeRun, _original: Any = original) -> None:
+                await death.call(lambda: _original(run))
+
+            patch.setattr(FakeRun, name, do)
         runtime, stage.runtime = stage.runtime, MortalRuntime(stage, death)
         async with stage.provisioner():
             yield

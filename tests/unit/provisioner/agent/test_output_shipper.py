@@ -6,8 +6,9 @@ import pytest
 from unit.provisioner.stage import Stage, action
 
 from support.waiting import eventually
-from tinkwell.client import errors
+from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.workflow.model import LogStream
+from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.provisioner.agent import output_shipper
 
@@ -71,13 +72,12 @@ async def test_the_end_is_reported_after_the_output(stage: Stage) -> None:
         await stage.reaches("w", SUCCEEDED)
 
 
-async def test_output_that_the_server_refuses_does_not_hold_up_the_action(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def refuse(*_: object) -> int:
-        raise errors.InvalidField("no")
+async def test_output_that_the_server_refuses_does_not_hold_up_the_action(stage: Stage) -> None:
+    async def refuse(call: ReceivedCall) -> None:
+        if call.method == "AppendLogs":
+            raise errors.InvalidField.of("lines", "no")
 
-    monkeypatch.setattr(stage.server, "append_logs", refuse)
+    stage.server.on_call = refuse
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
         run = await stage.run_of("w-0")
@@ -86,13 +86,12 @@ async def test_output_that_the_server_refuses_does_not_hold_up_the_action(
         await stage.reaches("w", SUCCEEDED)
 
 
-async def test_output_that_the_server_fails_on_does_not_hold_up_the_action(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def fail(*_: object) -> int:
-        raise errors.Internal
+async def test_output_that_the_server_fails_on_does_not_hold_up_the_action(stage: Stage) -> None:
+    async def fail(call: ReceivedCall) -> None:
+        if call.method == "AppendLogs":
+            raise errors.TinkwellError("a bug")
 
-    monkeypatch.setattr(stage.server, "append_logs", fail)
+    stage.server.on_call = fail
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
         run = await stage.run_of("w-0")

@@ -46,6 +46,16 @@ async def begin(stage: Stage) -> None:
         await eventually(lambda: stage.server.texts("w-0") == ["rebooting"])
 
 
+def age(stage: Stage, *, ran_seconds: float, clock_seconds: float | None) -> None:
+    """Let the attempt have run so long by the server's clock, and so long by the machine's, if that can be told."""
+    began = datetime.now(UTC) - timedelta(seconds=clock_seconds or 0)
+    clock = stage.server.clock
+    clock.run(1.0)
+    clock.advance((began - clock.now()).total_seconds() + ran_seconds)
+    (row,) = stage.server.rows["w"]
+    stage.server.put(replace(row, started_at=None if clock_seconds is None else began))
+
+
 @pytest.mark.parametrize("code", [0, 1, 137, None])
 async def test_after_the_reboot_it_has_succeeded_whatever_became_of_its_run(
     stage: Stage, machine: Machine, code: int | None
@@ -76,10 +86,7 @@ async def test_where_the_note_is_gone_a_machine_that_came_up_since_the_attempt_b
     stage.world.runs.clear()
     stage.files.boots.clear()
     machine.reboot()
-    (row,) = stage.server.rows["w"]
-    began = None if clock_seconds is None else datetime.now(UTC) - timedelta(seconds=clock_seconds)
-    stage.server.rows["w"] = [replace(row, started_at=began)]
-    stage.server.remaining["w-0"] = row.timeout_seconds - ran_seconds
+    age(stage, ran_seconds=ran_seconds, clock_seconds=clock_seconds)
     async with stage.provisioner():
         await stage.reaches("w", state)
 
@@ -89,9 +96,7 @@ async def test_where_nothing_was_noted_and_the_machine_has_been_up_the_attempt_i
     await begin(stage)
     stage.world.runs.clear()
     stage.files.boots.clear()
-    (row,) = stage.server.rows["w"]
-    stage.server.rows["w"] = [replace(row, started_at=datetime.now(UTC) - timedelta(seconds=60))]
-    stage.server.remaining["w-0"] = row.timeout_seconds - 60.0
+    age(stage, ran_seconds=60, clock_seconds=60)
     async with stage.provisioner():
         await stage.reaches("w", State.FAILED)
     assert stage.server.rows["w"][0].message.startswith("lost: ")
@@ -120,9 +125,9 @@ async def test_before_the_reboot_it_waits_though_its_run_is_over(stage: Stage, m
     await stage.world.runs[KEY].exit(code)
     async with stage.provisioner():
         for _ in range(3):
-            calls = stage.server.calls
+            calls = len(stage.server.calls)
             stage.server.lose_history()
-            await eventually(lambda: stage.server.calls > calls)  # noqa: B023  (it ends in this turn)
+            await eventually(lambda: len(stage.server.calls) > calls)  # noqa: B023  (it ends in this turn)
         assert stage.server.workflows["w"] is State.RUNNING
     machine.reboot()
     async with stage.provisioner():
@@ -131,9 +136,8 @@ async def test_before_the_reboot_it_waits_though_its_run_is_over(stage: Stage, m
 
 
 async def test_a_machine_that_does_not_reboot_in_time_is_a_timeout(stage: Stage) -> None:
-    stage.server.remaining["w-0"] = 0.1
     async with stage.provisioner():
-        stage.server.add_workflow("w", action(reboots=True))
+        stage.server.add_workflow("w", action(reboots=True, timeout_seconds=1))
         await stage.finish("w-0")
         await stage.reaches("w", State.TIMEOUT)
         await stage.is_clear()

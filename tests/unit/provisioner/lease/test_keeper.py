@@ -3,32 +3,20 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterable
+from typing import Self
 
 import pytest
-from unit.provisioner.fake_lease import FakeLeases
+from unit.provisioner.stage import Server
 
 from support.waiting import eventually
-from tinkwell.client import errors
-from tinkwell.core.workflow.hold import MachineHold
+from tinkwell import client
+from tinkwell.client import call, errors
+from tinkwell.client.lease.model import Lease
+from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.provisioner.lease import keeper
 from tinkwell.provisioner.queue import retry
 
 SHORT_SECONDS = 0.15
-
-
-class Line:
-    """The way to the server, which may be cut."""
-
-    def __init__(self) -> None:
-        self.is_cut = False
-        self.calls = 0
-        self.error: errors.Error = errors.Unavailable()
-
-    async def answer(self) -> None:
-        await asyncio.sleep(0)
-        self.calls += 1
-        if self.is_cut:
-            raise self.error
 
 
 class Listener:
@@ -50,17 +38,31 @@ class Listener:
 
 
 class Play:
-    """A keeper that runs, and all around it."""
+    """A keeper that runs, and all around it; an async context manager."""
 
     def __init__(self) -> None:
-        self.line = Line()
-        self.leases = FakeLeases(self.line.answer)
-        self.leases.seconds = SHORT_SECONDS
+        self.server = Server()
+        self.server.leases.seconds = SHORT_SECONDS
         self.listener = Listener()
-        self.keeper = self.another()
 
-    def another(self) -> keeper.Keeper:
-        return keeper.Keeper(self.leases, owner="me", engine="engine")
+    async def __aenter__(self) -> Self:
+        await self.server.start()
+        self.client = client.connect(self.server.address)
+        self.keeper = keeper.Keeper(self.client.work, owner="me", engine="engine")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.client.close()
+        await self.server.stop()
+
+    async def acquire(self, owner: str) -> Lease:
+        """Begin a lease, as a provisioner does that is not on this stage."""
+        return await self.client.work.acquire(owner, "engine")
+
+    def hold(self, token: int) -> None:
+        """Let a machine of a workflow be held, with something that runs there."""
+        ledger = self.server.leases.ledger
+        ledger.take("w", "m-1", lease_id=ledger.reporter(token).lease_id, action_id="a")
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -74,20 +76,22 @@ class Play:
 
 
 @pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch) -> Play:
+async def play(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Play]:
     monkeypatch.setattr(retry, "LONGEST_SECONDS", 0.01)
-    return Play()
+    monkeypatch.setattr(call, "TRIES", 1)
+    async with Play() as prepared:
+        yield prepared
 
 
 async def test_a_lease_is_asked_for_until_it_is_granted_and_then_renewed_again_and_again(play: Play) -> None:
-    play.line.is_cut = True
+    play.server.is_away = True
     async with play.running():
         waiting = asyncio.ensure_future(play.keeper.token())
-        await eventually(lambda: play.line.calls > 2)
+        await eventually(lambda: len(play.server.calls) > 2)
         assert not waiting.done()
-        play.line.is_cut = False
+        play.server.is_away = False
         token = await waiting
-        await eventually(lambda: play.leases.renewals > 2)
+        await eventually(lambda: play.server.leases.renewals > 2)
         assert await play.keeper.token() == token
         assert play.keeper.is_own(token)
         assert not play.keeper.is_own(0)
@@ -97,16 +101,16 @@ async def test_a_lease_is_asked_for_until_it_is_granted_and_then_renewed_again_a
 async def test_that_a_lease_is_over_is_told_once_and_it_lives_on_when_the_server_is_back(play: Play) -> None:
     async with play.running():
         token = await play.keeper.token()
-        play.line.is_cut = True
+        play.server.is_away = True
         await eventually(lambda: play.listener.losses == 1)
-        before = play.line.calls
-        await eventually(lambda: play.line.calls > before + 3)
+        before = len(play.server.calls)
+        await eventually(lambda: len(play.server.calls) > before + 3)
         assert play.listener.losses == 1
-        play.line.is_cut = False
-        await eventually(lambda: play.leases.renewals > 2)
+        play.server.is_away = False
+        await eventually(lambda: play.server.leases.renewals > 2)
         assert await play.keeper.token() == token
         # The next time it is told again.
-        play.line.is_cut = True
+        play.server.is_away = True
         await eventually(lambda: play.listener.losses == 2)
 
 
@@ -115,22 +119,19 @@ async def test_who_has_lost_its_lease_takes_another_one_with_what_was_held(
 ) -> None:
     async with play.running():
         first = await play.keeper.token()
-        held = play.leases.ledger.reporter(first).lease_id
-        play.leases.ledger.holds["w", "m-1"] = MachineHold(id="m-1", lease_id=held, action_id="a")
-        await play.leases.acquire("me", "engine")
+        play.hold(first)
+        await play.acquire("me")
         await eventually(lambda: play.listener.inherited == ["w"])
         assert await play.keeper.token() > first
     assert "the lease is lost" in caplog.text
 
 
 async def test_workflows_whose_owner_is_dead_are_passed_on(play: Play) -> None:
-    other = await play.leases.acquire("other", "engine")
-    held = play.leases.ledger.reporter(other.token).lease_id
-    play.leases.ledger.holds["w", "m-1"] = MachineHold(id="m-1", lease_id=held, action_id="a")
+    play.hold((await play.acquire("other")).token)
     async with play.running():
-        await eventually(lambda: play.leases.renewals > 0)
+        await eventually(lambda: play.server.leases.renewals > 0)
         assert play.listener.lost == []
-        play.leases.expire("other")
+        play.server.leases.expire("other")
         await eventually(lambda: "w" in play.listener.lost)
 
 
@@ -145,12 +146,12 @@ async def test_a_call_that_is_refused_is_made_again_under_a_lease_that_is_good(p
 
     async with play.running():
         token = await play.keeper.token()
-        renewals = play.leases.renewals
+        renewals = play.server.leases.renewals
         assert await play.keeper.under(call) == token
-        assert play.leases.renewals > renewals
+        assert play.server.leases.renewals > renewals
         # Meanwhile somebody else has come under its name.
         tokens.clear()
-        await play.leases.acquire("me", "engine")
+        await play.acquire("me")
         assert await play.keeper.under(call) > token
 
 
@@ -171,36 +172,34 @@ async def test_a_lease_that_is_ended_is_over_at_once_and_failing_at_it_does_no_h
     play: Play, caplog: pytest.LogCaptureFixture
 ) -> None:
     await play.keeper.end()
-    assert play.line.calls == 0
+    assert len(play.server.calls) == 0
     async with play.running():
         token = await play.keeper.token()
-    play.line.is_cut = True
+    play.server.is_away = True
     await play.keeper.end()
     assert "the lease cannot be ended" in caplog.text
-    play.line.is_cut = False
+    play.server.is_away = False
     await play.keeper.end()
     with pytest.raises(errors.LeaseLost):
-        await play.leases.renew(token)
+        await play.client.work.renew(token)
 
 
 async def test_a_server_that_does_not_know_us_ends_the_keeping(play: Play) -> None:
-    play.line.is_cut, play.line.error = True, errors.Unimplemented()
+    play.server.gate.token = "another"
     with pytest.raises(ExceptionGroup) as caught:
         await play.keeper.run(play.listener)
-    assert caught.group_contains(errors.Unimplemented)
+    assert caught.group_contains(errors.Unauthenticated)
 
 
 async def test_a_server_that_is_silent_is_asked_again(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeper, "CALL_SECONDS", 0.05)
     silent = [True]
 
-    async def answer() -> None:
+    async def keep_silent(_: ReceivedCall) -> None:
         if silent:
             silent.clear()
             await asyncio.Event().wait()
 
-    monkeypatch.setattr(play.line, "answer", answer)
-    play.leases = FakeLeases(answer)
-    play.keeper = play.another()
+    play.server.on_call = keep_silent
     async with play.running():
         assert await play.keeper.token()

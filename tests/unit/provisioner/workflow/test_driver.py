@@ -1,14 +1,17 @@
 """The driver and the agent, on a server and a runtime in memory."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from unit.provisioner.stage import Stage, action
+from unit.provisioner.stage import Stage, action, said
 
 from support.waiting import eventually
 from tinkwell.client import errors
-from tinkwell.client.workflow.model import Action, Reported, WorkflowContext
+from tinkwell.client.testing.gate import ReceivedCall
+from tinkwell.client.workflow.model import Action
+from tinkwell.core import errors as core_errors
 from tinkwell.core.event.kinds import EventType, State
 from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.runtime import port
@@ -67,9 +70,11 @@ async def test_an_attempt_that_fails_is_repeated_when_it_is_due(stage: Stage) ->
     async with stage.provisioner():
         stage.server.add_workflow("w", action(retries=1, retry_delay_seconds=2), action())
         await (await stage.run_of("w-0")).exit(3)
-        await eventually(lambda: "w-0" in stage.server.due)
+        await eventually(lambda: stage.server.rows["w"][0].retry_at is not None)
+        due = stage.server.rows["w"][0].retry_at
         again = await stage.run_of("w-0", 2)
-        assert asyncio.get_running_loop().time() >= stage.server.due["w-0"]
+        assert due is not None
+        assert stage.server.clock.now() >= due
         await again.exit(0)
         await stage.finish("w-1")
         await stage.reaches("w", SUCCEEDED)
@@ -81,7 +86,7 @@ async def test_a_workflow_that_waits_for_an_attempt_can_be_cancelled(stage: Stag
     async with stage.provisioner():
         stage.server.add_workflow("w", action(retries=1, retry_delay_seconds=1000))
         await (await stage.run_of("w-0")).exit(3)
-        await eventually(lambda: "w-0" in stage.server.due)
+        await eventually(lambda: stage.server.rows["w"][0].retry_at is not None)
         stage.server.cancel("w")
         await stage.reaches("w", CANCELLED)
         await stage.is_clear()
@@ -97,8 +102,7 @@ async def test_neither_a_failure_nor_hours_end_a_provisioner(stage: Stage, monke
         clock = loop.time
         # Whatever would end it after a time, ends it now.
         monkeypatch.setattr(loop, "time", lambda: clock() + 100 * 3600)
-        for _ in range(100):
-            await asyncio.sleep(0)
+        await stage.rest()
         stage.server.add_workflow("second", action())
         await stage.finish("second-0")
         await stage.reaches("second", SUCCEEDED)
@@ -119,10 +123,10 @@ async def test_a_worker_that_is_not_served_is_left_alone(stage: Stage) -> None:
 
 async def test_a_deadline_ends_a_workflow_whose_next_worker_never_comes(stage: Stage) -> None:
     async with stage.provisioner(serves={"m-1"}):
-        stage.server.add_workflow("w", action("m-1"), action("m-2"))
+        stage.server.add_workflow("w", action("m-1"), action("m-2"), global_timeout_seconds=60)
         await stage.finish("w-0")
         await eventually(lambda: stage.server.states("w")[0] is SUCCEEDED)
-        stage.server.workflow_remaining["w"] = -1.0
+        stage.server.clock.advance(60)
         stage.server.lose_history()
         await stage.reaches("w", TIMEOUT)
         assert stage.server.states("w") == [SUCCEEDED, CANCELLED]
@@ -132,12 +136,12 @@ async def test_a_workflow_without_served_workers_costs_one_look(stage: Stage) ->
     async with stage.provisioner(serves={"m-1"}) as worker:
         stage.server.add_workflow("theirs", action("m-2"))
         await eventually(lambda: "theirs" in worker._foreign)
-        before = stage.server.calls
+        before = len(stage.server.calls)
         for _ in range(20):
             stage.server.notify("theirs", EventType.UPDATED)
         stage.server.add_workflow("ours", action("m-1"))
         await stage.run_of("ours-0")
-        assert stage.server.calls - before <= 5
+        assert len(stage.server.calls) - before <= 5
 
 
 async def test_nothing_is_started_before_running_is_reported(stage: Stage) -> None:
@@ -147,22 +151,21 @@ async def test_nothing_is_started_before_running_is_reported(stage: Stage) -> No
         assert stage.server.reports == [("w-0", RUNNING)]
 
 
-async def test_an_action_that_may_not_begin_is_not_started_and_not_tried_at_once_again(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_action_that_may_not_begin_is_not_started_and_not_tried_at_once_again(stage: Stage) -> None:
     refused: list[str] = []
 
-    async def refuse(workflow_id: str, **_: object) -> Reported:
-        refused.append(workflow_id)
-        raise errors.IllegalTransition
+    async def refuse(call: ReceivedCall) -> None:
+        if said(call) is not None:
+            refused.append(call.request.workflow_id)
+            raise core_errors.IllegalTransition("action", "it may not run")
 
-    monkeypatch.setattr(stage.server, "report", refuse)
+    stage.server.on_call = refuse
     async with stage.provisioner():
+        await stage.has_begun()
         for name in ("w", "other"):
             stage.server.add_workflow(name, action())
             await eventually(lambda: name in refused)  # noqa: B023  (it ends in this turn)
-        for _ in range(100):
-            await asyncio.sleep(0)
+        await stage.rest()
     assert refused == ["w", "other"]
     assert not stage.world.starts
 
@@ -205,9 +208,8 @@ async def test_cancelling_stops_a_run_that_is_only_about_to_start(stage: Stage) 
 
 
 async def test_a_run_is_killed_at_its_deadline(stage: Stage) -> None:
-    stage.server.remaining["w-0"] = 0.1
     async with stage.provisioner():
-        stage.server.add_workflow("w", action(), action())
+        stage.server.add_workflow("w", action(timeout_seconds=1), action())
         run = await stage.run_of("w-0")
         await run.write("still here\n")
         await stage.reaches("w", TIMEOUT)
@@ -219,10 +221,9 @@ async def test_a_run_is_killed_at_its_deadline(stage: Stage) -> None:
 
 
 async def test_a_timeout_does_not_wait_for_output_that_the_server_does_not_take(stage: Stage) -> None:
-    stage.server.remaining["w-0"] = 0.1
     stage.server.takes_logs.clear()
     async with stage.provisioner():
-        stage.server.add_workflow("w", action())
+        stage.server.add_workflow("w", action(timeout_seconds=1))
         await (await stage.run_of("w-0")).write("late\n")
         await stage.reaches("w", TIMEOUT)
         stage.server.takes_logs.set()
@@ -231,10 +232,9 @@ async def test_a_timeout_does_not_wait_for_output_that_the_server_does_not_take(
 
 
 async def test_the_deadline_holds_for_the_start_too(stage: Stage) -> None:
-    stage.server.remaining["w-0"] = 0.05
     stage.runtime.may_start.clear()
     async with stage.provisioner():
-        stage.server.add_workflow("w", action())
+        stage.server.add_workflow("w", action(timeout_seconds=1))
         await stage.reaches("w", TIMEOUT)
     assert not stage.world.starts
 
@@ -255,8 +255,8 @@ async def test_a_report_is_repeated_until_the_server_is_back(stage: Stage) -> No
         stage.server.is_away = True
         await run.write("unheard\n")
         await run.exit(0)
-        before = stage.server.calls
-        await eventually(lambda: stage.server.calls > before + 3)
+        before = len(stage.server.calls)
+        await eventually(lambda: len(stage.server.calls) > before + 3)
         assert stage.server.states("w") == [RUNNING]
         stage.server.is_away = False
         await stage.reaches("w", SUCCEEDED)
@@ -279,8 +279,8 @@ async def test_a_report_that_comes_too_late_only_clears_up(stage: Stage) -> None
     async with stage.provisioner():
         stage.server.add_workflow("w", action())
         run = await stage.run_of("w-0")
-        stage.server.workflows["w"] = CANCELLED
-        stage.server.rows["w"] = [Action("w-0", worker_id="m-1", state=CANCELLED, attempt=1)]
+        stage.server.log.pause()
+        stage.server.cancel("w")
         await run.exit(0)
         await stage.is_clear()
     assert stage.server.states("w") == [CANCELLED]
@@ -302,10 +302,9 @@ async def test_doubled_events_start_nothing_twice(stage: Stage) -> None:
 
 async def test_lost_history_means_listing_again(stage: Stage) -> None:
     async with stage.provisioner():
-        await eventually(lambda: bool(stage.server._watchers))
-        watcher = stage.server._watchers.pop()
+        await stage.has_begun()
+        stage.server.log.pause()
         stage.server.add_workflow("unheard", action())
-        stage.server._watchers.append(watcher)
         stage.server.lose_history()
         await stage.run_of("unheard-0")
 
@@ -314,10 +313,9 @@ async def test_a_change_without_an_event_is_found_by_the_next_list(stage: Stage)
     async with stage.provisioner(resync_seconds=0.02):
         stage.server.add_workflow("w", action())
         await stage.run_of("w-0")
-        watchers, stage.server._watchers = stage.server._watchers, []
+        stage.server.log.pause()
         stage.server.cancel("w")
         await stage.is_clear()
-        stage.server._watchers = watchers
 
 
 async def test_at_most_so_many_actions_run_at_once_and_all_get_their_turn(stage: Stage) -> None:
@@ -381,10 +379,10 @@ async def test_what_waits_for_a_machine_starts_when_the_one_before_it_is_cancell
 
 
 async def test_a_workflow_of_somebody_else_on_one_of_its_machines_is_waited_for(stage: Stage) -> None:
+    stage.server.add_workflow("theirs", action("m-2"))
+    await stage.report("theirs-0", "m-2", RUNNING)
+    stage.server.add_workflow("ours", action("m-1"), action("m-2"))
     async with stage.provisioner(serves={"m-1"}) as worker:
-        stage.server.add_workflow("theirs", action("m-2"))
-        await stage.report("theirs-0", "m-2", RUNNING)
-        stage.server.add_workflow("ours", action("m-1"), action("m-2"))
         await eventually(lambda: worker._admission.is_holder("theirs"))
         assert not stage.world.runs
         stage.server.cancel("theirs")
@@ -393,9 +391,15 @@ async def test_a_workflow_of_somebody_else_on_one_of_its_machines_is_waited_for(
 
 
 async def test_a_start_that_another_provisioner_was_faster_with_waits_for_its_end(stage: Stage) -> None:
-    stage.server.steals_machine_for = "theirs"
     stage.server.add_workflow("ours", action("m-1"), action("m-2"))
     stage.server.add_workflow("theirs", action("m-2"))
+
+    async def steal_machine(call: ReceivedCall) -> None:
+        if said(call) == ("ours-0", RUNNING):
+            stage.server.on_call = None
+            await stage.report("theirs-0", "m-2", RUNNING)
+
+    stage.server.on_call = steal_machine
     async with stage.provisioner(serves={"m-1"}):
         await eventually(lambda: stage.server.refused_starts == ["ours"])
         assert stage.server.states("ours") == [State.PENDING] * 2
@@ -404,17 +408,12 @@ async def test_a_start_that_another_provisioner_was_faster_with_waits_for_its_en
         await eventually(lambda: stage.server.states("ours")[0] is SUCCEEDED)
 
 
-async def test_workflows_that_the_server_fails_on_do_not_hold_up_the_others(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answer = stage.server.context
+async def test_workflows_that_the_server_fails_on_do_not_hold_up_the_others(stage: Stage) -> None:
+    async def fail(call: ReceivedCall) -> None:
+        if call.method == "GetWorkflowContext" and call.request.id.startswith("broken"):
+            raise core_errors.TinkwellError("a bug")
 
-    async def fail(workflow_id: str, *, with_actions: bool) -> WorkflowContext:
-        if workflow_id.startswith("broken"):
-            raise errors.Internal
-        return await answer(workflow_id, with_actions=with_actions)
-
-    monkeypatch.setattr(stage.server, "context", fail)
+    stage.server.on_call = fail
     async with stage.provisioner():
         for number in range(2 * driver.LOOKERS):
             stage.server.add_workflow(f"broken{number}", action())
@@ -436,7 +435,7 @@ async def test_files_go_with_success_and_stay_after_failure(stage: Stage) -> Non
 
 async def test_a_workflow_begins_by_the_events_of_its_creation_without_a_question(stage: Stage) -> None:
     async with stage.provisioner():
-        await eventually(lambda: stage.server.lists > 0)
+        await stage.has_begun()
         stage.server.add_workflow("w", action(), action())
         await stage.run_of("w-0")
         assert stage.server.looks["w"] == 0
@@ -445,17 +444,24 @@ async def test_a_workflow_begins_by_the_events_of_its_creation_without_a_questio
 async def test_a_workflow_that_has_succeeded_here_is_not_asked_about_any_more(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer, seen = stage.server.context, list[State]()
+    seen = list[State]()
+    around = stage.server.pass_through
 
-    async def note(workflow_id: str, *, with_actions: bool) -> WorkflowContext:
-        seen.append((context := await answer(workflow_id, with_actions=with_actions)).workflow_state)
-        return context
+    async def answer_after_the_events(call: ReceivedCall, answer: Callable[[], Awaitable[Any]]) -> Any:
+        if call.method == "GetWorkflowContext":
+            seen.append(stage.server.workflows[call.request.id])
+        response = await around(call, answer)
+        if said(call) == ("w-1", SUCCEEDED):
+            await stage.rest()
+        return response
 
-    monkeypatch.setattr(stage.server, "context", note)
+    monkeypatch.setattr(stage.server.gate, "around", answer_after_the_events)
     stage.server.add_workflow("w", action(), action())
     stage.files.kept = {"w"}
     async with stage.provisioner() as worker:
         await stage.finish("w-0")
+        await stage.run_of("w-1")
+        await stage.rest()
         await stage.finish("w-1")
         await eventually(lambda: not stage.files.kept and not worker._roster.jobs)
     assert State.RUNNING in seen
@@ -473,14 +479,10 @@ async def test_one_broken_job_does_not_take_the_others_down(stage: Stage, caplog
     assert "a job failed" in caplog.text
 
 
-async def test_a_server_that_does_not_know_us_ends_the_provisioner(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def refuse(_: str, *, with_actions: bool) -> None:
-        raise errors.Unauthenticated
-
-    monkeypatch.setattr(stage.server, "context", refuse)
+async def test_a_server_that_does_not_know_us_ends_the_provisioner(stage: Stage) -> None:
     stage.server.add_workflow("w", action())
-    with pytest.raises(ExceptionGroup) as caught:
-        await stage.make().run()
+    async with stage.connect() as server:
+        stage.server.gate.token = "another"
+        with pytest.raises(ExceptionGroup) as caught:
+            await stage.make(server).run()
     assert caught.group_contains(errors.Unauthenticated)

@@ -187,8 +187,8 @@ async def test_what_a_living_sibling_watches_is_neither_cleared_nor_are_its_file
     stage.server.delete("w")
     async with stage.provisioner(slot=1, resync_seconds=0.02):
         await eventually(lambda: stage.files.kept == {"w"})
-        before = stage.server.calls
-        await eventually(lambda: stage.server.calls > before + 10)
+        before = len(stage.server.calls)
+        await eventually(lambda: len(stage.server.calls) > before + 10)
         assert run.ending is None
         assert stage.files.kept == {"w"}
         stage.claims.living.discard(0)
@@ -214,13 +214,13 @@ async def test_a_cancelled_workflow_keeps_its_machine_until_its_run_is_dead(
         async with stage.provisioner(**elsewhere.options):
             stage.server.add_workflow("next", action())
             stage.server.cancel("w")
-            before = stage.server.calls
-            await eventually(lambda: stage.server.calls > before + 20)
+            before = len(stage.server.calls)
+            await eventually(lambda: len(stage.server.calls) > before + 20)
             assert stage.server.states("next") == [State.PENDING]
             assert run.ending is None
             may_die.set()
             await eventually(lambda: stage.server.states("next") == [RUNNING])
-    assert stage.server.leases.released == ["w"]
+    assert set(stage.server.leases.released) == {"w"}
     assert run.key not in stage.world.runs
 
 
@@ -239,7 +239,7 @@ async def test_a_release_that_was_lost_with_its_owner_is_made_up_for_by_its_succ
     leases.loses_releases = False
     async with stage.provisioner():
         await stage.run_of("next-0")
-    assert leases.released == ["w"]
+    assert set(leases.released) == {"w"}
 
 
 async def test_nothing_is_released_before_it_is_known_what_is_here(
@@ -259,9 +259,9 @@ async def test_nothing_is_released_before_it_is_known_what_is_here(
 
     monkeypatch.setattr(stage.runtime, "held", answer)
     async with stage.provisioner(resync_seconds=0.02):
-        before = stage.server.calls
-        await eventually(lambda: stage.server.calls > before + 20)
+        before = len(stage.server.calls)
+        await eventually(lambda: len(stage.server.calls) > before + 20)
         assert stage.server.leases.released == []
         knows = True
-        await eventually(lambda: stage.server.leases.released == ["w"])
+        await eventually(lambda: set(stage.server.leases.released) == {"w"})
         assert run.ending is not None

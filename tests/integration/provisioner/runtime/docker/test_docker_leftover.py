@@ -9,10 +9,11 @@ from pathlib import Path
 import docker as sdk
 import pytest
 from integration.provisioner import engine_image
-from unit.provisioner.fake_server import FakeServer
 
 from support.waiting import eventually
-from tinkwell.client.workflow.model import Action
+from tinkwell.client import connect
+from tinkwell.client.testing import FakeServer
+from tinkwell.client.workflow.model import Action, Workflow
 from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow.decide import ALL_WORKERS, RunKey
 from tinkwell.provisioner.lease import keeper, run_claim
@@ -77,27 +78,34 @@ def engine(client: sdk.APIClient, directory: state_dir.StateDir) -> Iterator[Eng
         yield engine
 
 
+@pytest.fixture
+async def server() -> AsyncIterator[FakeServer]:
+    async with FakeServer() as server:
+        yield server
+
+
 @contextlib.asynccontextmanager
 async def provisioner(server: FakeServer, directory: state_dir.StateDir) -> AsyncIterator[None]:
     runtime = await docker.DockerRuntime.connect(directory, concurrency=2)
-    worker = driver.Driver(
-        server,
-        runtime,
-        directory,
-        keeper=keeper.Keeper(server.leases, owner=directory.owner, engine=directory.instance),
-        claims=run_claim.ClaimFolder(directory),
-        serves=ALL_WORKERS,
-        concurrency=2,
-        resync_seconds=1000,
-    )
-    task = asyncio.ensure_future(worker.run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-        await runtime.close()
+    async with connect(server.address) as client:
+        worker = driver.Driver(
+            client.workflows,
+            runtime,
+            directory,
+            keeper=keeper.Keeper(client.work, owner=directory.owner, engine=directory.instance),
+            claims=run_claim.ClaimFolder(directory),
+            serves=ALL_WORKERS,
+            concurrency=2,
+            resync_seconds=1000,
+        )
+        task = asyncio.ensure_future(worker.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            await runtime.close()
 
 
 def new_id() -> str:
@@ -105,26 +113,24 @@ def new_id() -> str:
 
 
 async def test_runs_of_a_workflow_that_is_gone_are_removed_whatever_they_came_to(
-    engine: Engine, directory: state_dir.StateDir
+    server: FakeServer, engine: Engine, directory: state_dir.StateDir
 ) -> None:
     workflow = new_id()
     left = [engine.add(RunKey(workflow, new_id(), 1), status=status) for status in ("created", "running", "exited")]
-    async with provisioner(FakeServer(), directory):
+    async with provisioner(server, directory):
         await eventually(lambda: not any(map(engine.has, left)), deadline_seconds=60, interval_seconds=0.2)
 
 
 async def test_attempts_that_are_over_are_removed_and_the_one_that_is_not_is_left(
-    engine: Engine, directory: state_dir.StateDir
+    server: FakeServer, engine: Engine, directory: state_dir.StateDir
 ) -> None:
-    server, workflow = FakeServer(), new_id()
-    server.add_workflow(
-        workflow, *(Action("", worker_id="m", task_name="t", name="a", image="never-run:v1") for _ in range(2))
-    )
-    over, current = (action.id for action in server.rows[workflow])
-    for action_id, status in ((over, State.RUNNING), (over, State.SUCCEEDED), (current, State.RUNNING)):
-        await server.report(
-            workflow, action_id=action_id, worker_id="m", state=status, attempt=1, seconds=0, message="", exit_code=None
-        )
+    workflow, over, current = (new_id() for _ in range(3))
+    server.put(Workflow(workflow, total_actions=2))
+    for index, action_id in enumerate((over, current)):
+        server.put(Action(action_id, workflow, index, worker_id="m", task_name="t", name="a", image="never-run:v1"))
+    async with connect(server.address) as worker:
+        for action_id, status in ((over, State.RUNNING), (over, State.SUCCEEDED), (current, State.RUNNING)):
+            await worker.workflows.report(workflow, action_id=action_id, worker_id="m", state=status)
     left = engine.add(RunKey(workflow, over, 1))
     kept = engine.add(RunKey(workflow, current, 1), status="running")
     async with provisioner(server, directory):
@@ -132,7 +138,9 @@ async def test_attempts_that_are_over_are_removed_and_the_one_that_is_not_is_lef
     assert engine.has(kept)
 
 
-async def test_what_is_another_s_or_nobody_s_is_never_touched(engine: Engine, directory: state_dir.StateDir) -> None:
+async def test_what_is_another_s_or_nobody_s_is_never_touched(
+    server: FakeServer, engine: Engine, directory: state_dir.StateDir
+) -> None:
     workflow = new_id()
     mine = engine.add(RunKey(workflow, new_id(), 1))
     others = [
@@ -141,6 +149,6 @@ async def test_what_is_another_s_or_nobody_s_is_never_touched(engine: Engine, di
         engine.add(RunKey(workflow, new_id(), 1), instance="", managed="", workflow="", action="", attempt=""),
         engine.add(RunKey(workflow, new_id(), 1), attempt="x"),
     ]
-    async with provisioner(FakeServer(), directory):
+    async with provisioner(server, directory):
         await eventually(lambda: not engine.has(mine), deadline_seconds=60, interval_seconds=0.2)
     assert all(map(engine.has, others))
