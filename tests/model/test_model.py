@@ -20,6 +20,8 @@ from support.log_model.explore import explore
 from support.log_model.state import Bounds
 from support.log_model.world import LogModel
 
+pytestmark = pytest.mark.slow
+
 BOUNDS = [
     Bounds(3),
     Bounds(2, long=True),
