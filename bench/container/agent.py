@@ -10,20 +10,22 @@ import logging
 import sys
 import time
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from tinkwell.core.workflow import decide
-from tinkwell.provisioner.agent import agent
 from tinkwell.provisioner.agent.job import Job
 from tinkwell.provisioner.app import main
+from tinkwell.provisioner.workflow import runner
 
-_start = agent.Agent.start
+_run = runner.Runner._run
 
 
-async def _timed(self: agent.Agent, job: Job) -> None:
+async def _timed(self: runner.Runner, job: Job, *rest: Any, adopts: bool) -> bool:
     began = time.time_ns()
-    await _start(self, job)
+    looks_again = await _run(self, job, *rest, adopts=adopts)
     print(f"ran {began} {time.time_ns()}", flush=True)
+    return looks_again
 
 
 def run(server: str, state_dir: str, concurrency: str) -> None:
@@ -37,7 +39,7 @@ def run(server: str, state_dir: str, concurrency: str) -> None:
         concurrency=int(concurrency),
         runtime=main.RuntimeName.DOCKER,
     )
-    with mock.patch.object(agent.Agent, "start", _timed):
+    with mock.patch.object(runner.Runner, "_run", _timed):
         asyncio.run(main.run(settings))
 
 

@@ -7,7 +7,7 @@ from unit.provisioner import stage as support
 
 from support.patient_loop import PatientLoop
 from tinkwell.client import call
-from tinkwell.provisioner.agent import agent
+from tinkwell.provisioner.agent import agent, deadline
 from tinkwell.provisioner.queue import retry
 
 
@@ -20,7 +20,7 @@ def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], PatientLoop]]:
 async def stage(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[support.Stage]:
     """An empty stage, on which nobody waits for long."""
     monkeypatch.setattr(retry, "LONGEST_SECONDS", 0.01)
-    monkeypatch.setattr(agent, "ADOPTION_SECONDS", 0.05)
+    monkeypatch.setattr(deadline, "ADOPTION_SECONDS", 0.05)
     monkeypatch.setattr(agent, "LAST_OUTPUT_SECONDS", 0.05)
     # What is to be tried again is the provisioner's business here.
     monkeypatch.setattr(call, "TRIES", 1)

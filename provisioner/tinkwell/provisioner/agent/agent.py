@@ -1,41 +1,31 @@
-"""Carries out one action on this machine, from the report that it begins to the report of how it ended.
+"""Carries out one run on this machine, from the report that it begins to the removal of what is left of it.
 
-Order is everything here, because this process may die between any two lines:
+The order of the steps is that of `run_state`, which says why it must hold:
 
-    1  report RUNNING            intent before effect: without it nothing is started
-    2  start the run             its name is the action's and the attempt's, so it can be found again
-    3  send its output, wait for its end, kill it at its deadline
-    4  report the end            after the output, so that nobody reads an end without it
-    5  remove the run            only now, so that a successor still finds how it ended
+    run        1  the reporter tells that the run begins, and the server lets it
+               2  the run is started, or found where it is adopted
+               3  its output is sent, its end awaited; it is killed at its `deadline`
+    conclude   4  the reporter tells how it ended
+               5  the run is removed, unless the answer says that it is needed
+    clear      -  the run is killed and removed where it was stopped in the midst of that
 
-Where a hook is due, the run is left as it is: it marks that the hook is not done, and `hook` removes it. Where the
-report was refused, and there may be a hook, it is left as well, and the next look decides.
-
-A successor finds the action RUNNING and adopts it: it reports RUNNING once more, by which the server lets it have the
-action, and enters at 3 with the run it finds. Where there is none, the action has FAILED as lost. It may have run,
-wholly or in part; it is not run again, since nobody can tell whether that is harmless. Where another attempt may
-follow, what is left of the former ones is removed before it starts.
-
-Reports are made under a lease, and repeated until the server answers. Where the answer is that the action is over
-(cancelled, say), its run is removed and nothing more is said. Where it is that the action is another's by now, the run
-is left as it is, and the next look decides. A run that is let go on is claimed, so that others here leave it alone.
+A run that is adopted and is not there has FAILED as lost. It may have run, wholly or in part; it is not run again,
+since nobody can tell whether that is harmless. Where an attempt is not the first, what is left of the former ones is
+removed before it starts. A run that the server lets go on here is claimed, so that others here leave it alone.
 """
 
 import asyncio
-import dataclasses
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Coroutine
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from tinkwell.client import errors
-from tinkwell.client.workflow.model import Report, Reported
 from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow.decide import RunKey
-from tinkwell.provisioner.agent import deadline_kill, output_shipper, reboot, run_spec
-from tinkwell.provisioner.agent import hook as hook_run
-from tinkwell.provisioner.agent.job import Job, Outcome
+from tinkwell.provisioner.agent import deadline, hook, output_shipper, reboot, run_spec
+from tinkwell.provisioner.agent.job import Fate, Job, Outcome, Permit, Receipt, Refusal
+from tinkwell.provisioner.agent.run_state import RunState
 from tinkwell.provisioner.lease import run_claim
-from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.state_dir import state_dir
 
@@ -46,136 +36,126 @@ T = TypeVar("T")
 LAST_OUTPUT_SECONDS = 1.0
 # which then gets some more time.
 OUTPUT_SECONDS = 30.0
-# An adopted run that is past its deadline gets so long to show that it ended while nobody watched.
-ADOPTION_SECONDS = 1.0
 # Who is told to stop in the middle of the last steps gets so long for them.
 LAST_SECONDS = 3.0
-MAX_MESSAGE_CHARACTERS = 1000
 
-_STARTED = Outcome(state=State.RUNNING, message="started", seconds=0.0)
-_REFUSALS = (errors.NotFound, errors.IllegalTransition, errors.WrongWorker)
+_REBOOTED = Outcome(state=State.SUCCEEDED, message="its machine has rebooted", seconds=0.0)
 
 
-class ReportApi(output_shipper.LogApi, Protocol):
-    """What carrying out an action needs of the server."""
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The end of a run, which is still to be reported; `run` and `output` are None where there was no run."""
 
-    async def report(self, report: Report, *, then: Report | None = None) -> Reported:
-        """Move an action on; a repetition changes nothing. `then` goes along, and is reported by itself as well."""
+    outcome: Outcome
+    run: port.Run | None = None
+    output: "asyncio.Task[None] | None" = None
 
 
-class Lease(Protocol):
-    """What carrying out an action needs of the lease."""
+class Reporter(output_shipper.Sink, Protocol):
+    """Tells the server of one run. Each call repeats its report until the server has answered."""
 
-    async def under(self, call: Callable[[int], Awaitable[Reported]]) -> Reported:
-        """Call with the lease's token; raises `errors.LeaseLost` where what it is about is another's."""
+    async def begin(self, *, adopts: bool) -> Permit | Refusal:
+        """Report that the run begins, or goes on here."""
+
+    async def end(self, outcome: Outcome) -> Receipt:
+        """Report how the run ended."""
 
 
 class Agent:
-    """Carries out actions in a runtime."""
+    """Carries out runs in a runtime."""
 
-    def __init__(
-        self, api: ReportApi, runtime: port.Runtime, boots: reboot.Notes, *, lease: Lease, claims: run_claim.Claims
-    ) -> None:
-        self._api = api
+    def __init__(self, runtime: port.Runtime, boots: reboot.Notes, claims: run_claim.Claims) -> None:
         self._runtime = runtime
         self._boots = boots
-        self._hooks = hook_run.Hooks(api, runtime)
-        self._lease = lease
         self._claims = claims
+        self._hooks = hook.Hooks(runtime)
 
-    async def start(self, job: Job) -> None:
-        """Carry out an action from its beginning; returns when it has ended here, however it ended."""
-        await self._until_stopped(job, self._start)
+    async def run(
+        self, job: Job, work: run_spec.Work, reporter: Reporter, beside: asyncio.TaskGroup, *, adopts: bool
+    ) -> Ended | None:
+        """Bring a run to its end; what may outlast that, such as its last output, becomes tasks of `beside`.
 
-    async def adopt(self, job: Job) -> None:
-        """Carry on with an action that the server believes to be running."""
-        await self._until_stopped(job, self._adopt)
+        Returns None where the run may not begin; the job then keeps the refusal.
+        """
+        permit = await reporter.begin(adopts=adopts)
+        if isinstance(permit, Refusal):
+            job.refusal = permit
+            job.move(RunState.REFUSED)
+            return None
+        job.move(RunState.RUNNING)
+        message = "an action is adopted" if adopts else "an action begins"
+        logger.info(message, extra=run_spec.fields(work.key) | {"image": work.run.image})
+        run, ending = await self._obtain(work, permit.remaining_seconds, adopts=adopts)
+        output = None if run is None else beside.create_task(output_shipper.ship(reporter, run), name="output")
+        outcome = await ending
+        if output is not None:
+            await asyncio.wait([output], timeout=LAST_OUTPUT_SECONDS if outcome.exit_code is None else None)
+        elif outcome is not _REBOOTED:
+            # The server may be away; meanwhile make sure that nothing runs.
+            beside.create_task(_to_its_end(self._discard(work.key, outcome.message)), name="discard")
+        job.move(RunState.REPORTING)
+        return Ended(outcome, run, output)
 
-    async def run_hook(self, job: Job, *, is_first: bool) -> None:
-        """Run the hook that the job's key names, or take up the one that a predecessor began."""
-        await self._until_stopped(job, lambda job: self._run_hook(job, is_first=is_first))
-
-    async def discard(self, key: RunKey, reason: str) -> bool:
-        """Kill and remove a run, unless somebody else watches it; False where that failed, and the run may be there."""
-        return await _to_its_end(self._discard(key, reason))
-
-    async def _discard(self, key: RunKey, reason: str) -> bool:
+    async def run_hook(self, job: Job, work: run_spec.Work, sink: output_shipper.Sink, *, is_first: bool) -> None:
+        """Run a hook to its end, or take up the one that a predecessor began; see `hook`."""
+        is_done = True
         try:
-            if key.main in await asyncio.to_thread(self._claims.others, key.workflow_id):
-                logger.info("a run is left to somebody else", extra=_fields(key))
-            elif (run := await self._runtime.find(key)) is not None:
-                logger.info("a run is stopped", extra=_fields(key) | {"reason": reason})
-                await _remove(run)
+            if work.key.main not in await asyncio.to_thread(self._claims.others, work.key.workflow_id):
+                self._claim(work.key.main)
+                is_done = await self._hooks.run(work, sink, is_first=is_first)
         except (port.RunError, OSError) as error:
-            logger.warning("a run cannot be removed", extra=_fields(key) | {"cause": str(error)})
-            return False
-        return True
+            logger.warning(
+                "a hook is not done; it is tried again", extra=run_spec.fields(work.key) | {"cause": str(error)}
+            )
+            is_done = False
+        job.move(RunState.GONE if is_done else RunState.STUCK)
 
-    async def _until_stopped(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
-        """Do the work; where the job is stopped meanwhile, abandon it and discard the run."""
-        if not await job.until_stopped(work(job)):
-            job.is_settled = True
-            if not job.leaves_run:
-                job.is_unfinished = not await self.discard(job.key, job.stop_reason)
+    async def conclude(self, job: Job, ended: Ended, reporter: Reporter) -> None:
+        """Report the end, and do what the answer says; the job keeps its receipt."""
+        await _to_its_end(self._conclude(job, ended, reporter))
 
-    async def _run_hook(self, job: Job, *, is_first: bool) -> None:
-        try:
-            if job.key.main in await asyncio.to_thread(self._claims.others, job.key.workflow_id):
-                return
-            self._claim(job.key.main)
-        except (port.RunError, OSError) as error:
-            logger.warning("a hook is not done; it is tried again", extra=_fields(job.key) | {"cause": str(error)})
-            job.is_unfinished = True
+    async def clear(self, job: Job) -> None:
+        """Do what is left to do: where a stop was asked for, the run is killed and removed."""
+        if job.state is RunState.LEAVING:
+            job.move(RunState.LEFT)
+        elif job.state is RunState.STOPPING:
+            job.move(RunState.CLEARING)
+        if job.state is RunState.CLEARING:
+            await _to_its_end(self._clear(job, run=None))
+
+    async def _obtain(
+        self, work: run_spec.Work, remaining_seconds: float | None, *, adopts: bool
+    ) -> tuple[port.Run | None, Awaitable[Outcome]]:
+        """Start or find the run, and say how its end is to be had; None where there is no run."""
+        if adopts and await reboot.is_over(self._boots, work, remaining_seconds):
+            # What the run itself came to does not count.
+            return await self._find_leftover(work.key), asyncio.sleep(0, _REBOOTED)
+        if adopts:
+            limit, obtaining = deadline.Deadline.of_adopted(work, remaining_seconds), self._find(work.key)
         else:
-            job.is_unfinished = not await self._hooks.run(job.key, job.action, is_first=is_first)
+            limit, obtaining = deadline.Deadline(remaining_seconds), self._start(work)
+        found = await limit.obtain(obtaining)
+        if isinstance(found, Outcome):
+            return None, asyncio.sleep(0, found)
+        return found, limit.enforce(found, reboot.wait(found) if work.reboots else found.wait())
 
-    async def _start(self, job: Job) -> None:
-        reported = await self._report(job, _STARTED)
-        if reported is None:
-            job.was_refused = True
-            return
-        logger.info("an action begins", extra=_fields(job.key) | {"image": job.action.image})
-        await self._carry_out(job, reported.remaining_seconds, lambda: self._begin(job))
-
-    async def _adopt(self, job: Job) -> None:
-        reported = await self._report(job, Outcome(state=State.RUNNING, message="adopted", seconds=0.0))
-        if reported is None:
-            job.was_refused = True
-            return
-        logger.info("an action is adopted", extra=_fields(job.key))
-        left = reported.remaining_seconds
-        if job.action.reboots:
-            elapsed = reboot.elapsed_seconds(job.action, left)
-            if await reboot.is_over(self._boots, job.key, elapsed_seconds=elapsed):
-                await self._conclude_rebooted(job)
-                return
-        remaining = None if left is None else max(left, ADOPTION_SECONDS)
-        limit = deadline_kill.passed_limit(job.action, left)
-        await self._carry_out(job, remaining, lambda: self._find(job.key), limit_seconds=limit)
-
-    async def _conclude_rebooted(self, job: Job) -> None:
-        """Report the success of an action that has rebooted its machine; what its run came to does not count."""
-        outcome = Outcome(state=State.SUCCEEDED, message="its machine has rebooted", seconds=0.0)
+    async def _find_leftover(self, key: RunKey) -> port.Run | None:
         try:
-            run = await self._runtime.find(job.key)
+            return await self._runtime.find(key)
         except port.RunError as error:
-            logger.warning("what is left of a run cannot be had", extra=_fields(job.key) | {"cause": str(error)})
-            run = None
-        if run is None:
-            await self._settle(job, outcome)
-        else:
-            await self._follow(job, run, asyncio.sleep(0, outcome))
+            logger.warning("what is left of a run cannot be had", extra=run_spec.fields(key) | {"cause": str(error)})
+            return None
 
-    async def _begin(self, job: Job) -> port.Run:
+    async def _start(self, work: run_spec.Work) -> port.Run:
         """Start the run, once nothing is left of former attempts: they may have been others', and lost."""
-        self._claim(job.key)
-        if job.key.attempt > 1:
-            for former in await self._runtime.find_former(job.key):
-                logger.warning("the run of a former attempt is stopped", extra=_fields(former.key))
+        self._claim(work.key)
+        if work.key.attempt > 1:
+            for former in await self._runtime.find_former(work.key):
+                logger.warning("the run of a former attempt is stopped", extra=run_spec.fields(former.key))
                 await _remove(former)
-        if job.action.reboots:
-            await reboot.note(self._boots, job.key)
-        return await self._runtime.start(run_spec.of(job.key, job.action))
+        if work.reboots:
+            await reboot.note(self._boots, work.key)
+        return await self._runtime.start(work.run)
 
     async def _find(self, key: RunKey) -> port.Run:
         self._claim(key)
@@ -191,137 +171,39 @@ class Agent:
             message = f"the state directory cannot be used: {error}"
             raise port.RunError(port.Reason.UNAVAILABLE, message) from error
 
-    async def _carry_out(
-        self,
-        job: Job,
-        remaining_seconds: float | None,
-        obtain: Callable[[], Awaitable[port.Run]],
-        *,
-        limit_seconds: float | None = None,
-    ) -> None:
-        """Get hold of the run and see it through to the report of its end; `limit_seconds` is one that has passed."""
-        began = asyncio.get_running_loop().time()
-        ends_at = None if remaining_seconds is None else began + remaining_seconds
-        try:
-            async with asyncio.timeout_at(ends_at):
-                run = await obtain()
-        except TimeoutError:
-            await self._give_up(job, _timed_out("before it ran", began))
-        except port.RunError as error:
-            await self._give_up(job, _failed(error, began))
-        else:
-            await self._follow(job, run, self._outcome(job, run, ends_at, limit_seconds))
+    async def _conclude(self, job: Job, ended: Ended, reporter: Reporter) -> None:
+        receipt = job.receipt = await reporter.end(ended.outcome)
+        job.move(RunState.CLEARING)
+        if ended.output is not None:
+            if receipt.fate is not Fate.TAKEN:
+                await asyncio.wait([ended.output], timeout=OUTPUT_SECONDS)
+            ended.output.cancel()
+        await self._clear(job, ended.run)
 
-    async def _give_up(self, job: Job, outcome: Outcome) -> None:
-        """Report the end of what did not run, and, while the server may be away, make sure that it does not."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.discard(job.key, outcome.message), name="discard")
-            await self._settle(job, outcome)
-
-    async def _follow(self, job: Job, run: port.Run, ending: Awaitable[Outcome]) -> None:
-        """Watch a run to its end, report that, and remove the run."""
-        async with asyncio.TaskGroup() as group:
-            output = group.create_task(output_shipper.ship(self._api, run), name="output")
-            outcome = await ending
-            patience = LAST_OUTPUT_SECONDS if outcome.exit_code is None else None
-            await asyncio.wait([output], timeout=patience)
-            await _to_its_end(self._conclude(job, run, outcome, output))
-
-    async def _conclude(self, job: Job, run: port.Run, outcome: Outcome, output: asyncio.Task[None]) -> None:
-        reported = await self._settle(job, outcome)
-        if job.was_taken:  # and so is its output
-            output.cancel()
-        if not output.done():
-            await asyncio.wait([output], timeout=OUTPUT_SECONDS)
-            output.cancel()
-        if job.leaves_run:
+    async def _clear(self, job: Job, run: port.Run | None) -> None:
+        """Leave the run where the server's answer says that it is needed, and otherwise remove it."""
+        fate = Fate.DISCARDED if job.receipt is None else job.receipt.fate
+        if fate in (Fate.NEEDED, Fate.TAKEN):
+            job.move(RunState.LEFT)
             return
-        if reported is None or not reported.revision:
-            await self._discard(job.key, "its action had ended before that was reported")
-            return
+        reason = job.reason or "its action had ended before that was reported"
+        is_gone = await self._discard(job.key, reason, ended=run if fate is Fate.REMOVED else None)
+        job.move(RunState.GONE if is_gone else RunState.STUCK)
+
+    async def _discard(self, key: RunKey, reason: str, *, ended: port.Run | None = None) -> bool:
+        """Kill and remove a run, unless somebody else watches it; False where that failed, and the run may be there."""
         try:
-            await run.remove()
-        except port.RunError as error:
-            logger.warning("a run cannot be removed", extra=_fields(job.key) | {"cause": str(error)})
-
-    async def _outcome(self, job: Job, run: port.Run, ends_at: float | None, limit_seconds: float | None) -> Outcome:
-        """Wait for the end of a run, or bring it about."""
-        began = asyncio.get_running_loop().time()
-        try:
-            async with asyncio.timeout_at(ends_at):
-                ending = await (reboot.wait(run) if job.action.reboots else run.wait())
-        except TimeoutError:
-            return await self._kill(run, began)
-        except port.RunError as error:
-            return _failed(error, began)
-        if deadline_kill.was_kept(ending, limit_seconds):
-            return dataclasses.replace(_timed_out("and was killed", began), seconds=ending.seconds or 0.0)
-        note = f" ({ending.note})" if ending.note else ""
-        return Outcome(
-            state=State.FAILED if ending.code else State.SUCCEEDED,
-            message=f"exited with code {ending.code}{note}",
-            seconds=_since(began) if ending.seconds is None else ending.seconds,
-            exit_code=ending.code,
-        )
-
-    async def _kill(self, run: port.Run, began: float) -> Outcome:
-        try:
-            await run.kill()
-        except port.RunError as error:
-            return _timed_out(f"and cannot be killed: {error}", began)
-        return _timed_out("and was killed", began)
-
-    async def _settle(self, job: Job, outcome: Outcome) -> Reported | None:
-        """Report the end; from then on nobody expects anything of the job."""
-        job.report_end(outcome)
-        reported = await self._report(job, outcome, follower=job.follower)
-        job.settle(outcome, reported)
-        if reported is not None:
-            logger.info(
-                "an action has ended",
-                extra=_fields(job.key) | {"state": outcome.state.value, "outcome": outcome.message},
-            )
-        return reported
-
-    async def _report(self, job: Job, outcome: Outcome, *, follower: Job | None = None) -> Reported | None:
-        """Report until the server answers; None where it does not want the report, because the action is over.
-
-        The start of the job that follows goes along the first time. It is no matter if that comes to nothing.
-        """
-        key = job.key
-
-        def call(token: int) -> Awaitable[Reported]:
-            report = _told(job, outcome, token)
-
-            def once() -> Awaitable[Reported]:
-                nonlocal follower
-                following, follower = follower, None
-                then = None if following is None else _told(following, _STARTED, token)
-                return self._api.report(report, then=then)
-
-            return retry.until_answered(once, what=f"report {outcome.state}")
-
-        try:
-            return await self._lease.under(call)
-        except _REFUSALS as error:
-            job.was_blocked = isinstance(error, errors.MachineBusy)
-            job.was_taken = isinstance(error, errors.LeaseLost)
-            logger.info("a report was refused", extra=_fields(key) | {"cause": str(error)})
-            return None
-
-
-def _told(job: Job, outcome: Outcome, token: int) -> Report:
-    return Report(
-        workflow_id=job.key.workflow_id,
-        action_id=job.key.action_id,
-        worker_id=job.action.worker_id,
-        state=outcome.state,
-        attempt=job.key.attempt,
-        seconds=outcome.seconds,
-        message=outcome.message[:MAX_MESSAGE_CHARACTERS],
-        exit_code=outcome.exit_code,
-        lease_token=token,
-    )
+            if ended is not None:
+                await ended.remove()
+            elif key.main in await asyncio.to_thread(self._claims.others, key.workflow_id):
+                logger.info("a run is left to somebody else", extra=run_spec.fields(key))
+            elif (run := await self._runtime.find(key)) is not None:
+                logger.info("a run is stopped", extra=run_spec.fields(key) | {"reason": reason})
+                await _remove(run)
+        except (port.RunError, OSError) as error:
+            logger.warning("a run cannot be removed", extra=run_spec.fields(key) | {"cause": str(error)})
+            return False
+        return True
 
 
 async def _remove(run: port.Run) -> None:
@@ -338,19 +220,3 @@ async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
         await asyncio.wait([task], timeout=LAST_SECONDS)
         task.cancel()
         raise
-
-
-def _failed(error: port.RunError, began: float) -> Outcome:
-    return Outcome(state=State.FAILED, message=str(error), seconds=_since(began))
-
-
-def _timed_out(what: str, began: float) -> Outcome:
-    return Outcome(state=State.TIMEOUT, message=f"its deadline passed {what}", seconds=_since(began))
-
-
-def _since(began: float) -> float:
-    return round(asyncio.get_running_loop().time() - began, 3)
-
-
-def _fields(key: RunKey) -> dict[str, object]:
-    return {"workflow": key.workflow_id, "action": key.action_id, "attempt": key.attempt}

@@ -22,7 +22,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 from tinkwell.client import errors
-from tinkwell.client.workflow.model import Action, LogLine, LogStream
+from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.agent import output_shipper, run_spec
 from tinkwell.provisioner.queue import retry
@@ -44,16 +44,16 @@ MAX_MESSAGE_CHARACTERS = 1000
 class Hooks:
     """Runs hooks in a runtime."""
 
-    def __init__(self, api: output_shipper.LogApi, runtime: port.Runtime) -> None:
-        self._api = api
+    def __init__(self, runtime: port.Runtime) -> None:
         self._runtime = runtime
 
-    async def run(self, key: RunKey, action: Action, *, is_first: bool) -> bool:
+    async def run(self, work: run_spec.Work, sink: output_shipper.Sink, *, is_first: bool) -> bool:
         """Run a hook to its end, and remove it and its attempt.
 
         `is_first` says that nobody can have run it before. Else it is done where nothing is left of the attempt. False
         where the runtime does not do what it must: the hook is not done then, and is to be run again later.
         """
+        key = work.key
         try:
             attempt = await self._runtime.find(key.main)
             if attempt is None and not is_first:
@@ -61,25 +61,25 @@ class Hooks:
                 return True
             if attempt is not None:
                 await attempt.kill()
-            ending = await self._carry_out(key, action)
+            ending = await self._carry_out(work, sink)
             if ending is None:
                 return False
-            await self._tell(key, ending)
+            await _tell(key, ending, sink)
             for each in (key.main, key):
                 await self._remove(each)
         except port.RunError as error:
-            logger.warning("a hook is not done; it is tried again", extra=_fields(key) | {"cause": str(error)})
+            logger.warning("a hook is not done; it is tried again", extra=run_spec.fields(key) | {"cause": str(error)})
             return False
         return True
 
-    async def _carry_out(self, key: RunKey, action: Action) -> str | None:
+    async def _carry_out(self, work: run_spec.Work, sink: output_shipper.Sink) -> str | None:
         """Run the hook, and say how it ended; None, or `RunError`, where that is not known for the time being."""
-        limit = float(action.timeout_seconds) or DEFAULT_SECONDS
+        limit = float(work.timeout_seconds) or DEFAULT_SECONDS
         deadline = asyncio.get_running_loop().time() + limit
-        logger.info("a hook begins", extra=_fields(key) | {"image": action.image})
+        logger.info("a hook begins", extra=run_spec.fields(work.key) | {"image": work.run.image})
         try:
             async with asyncio.timeout_at(deadline):
-                run = await self._runtime.start(run_spec.of(key, action))
+                run = await self._runtime.start(work.run)
         except TimeoutError:
             return f"did not begin within {limit:g} s"
         except port.RunError as error:
@@ -87,28 +87,11 @@ class Hooks:
                 raise
             return f"could not be run: {error}"
         async with asyncio.TaskGroup() as group:
-            sending = group.create_task(output_shipper.ship(self._api, _Numbered(run)), name="output")
+            sending = group.create_task(output_shipper.ship(sink, _Numbered(run)), name="output")
             ending = await _wait(run, deadline, limit)
             if ending is None:
                 sending.cancel()
         return ending
-
-    async def _tell(self, key: RunKey, ending: str) -> None:
-        """Let the output end with a line that says how the hook ended."""
-        logger.info("a hook has ended", extra=_fields(key) | {"outcome": ending})
-        line = LogLine(
-            action_id=key.action_id,
-            attempt=key.attempt,
-            number=LAST_NUMBER,
-            stream=LogStream.STDERR,
-            text=f"[{key.hook} {' '.join(ending.split())[:MAX_MESSAGE_CHARACTERS]}]",
-        )
-        try:
-            await retry.until_answered(
-                lambda: self._api.append_logs(key.workflow_id, [line]), what="append logs", gives_up=(errors.Internal,)
-            )
-        except errors.Error as error:
-            logger.warning("output is not wanted", extra=_fields(key) | {"cause": str(error)})
 
     async def _remove(self, key: RunKey) -> None:
         if (run := await self._runtime.find(key)) is not None:
@@ -145,11 +128,18 @@ async def _wait(run: port.Run, deadline: float, limit: float) -> str | None:
     except port.RunError as error:
         if error.reason is not port.Reason.UNAVAILABLE:
             return f"ended: {error}"
-        logger.warning("the end of a hook is not known", extra=_fields(run.key) | {"cause": str(error)})
+        logger.warning("the end of a hook is not known", extra=run_spec.fields(run.key) | {"cause": str(error)})
         return None
     note = f" ({ending.note})" if ending.note else ""
     return f"exited with code {ending.code}{note}"
 
 
-def _fields(key: RunKey) -> dict[str, object]:
-    return {"workflow": key.workflow_id, "action": key.action_id, "attempt": key.attempt, "hook": key.hook}
+async def _tell(key: RunKey, ending: str, sink: output_shipper.Sink) -> None:
+    """Let the output end with a line that says how the hook ended."""
+    logger.info("a hook has ended", extra=run_spec.fields(key) | {"outcome": ending})
+    text = f"[{key.hook} {' '.join(ending.split())[:MAX_MESSAGE_CHARACTERS]}]"
+    line = output.OutputLine(LAST_NUMBER, LogStream.STDERR, text)
+    try:
+        await retry.until_answered(lambda: sink.append(key, [line]), what="append logs", gives_up=(errors.Internal,))
+    except errors.Error as error:
+        logger.warning("output is not wanted", extra=run_spec.fields(key) | {"cause": str(error)})

@@ -9,11 +9,10 @@ import asyncio
 import contextlib
 import functools
 import logging
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
 from tinkwell.client import errors
-from tinkwell.client.workflow.model import LogLine
 from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.runtime import output, port
@@ -35,61 +34,53 @@ class Source(Protocol):
         """Yield the output; raises `RunError` where it cannot be had."""
 
 
-class LogApi(Protocol):
-    """What sending output needs of the server."""
+class Sink(Protocol):
+    """Where output goes."""
 
-    async def append_logs(self, workflow_id: str, lines: Iterable[LogLine]) -> int:
-        """Store lines; those that are there already are left as they are."""
+    async def append(self, key: RunKey, lines: Sequence[output.OutputLine]) -> None:
+        """Store lines of a run; those that are there already are left as they are."""
 
 
-async def ship(api: LogApi, run: Source) -> None:
+async def ship(sink: Sink, run: Source) -> None:
     """Send all output of a run, from its first line on, and return when the server has it.
 
     Output is worth much, but no more than the run: where it cannot be read, or the server does not want it, that is
     logged and the rest is let go.
     """
-    queue: asyncio.Queue[LogLine | None] = asyncio.Queue(QUEUE_LINES)
+    queue: asyncio.Queue[output.OutputLine | None] = asyncio.Queue(QUEUE_LINES)
     async with asyncio.TaskGroup() as group:
         reading = group.create_task(_read(run, queue), name="read output")
         try:
-            await _send(api, run.key.workflow_id, queue)
+            await _send(sink, run.key, queue)
         except errors.Error as error:
             reading.cancel()
             logger.warning("output is not wanted", extra={"action": run.key.action_id, "cause": str(error)})
 
 
-async def _read(run: Source, queue: "asyncio.Queue[LogLine | None]") -> None:
+async def _read(run: Source, queue: "asyncio.Queue[output.OutputLine | None]") -> None:
     """Put every line into the queue, and None at the end."""
     try:
         async with contextlib.aclosing(run.lines()) as lines:
             async for line in lines:
-                await queue.put(
-                    LogLine(
-                        action_id=run.key.action_id,
-                        attempt=run.key.attempt,
-                        number=line.number,
-                        stream=line.stream,
-                        text=line.text,
-                    )
-                )
+                await queue.put(line)
     except port.RunError as error:
         logger.warning("output cannot be read", extra={"action": run.key.action_id, "cause": str(error)})
     await queue.put(None)
 
 
-async def _send(api: LogApi, workflow_id: str, queue: "asyncio.Queue[LogLine | None]") -> None:
+async def _send(sink: Sink, key: RunKey, queue: "asyncio.Queue[output.OutputLine | None]") -> None:
     """Send what is in the queue until None comes."""
     is_over = False
     while not is_over:
         batch, is_over = await _take_batch(queue)
         if batch:
-            send = functools.partial(api.append_logs, workflow_id, batch)
+            send = functools.partial(sink.append, key, batch)
             await retry.until_answered(send, what="append logs", gives_up=(errors.Internal,))
 
 
-async def _take_batch(queue: "asyncio.Queue[LogLine | None]") -> tuple[list[LogLine], bool]:
+async def _take_batch(queue: "asyncio.Queue[output.OutputLine | None]") -> tuple[list[output.OutputLine], bool]:
     """Wait for a line and take what is there with it; True when that was the last."""
-    batch: list[LogLine] = []
+    batch: list[output.OutputLine] = []
     size = 0
     line = await queue.get()
     while line is not None:

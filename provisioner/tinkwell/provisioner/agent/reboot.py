@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from tinkwell.client.workflow.model import Action
 from tinkwell.core.workflow.decide import RunKey
+from tinkwell.provisioner.agent import run_spec
 from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
@@ -58,27 +58,30 @@ def uptime_seconds() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def elapsed_seconds(action: Action, remaining_seconds: float | None) -> float:
+async def is_over(notes: Notes, work: run_spec.Work, remaining_seconds: float | None) -> bool:
+    """Return whether work reboots its machine, and the boot in which the attempt began is known to be over."""
+    if not work.reboots:
+        return False
+    try:
+        noted = await asyncio.to_thread(lambda: notes.noted_boot(work.key))
+        if noted:
+            return noted != current()
+        return uptime_seconds() + MARGIN_SECONDS < _elapsed_seconds(work, remaining_seconds)
+    except OSError as error:
+        fields = {"action": work.key.action_id, "cause": str(error)}
+        logger.warning("the boot in which an action began cannot be read", extra=fields)
+        return False
+
+
+def _elapsed_seconds(work: run_spec.Work, remaining_seconds: float | None) -> float:
     """Return for how long the current attempt has run at the least; 0 where that is not known.
 
     What remains may be the workflow's time and not the action's, and clocks may differ; the lesser of two is taken.
     """
-    if remaining_seconds is None or action.started_at is None:
+    if remaining_seconds is None or work.started_at is None:
         return 0.0
-    by_clock = (datetime.now(UTC) - action.started_at).total_seconds()
-    return max(min(action.timeout_seconds - remaining_seconds, by_clock), 0.0)
-
-
-async def is_over(notes: Notes, key: RunKey, *, elapsed_seconds: float) -> bool:
-    """Return whether the boot in which an attempt began, at least so long ago, is known to be over."""
-    try:
-        noted = await asyncio.to_thread(lambda: notes.noted_boot(key))
-        return noted != current() if noted else uptime_seconds() + MARGIN_SECONDS < elapsed_seconds
-    except OSError as error:
-        logger.warning(
-            "the boot in which an action began cannot be read", extra={"action": key.action_id, "cause": str(error)}
-        )
-        return False
+    by_clock = (datetime.now(UTC) - work.started_at).total_seconds()
+    return max(min(work.timeout_seconds - remaining_seconds, by_clock), 0.0)
 
 
 async def wait(run: port.Run) -> port.Exit:

@@ -1,31 +1,31 @@
-"""What is run for an action: the description that a runtime gets."""
+"""What the agent is given to carry out."""
 
-from tinkwell.client.workflow.model import Action
+from dataclasses import dataclass
+from datetime import datetime
+
 from tinkwell.core.workflow.decide import RunKey
-from tinkwell.core.workflow.hook import Hook
 from tinkwell.provisioner.runtime import port
 
 
-def of(key: RunKey, action: Action) -> port.RunSpec:
-    """Describe an attempt at an action, or a hook of it, which differs from it by its command alone."""
-    return port.RunSpec(
-        key=key,
-        worker_id=action.worker_id,
-        task_name=action.task_name,
-        action_name=action.name,
-        image=action.image,
-        command=_command(key.hook, action),
-        environment=action.environment,
-        volumes=action.volumes,
-        pid=action.pid,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A run, and what is known of how it is to end. `started_at` is when an attempt that is adopted began.
+
+    Work that `reboots` has succeeded when its machine has rebooted. A timeout of 0 means that it has none of its own.
+    """
+
+    run: port.RunSpec
+    timeout_seconds: int = 0
+    started_at: datetime | None = None
+    reboots: bool = False
+
+    @property
+    def key(self) -> RunKey:
+        """The identity of the run."""
+        return self.run.key
 
 
-def _command(hook: str, action: Action) -> tuple[str, ...]:
-    match hook:
-        case Hook.ON_FAILURE:
-            return action.on_failure
-        case Hook.ON_TIMEOUT:
-            return action.on_timeout
-        case _:
-            return action.command
+def fields(key: RunKey) -> dict[str, object]:
+    """Return how a line of the log names a run."""
+    own = {"workflow": key.workflow_id, "action": key.action_id, "attempt": key.attempt}
+    return own | {"hook": key.hook} if key.hook else own

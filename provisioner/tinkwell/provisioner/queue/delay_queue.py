@@ -1,6 +1,7 @@
-"""Workflows that are looked at again when some time has passed."""
+"""Workflows that are looked at again, at once or when some time has passed."""
 
 import asyncio
+from collections.abc import Mapping
 
 from tinkwell.provisioner.queue import work_queue
 
@@ -20,6 +21,18 @@ class Later:
         if workflow_id not in self._waiting and len(self._waiting) < MAX_WAITING:
             self._waiting.add(workflow_id)
             self._group.create_task(self._sleep(workflow_id, seconds), name=f"look later {workflow_id}")
+
+    async def put(self, workflow_id: str) -> None:
+        """Have a workflow looked at now; waits for room in the set."""
+        await self._dirty.put(workflow_id)
+
+    def wake(self, workflow_ids: Mapping[str, float]) -> None:
+        """Have workflows looked at in so many seconds. The set may be full: who empties it must not wait for room."""
+        for workflow_id, seconds in workflow_ids.items():
+            if seconds:
+                self.look(workflow_id, seconds)
+            else:
+                self._group.create_task(self._dirty.put(workflow_id), name=f"wake {workflow_id}")
 
     async def _sleep(self, workflow_id: str, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -68,8 +68,6 @@ class Reporter:
         self._api = api
         # What is to go by one call stands together.
         self._waiting: list[tuple[_Waiting, ...]] = []
-        # Reports that went ahead and that are about to be made.
-        self._ahead: dict[Report, _Waiting] = {}
         self._has_come = asyncio.Event()
         # Held by the one sender that waits: what comes wakes no others.
         self._turn = asyncio.Lock()
@@ -82,34 +80,36 @@ class Reporter:
                 group.create_task(self._send_again_and_again(), name=f"report sender {number}")
         raise AssertionError("its tasks never end by themselves")
 
-    async def report(self, report: Report, *, then: Report | None = None) -> Reported:
-        """Move an action on; a repetition changes nothing. Raises what the server answers.
-
-        `then` is a report that is about to be made by a call of its own: it goes along already now, so that the server
-        hears of both at once, and that call has its answer.
-        """
-        goes_along = self._senders > 0 and report.state in _TOGETHER
-        outcome = await self._hand_over(report, then) if goes_along else None
+    async def report(self, report: Report) -> Reported:
+        """Move an action on; a repetition changes nothing. Raises what the server answers."""
+        (outcome,) = await self._outcomes(report)
         if isinstance(outcome, errors.Error):
             raise outcome
         return outcome or await self._report(report)
+
+    async def report_both(self, end: Report, start: Report) -> tuple[Reported, Reported | None]:
+        """Report the end of an action and with it the start of the next one, so that the server hears of both at once.
+
+        Raises what the server answers to the end. None for a start that it did not take, or has not heard of.
+        """
+        ended, started = await self._outcomes(end, start)
+        if isinstance(ended, errors.Error):
+            raise ended
+        return ended or await self._report(end), None if isinstance(started, errors.Error) else started
 
     async def append_logs(self, workflow_id: str, lines: Iterable[LogLine]) -> int:
         """Store lines; those that are there already are left as they are."""
         return await self._api.append_logs(workflow_id, lines)
 
-    async def _hand_over(self, report: Report, then: Report | None) -> Reported | errors.Error | None:
-        waiting = self._ahead.pop(report, None)
-        if waiting is None:
-            waiting = _Waiting(report, asyncio.get_running_loop().create_future())
-            together = [waiting]
-            if then is not None:
-                ahead = self._ahead[then] = _Waiting(then, asyncio.get_running_loop().create_future())
-                ahead.outcome.add_done_callback(lambda _: self._ahead.pop(then, None))
-                together.append(ahead)
-            self._waiting.append(tuple(together))
-            self._has_come.set()
-        return await waiting.outcome
+    async def _outcomes(self, *reports: Report) -> Sequence[Reported | errors.Error | None]:
+        """Have reports sent by one call; None for what must go alone."""
+        if not self._senders or reports[0].state not in _TOGETHER:
+            return [None] * len(reports)
+        loop = asyncio.get_running_loop()
+        together = tuple(_Waiting(report, loop.create_future()) for report in reports)
+        self._waiting.append(together)
+        self._has_come.set()
+        return [await waiting.outcome for waiting in together]
 
     async def _send_again_and_again(self) -> NoReturn:
         self._senders += 1

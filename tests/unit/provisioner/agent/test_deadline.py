@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from unit.provisioner.stage import Stage, action
 
 from tinkwell.core.event.kinds import State
-from tinkwell.provisioner.agent import deadline_kill
+from tinkwell.core.workflow.decide import RunKey
+from tinkwell.provisioner.agent import deadline, run_spec
 from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.workflow.action import work_of
 
 KILLED = 137
 
@@ -29,17 +32,21 @@ KILLED = 137
 def test_a_run_was_killed_at_its_deadline_where_it_took_until_then(
     ending: port.Exit, limit_seconds: float | None, was_kept: bool
 ) -> None:
-    assert deadline_kill.was_kept(ending, limit_seconds) == was_kept
+    assert deadline.was_kept(ending, limit_seconds) == was_kept
 
 
 def test_a_limit_has_passed_when_nothing_of_it_remains() -> None:
     began = datetime.now(UTC) - timedelta(seconds=100)
-    limit = deadline_kill.passed_limit(action(started_at=began), -40.0)
+    limit = deadline.passed_limit(_work(started_at=began), -40.0)
     assert limit == pytest.approx(60.0, abs=5.0)
-    assert deadline_kill.passed_limit(action(started_at=began), 1.0) is None
-    assert deadline_kill.passed_limit(action(started_at=began), None) is None
-    assert deadline_kill.passed_limit(action(), -40.0) is None
-    assert deadline_kill.passed_limit(action(started_at=began, reboots=True), -40.0) is None
+    assert deadline.passed_limit(_work(started_at=began), 1.0) is None
+    assert deadline.passed_limit(_work(started_at=began), None) is None
+    assert deadline.passed_limit(_work(), -40.0) is None
+    assert deadline.passed_limit(_work(started_at=began, reboots=True), -40.0) is None
+
+
+def _work(**fields: Any) -> run_spec.Work:
+    return work_of(RunKey("w", "w-0", 1), action(**fields))
 
 
 @pytest.mark.parametrize(("limit_seconds", "state"), [(2, State.TIMEOUT), (90, State.FAILED)])

@@ -11,15 +11,16 @@ from unit.provisioner.fake_runtime import FakeRun, FakeRuntime
 from unit.provisioner.stage import Stage, action
 
 from support.waiting import eventually
+from tinkwell.client import errors
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.workflow.model import Reported
 from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow.decide import RunKey
 from tinkwell.core.workflow.hook import Hook
 from tinkwell.provisioner.agent import agent, hook
-from tinkwell.provisioner.agent import run_spec as spec
-from tinkwell.provisioner.agent.job import Job, Outcome
+from tinkwell.provisioner.agent.job import Fate, Outcome
 from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.workflow.action import receipt_of, work_of
 
 T = TypeVar("T")
 
@@ -217,34 +218,56 @@ async def test_more_lines_than_there_are_numbers_for_are_dropped(stage: Stage, m
 @pytest.mark.parametrize(
     ("revision", "after", "expected"),
     [
-        (7, State.FAILED, (Hook.ON_FAILURE, True)),
-        (0, State.FAILED, (None, True)),
-        (7, State.TIMEOUT, (Hook.ON_TIMEOUT, True)),
-        (7, State.PENDING, (None, False)),
-        (7, None, (Hook.ON_FAILURE, True)),
-        (None, None, (None, True)),
+        (7, State.FAILED, (Hook.ON_FAILURE, Fate.NEEDED)),
+        (0, State.FAILED, ("", Fate.NEEDED)),
+        (7, State.TIMEOUT, (Hook.ON_TIMEOUT, Fate.NEEDED)),
+        (7, State.PENDING, ("", Fate.REMOVED)),
+        (0, State.PENDING, ("", Fate.DISCARDED)),
+        (7, None, (Hook.ON_FAILURE, Fate.NEEDED)),
     ],
-    ids=["its end", "a repetition", "another end", "to be repeated", "an older server", "refused"],
+    ids=["its end", "a repetition", "another end", "to be repeated", "a repetition of that", "an older server"],
 )
-def test_the_answer_to_the_report_of_a_failure_says_whether_its_hook_follows_at_once_and_whether_the_run_stays(
-    revision: int | None, after: State | None, expected: tuple[Hook | None, bool]
+def test_the_answer_to_the_report_of_a_failure_says_whether_its_hook_follows_at_once_and_what_becomes_of_the_run(
+    revision: int, after: State | None, expected: tuple[str, Fate]
 ) -> None:
-    ended = Job(MAIN, action(**HOOKED))
     outcome = Outcome(state=State.FAILED, message="", seconds=0.0)
-    ended.settle(outcome, None if revision is None else Reported(revision, 1, None, after))
-    assert (ended.hook, ended.leaves_run) == expected
+    receipt = receipt_of(action(**HOOKED), outcome, Reported(revision, 1, None, after))
+    assert (receipt.hook, receipt.fate) == expected
+
+
+@pytest.mark.parametrize(
+    ("refusal", "hooks", "expected"),
+    [
+        (errors.IllegalTransition(), HOOKED, Fate.NEEDED),
+        (errors.IllegalTransition(), {}, Fate.DISCARDED),
+        (errors.LeaseLost(), HOOKED, Fate.TAKEN),
+        (errors.LeaseLost(), {}, Fate.TAKEN),
+    ],
+)
+def test_a_refused_end_leaves_the_run_where_it_may_have_a_hook_or_is_somebody_else_s(
+    refusal: errors.Error, hooks: dict[str, Any], expected: Fate
+) -> None:
+    outcome = Outcome(state=State.FAILED, message="", seconds=0.0)
+    receipt = receipt_of(action(**hooks), outcome, refusal)
+    assert (receipt.hook, receipt.fate) == ("", expected)
 
 
 @pytest.mark.parametrize("is_left", [True, False])
 async def test_a_hook_whose_attempt_is_gone_is_done_and_removed(stage: Stage, is_left: bool) -> None:
     fields = replace(action(**HOOKED), id="w-0", workflow_id="w")
     if is_left:
-        await stage.runtime.start(spec.of(FAILURE_HOOK, fields))
+        await stage.runtime.start(work_of(FAILURE_HOOK, fields).run)
     async with asyncio.timeout(10):
-        assert await hook.Hooks(stage.operator.workflows, stage.runtime).run(FAILURE_HOOK, fields, is_first=False)
+        assert await hook.Hooks(stage.runtime).run(work_of(FAILURE_HOOK, fields), Silence(), is_first=False)
     assert not stage.world.runs
     assert stage.world.starts.total() == is_left
-    assert not stage.server.lines
+
+
+class Silence:
+    """A sink for what writes nothing."""
+
+    async def append(self, key: RunKey, lines: object) -> None:
+        raise AssertionError(f"{key} has output")
 
 
 async def test_an_engine_that_is_away_is_waited_for(stage: Stage) -> None:

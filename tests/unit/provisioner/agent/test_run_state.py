@@ -1,10 +1,13 @@
-"""The states of a run, and which of them follow on which."""
+"""The states of a run, which of them follow on which, and the requests that interrupt it."""
 
+import asyncio
 import itertools
 
 import pytest
 
+from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.agent import run_state
+from tinkwell.provisioner.agent.job import Job
 from tinkwell.provisioner.agent.run_state import IllegalMove, RunState, after
 
 BEGINNING, RUNNING, REPORTING, CLEARING = (
@@ -72,3 +75,48 @@ def test_nothing_is_removed_before_its_end_was_reported_unless_it_is_stopped() -
 
 def test_what_may_still_run_is_watched_and_nothing_else() -> None:
     assert {state for state in RunState if state.is_watched} == {BEGINNING, RUNNING, REPORTING, STOPPING}
+
+
+@pytest.mark.parametrize(("request_", "state"), [("stop", STOPPING), ("leave", LEAVING)])
+async def test_a_request_interrupts_what_is_under_way(request_: str, state: RunState) -> None:
+    job, is_under_way = Job(RunKey("w", "a", 1)), asyncio.Event()
+
+    async def work() -> None:
+        async with job.until_stopped():
+            is_under_way.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.ensure_future(work())
+    await is_under_way.wait()
+    getattr(job, request_)("enough")
+    getattr(job, request_)("once more")
+    async with asyncio.timeout(10):
+        await task
+    assert (job.state, job.reason) == (state, "enough")
+
+
+async def test_a_request_that_comes_before_the_work_interrupts_it_at_its_first_await() -> None:
+    job, steps = Job(RunKey("w", "a", 1)), list[str]()
+    job.stop("enough")
+    async with job.until_stopped():
+        steps.append("begun")
+        await asyncio.Event().wait()
+    assert steps == ["begun"]
+
+
+async def test_a_request_that_comes_too_late_interrupts_nothing() -> None:
+    job = Job(RunKey("w", "a", 1), CLEARING)
+    async with job.until_stopped():
+        job.stop("too late")
+        job.leave("too late")
+        await asyncio.sleep(0)
+        job.move(GONE)
+    assert (job.state, job.reason) == (GONE, "")
+
+
+async def test_a_timeout_of_the_work_itself_is_not_taken_for_a_request() -> None:
+    job = Job(RunKey("w", "a", 1))
+    with pytest.raises(TimeoutError):
+        async with job.until_stopped():
+            raise TimeoutError
+    assert job.state is BEGINNING

@@ -286,6 +286,18 @@ async def test_a_report_that_comes_too_late_only_clears_up(stage: Stage) -> None
     assert stage.server.states("w") == [CANCELLED]
 
 
+async def test_what_cannot_be_removed_after_its_end_is_removed_once_it_can_and_holds_nothing_up(stage: Stage) -> None:
+    stage.world.unremovable.add(RunKey("w", "w-0", 1))
+    async with stage.provisioner(resync_seconds=0.05):
+        stage.server.add_workflow("w", action(), action())
+        await stage.finish("w-0")
+        await stage.finish("w-1")
+        await stage.reaches("w", SUCCEEDED)
+        assert stage.world.runs.keys() == {RunKey("w", "w-0", 1)}
+        stage.world.unremovable.clear()
+        await stage.is_clear()
+
+
 async def test_doubled_events_start_nothing_twice(stage: Stage) -> None:
     async with stage.provisioner():
         stage.server.add_workflow("w", action())

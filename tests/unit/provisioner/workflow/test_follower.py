@@ -76,6 +76,31 @@ async def test_an_action_that_cannot_follow_at_once_is_begun_when_it_can(stage: 
     assert refused == ["w"]
 
 
+async def test_an_action_that_follows_reports_nothing_by_itself_before_the_end_is_answered(stage: Stage) -> None:
+    ends, starts = list[str](), list[str]()
+
+    async def fail_first(call: ReceivedCall) -> None:
+        match said(call):
+            case ("w-0", State.SUCCEEDED):
+                ends.append("w-0")
+                if len(ends) < 3:
+                    raise errors.Unavailable("the line is cut")
+            case ("w-1", State.RUNNING) if len(ends) < 3:
+                starts.append("w-1")
+                raise errors.IllegalTransition("action w-1", "the one before it has not ended")
+
+    stage.server.on_call = fail_first
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action(), action())
+        await stage.finish("w-0")
+        await stage.finish("w-1")
+        await stage.reaches("w", SUCCEEDED)
+    assert [call for call in stage.server.together if ("w-1", RUNNING) in call] == [
+        [("w-0", SUCCEEDED), ("w-1", RUNNING)]
+    ] * 3
+    assert len(starts) == 2
+
+
 async def test_an_action_that_follows_waits_behind_a_workflow_that_has_waited_for_a_place(stage: Stage) -> None:
     async def answer_about_w_later(call: ReceivedCall) -> None:
         if call.method == "GetWorkflowContext" and call.request.id == "w":

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 from collections.abc import AsyncIterator, Iterable, Sequence
 
 import pytest
@@ -10,6 +11,9 @@ from tinkwell.client import errors
 from tinkwell.client.workflow.model import LogLine, Report, Reported
 from tinkwell.core.event.kinds import State
 from tinkwell.provisioner.workflow import reporter
+
+END = Report(workflow_id="w", action_id="a", worker_id="m", state=State.SUCCEEDED, attempt=1)
+START = Report(workflow_id="w", action_id="b", worker_id="m", state=State.RUNNING, attempt=2)
 
 
 class Api:
@@ -167,21 +171,30 @@ async def test_one_that_is_given_up_does_not_disturb_the_others(api: Api) -> Non
     assert api.calls == [2]
 
 
-async def test_what_is_about_to_be_reported_goes_along_and_is_not_sent_twice(api: Api) -> None:
+async def test_a_start_goes_along_with_an_end_and_each_is_answered(api: Api) -> None:
     async with sending(api) as worker:
-        end = Report(workflow_id="w", action_id="a", worker_id="m", state=State.SUCCEEDED, attempt=1)
-        start = Report(workflow_id="w", action_id="b", worker_id="m", state=State.RUNNING, attempt=2)
-        first = asyncio.ensure_future(worker.report(end, then=start))
-        await rest()
-        second = asyncio.ensure_future(worker.report(start))
-        await rest()
         api.let_through(1)
-        assert [(await first).attempt, (await second).attempt] == [1, 2]
-        assert api.calls == [2]
-        # Once it was answered, it is a report like any other.
-        api.let_through(1)
-        assert (await worker.report(start)).attempt == 2
-        assert api.calls == [2, 1]
+        ended, started = await worker.report_both(END, START)
+        assert (ended.attempt, started and started.attempt) == (1, 2)
+    assert api.calls == [2]
+
+
+async def test_a_start_that_is_refused_is_not_heard_of_and_a_refused_end_is_raised(api: Api) -> None:
+    api.let_through(2)
+    async with sending(api) as worker:
+        ended, started = await worker.report_both(END, dataclasses.replace(START, workflow_id="refused"))
+        assert (ended.attempt, started) == (1, None)
+        with pytest.raises(errors.IllegalTransition):
+            await worker.report_both(dataclasses.replace(END, workflow_id="refused"), START)
+
+
+async def test_a_start_that_cannot_go_along_is_left_to_who_reports_it(api: Api) -> None:
+    api.fails_together = errors.Internal()
+    api.let_through(2)
+    async with sending(api) as worker:
+        ended, started = await worker.report_both(END, START)
+    assert (ended.attempt, started) == (1, None)
+    assert api.calls == [2, 1]
 
 
 async def test_two_reports_that_belong_together_are_never_in_two_calls(api: Api) -> None:
@@ -191,10 +204,8 @@ async def test_two_reports_that_belong_together_are_never_in_two_calls(api: Api)
             await rest()
         single = [report(worker, 1) for _ in range(reporter.MAX_REPORTS - 1)]
         await rest()
-        end = Report(workflow_id="w", action_id="a", worker_id="m", state=State.SUCCEEDED, attempt=1)
-        start = Report(workflow_id="w", action_id="b", worker_id="m", state=State.RUNNING, attempt=2)
-        pair = asyncio.ensure_future(worker.report(end, then=start))
+        pair = asyncio.ensure_future(worker.report_both(END, START))
         await rest()
         api.let_through(10)
-        await asyncio.gather(*blocking, *single, pair, worker.report(start))
+        await asyncio.gather(*blocking, *single, pair)
     assert api.calls[-2:] == [reporter.MAX_REPORTS - 1, 2]
