@@ -74,7 +74,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionStatus:
-    """One accepted report about an action; `seconds` is how long the attempt took."""
+    """What is said about an attempt at an action; `seconds` is how long it took."""
 
     workflow_id: str
     action_id: str
@@ -86,6 +86,12 @@ class ActionStatus:
     seconds: float
     message: str
     exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalEntry(ActionStatus):
+    """The same once it was accepted, and when that was."""
+
     created_at: datetime.datetime
 
 

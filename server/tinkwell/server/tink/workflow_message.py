@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from tinkwell.api.tink import workflow_pb2 as pb
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
-from tinkwell.core.workflow.record import Action, ActionStatus, Progress, Workflow
+from tinkwell.core.workflow.record import Action, JournalEntry, Progress, Workflow
 from tinkwell.server.rpc import timestamp
 from tinkwell.server.workflow.service.report import ActionReport
 
@@ -67,7 +67,7 @@ def action(found: Action, *, global_timeout_seconds: int) -> pb.WorkflowAction:
     )
 
 
-def action_status(entry: ActionStatus) -> pb.WorkflowActionStatus:
+def action_status(entry: JournalEntry) -> pb.WorkflowActionStatus:
     """Write an entry of the journal."""
     return pb.WorkflowActionStatus(
         workflow_id=entry.workflow_id,

@@ -9,7 +9,7 @@ from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.value import parse
-from tinkwell.core.workflow.record import Action, ActionStatus, LogLine, LogStream, NewLine, Progress, Workflow
+from tinkwell.core.workflow.record import Action, JournalEntry, LogLine, LogStream, NewLine, Progress, Workflow
 from tinkwell.server.rpc import status
 from tinkwell.server.workflow.service.report import ActionReport, Reported
 
@@ -76,7 +76,7 @@ def action(found: Action) -> pb.WorkflowAction:
     )
 
 
-def action_status(entry: ActionStatus) -> pb.WorkflowActionStatus:
+def action_status(entry: JournalEntry) -> pb.WorkflowActionStatus:
     """Build the message of a journal entry."""
     return pb.WorkflowActionStatus(
         workflow_id=entry.workflow_id,

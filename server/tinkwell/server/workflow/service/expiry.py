@@ -8,6 +8,7 @@ import dataclasses
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow import transition
+from tinkwell.core.workflow.record import ActionStatus
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.workflow.service import recovery as workflow_recovery
 from tinkwell.server.workflow.store import action_status, hold
@@ -59,7 +60,7 @@ async def write(
         action = transition.locate(locked.actions, action_id=step.action_id)
         await action_status.append(
             connection,
-            action_status.NewStatus(
+            ActionStatus(
                 workflow_id=workflow_id,
                 action_id=action.id,
                 task_name=action.task_name,

@@ -8,7 +8,7 @@ from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.value import parse
 from tinkwell.core.workflow import transition
-from tinkwell.core.workflow.record import Action, ActionStatus, Progress, Unfinished, Workflow
+from tinkwell.core.workflow.record import Action, JournalEntry, Progress, Unfinished, Workflow
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.workflow.service import expiry, recovery
@@ -125,7 +125,7 @@ class WorkflowService:
         self._expired_attempts += expired.has_lost
         return expired
 
-    async def list_reports(self, workflow_id: str) -> AsyncGenerator[ActionStatus, None]:
+    async def list_reports(self, workflow_id: str) -> AsyncGenerator[JournalEntry, None]:
         """Yield what was reported about a workflow's actions, in order; also of a deleted workflow."""
         workflow_id = parse.parse_uuid("id", workflow_id)
         entries, place = await self._journal(workflow_id, 0)
@@ -161,7 +161,7 @@ class WorkflowService:
                 yield progress
             page, place = await self._due(worker_id, place)
 
-    async def _journal(self, workflow_id: str, after: int) -> tuple[list[ActionStatus], int]:
+    async def _journal(self, workflow_id: str, after: int) -> tuple[list[JournalEntry], int]:
         return await self._database.read(
             lambda connection: action_status.page(connection, workflow_id, after=after, limit=_PAGE)
         )

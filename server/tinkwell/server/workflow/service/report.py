@@ -10,6 +10,7 @@ from tinkwell.core.value import check
 from tinkwell.core.value import parse as value
 from tinkwell.core.workflow import transition
 from tinkwell.core.workflow.hold import MachineHold, is_vacant
+from tinkwell.core.workflow.record import ActionStatus
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.workflow.service import expiry
 from tinkwell.server.workflow.service import recovery as workflow_recovery
@@ -23,19 +24,9 @@ _HIGHEST_EXIT_CODE = 2**32 - 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ActionReport:
+class ActionReport(ActionStatus):
     """A report as it came in. The action is named by its id, or by the names of its task and itself."""
 
-    workflow_id: str
-    action_id: str
-    task_name: str
-    action_name: str
-    worker_id: str
-    state: State
-    attempt: int
-    seconds: float
-    message: str
-    exit_code: int | None
     lease_token: int = 0
 
 
@@ -191,17 +182,8 @@ async def _repeat(
     return Reported(0, action.attempt, remaining, action.state)
 
 
-def _entry(report: ActionReport, action: transition.Action, attempt: int) -> action_status.NewStatus:
+def _entry(report: ActionReport, action: transition.Action, attempt: int) -> ActionStatus:
     """Return what the journal keeps of a report."""
-    return action_status.NewStatus(
-        workflow_id=report.workflow_id,
-        action_id=action.id,
-        task_name=action.task_name,
-        action_name=action.name,
-        worker_id=action.worker_id,
-        state=report.state,
-        attempt=attempt,
-        seconds=report.seconds,
-        message=report.message,
-        exit_code=report.exit_code,
+    return dataclasses.replace(
+        report, action_id=action.id, task_name=action.task_name, action_name=action.name, attempt=attempt
     )

@@ -13,35 +13,17 @@ from tinkwell.server.workflow.store import table
 
 _STATUS = table.action_status.c
 _INSERT = sqlalchemy.insert(table.action_status)
+_FIELDS = tuple(field.name for field in dataclasses.fields(record.ActionStatus))
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class NewStatus:
-    """An entry as it is written; the database adds the time."""
-
-    workflow_id: str
-    action_id: str
-    task_name: str
-    action_name: str
-    worker_id: str
-    state: State
-    attempt: int
-    seconds: float
-    message: str
-    exit_code: int | None
-
-
-_FIELDS = tuple(field.name for field in dataclasses.fields(NewStatus))
-
-
-async def append(connection: AsyncConnection, *statuses: NewStatus) -> None:
-    """Add entries."""
+async def append(connection: AsyncConnection, *statuses: record.ActionStatus) -> None:
+    """Add entries; the database adds the time."""
     await connection.execute(_INSERT, [{name: getattr(status, name) for name in _FIELDS} for status in statuses])
 
 
 async def page(
     connection: AsyncConnection, workflow_id: str, *, after: int, limit: int
-) -> tuple[list[record.ActionStatus], int]:
+) -> tuple[list[record.JournalEntry], int]:
     """Return the entries of a workflow that follow the place `after`, in order, and the place where they end."""
     rows = (await connection.execute(select_page(workflow_id, after=after, limit=limit))).all()
     return [_status(row) for row in rows], rows[-1].id if rows else after
@@ -57,17 +39,6 @@ def select_page(workflow_id: str, *, after: int, limit: int) -> sqlalchemy.Selec
     )
 
 
-def _status(row: sqlalchemy.Row[Any]) -> record.ActionStatus:
-    return record.ActionStatus(
-        workflow_id=row.workflow_id,
-        action_id=row.action_id,
-        task_name=row.task_name,
-        action_name=row.action_name,
-        worker_id=row.worker_id,
-        state=State(row.state),
-        attempt=row.attempt,
-        seconds=row.seconds,
-        message=row.message,
-        exit_code=row.exit_code,
-        created_at=row.created_at,
-    )
+def _status(row: sqlalchemy.Row[Any]) -> record.JournalEntry:
+    told = {name: getattr(row, name) for name in _FIELDS}
+    return record.JournalEntry(**told | {"state": State(row.state)}, created_at=row.created_at)
