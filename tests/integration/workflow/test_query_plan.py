@@ -11,12 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.event.kinds import State
 from tinkwell.server.database import engine
-from tinkwell.server.workflow.store import action_status, output, progress, queries, report_move, step, table
+from tinkwell.server.workflow.store import action_status, output, progress, queries, step, table
 
 WORKFLOWS = 1_500
-MOVES = sqlalchemy.text(
-    report_move.READ.replace("$1", f"ARRAY['{uuid.UUID(int=1)}', '{uuid.UUID(int=2)}']").replace("$2", "1")
-)
 WORKER = uuid.UUID(int=7)
 
 # A few workflows of many are unfinished, and a few actions of many are a worker's, as on a site in use.
@@ -112,8 +109,15 @@ async def test_queries_go_by_their_indexes(connection: AsyncConnection) -> None:
     place = progress.BEGINNING
     due = {"worker_id": str(WORKER), "created_at": place.created_at, "id": place.workflow_id, "limit": 500}
     assert indexes(await plan(connection, step.LOCK, {"id": workflow_id})) == {"workflow_pkey"}
-    assert "workflow_pkey" in indexes(await plan(connection, step.STATES, {"id": workflow_id, "lease_token": 1}))
-    assert {"action_pkey", "workflow_pkey", "machine_hold_pkey"} <= indexes(await plan(connection, MOVES))
+    assert "workflow_pkey" in indexes(await plan(connection, step.STATES, {"lease_token": 1, "id": workflow_id}))
+    some = {"action_ids": [action_id]}
+    assert {"action_pkey", "workflow_pkey"} <= indexes(await plan(connection, step.LOCK_FREE, some))
+    many = {"lease_token": 1, "workflow_ids": [workflow_id], "action_ids": [action_id]}
+    assert {"action_pkey", "workflow_pkey", "machine_hold_pkey"} <= indexes(
+        await plan(connection, step.STATES_OF_ACTIONS, many)
+    )
+    told = {"after": 1, "until": 100, "ids": [workflow_id]}
+    assert all("pkey" in index for index in indexes(await plan(connection, step.REVISIONS, told)))
     assert "action_place" in indexes(await plan(connection, progress.DUE, due))
     for look in (progress.OF_WORKFLOW, progress.WITH_ACTIONS):
         assert {"action_place", "machine_hold_pkey"} <= indexes(await plan(connection, look, {"id": workflow_id}))

@@ -20,7 +20,7 @@ from tinkwell.server.workflow.api import message
 from tinkwell.server.workflow.service import report_group
 from tinkwell.server.workflow.service import report_intake as report
 from tinkwell.server.workflow.service.report import ActionReport, Reported
-from tinkwell.server.workflow.store import report_move
+from tinkwell.server.workflow.store import step
 
 
 class Gate:
@@ -196,6 +196,18 @@ async def test_workflows_begin_together_but_for_those_whose_machine_is_taken(sit
     assert len(await site.sql.fetch(began, [flow.id for flow in free])) == 1
 
 
+async def test_of_two_workflows_that_would_begin_together_on_one_machine_one_does(site: Site) -> None:
+    machine = await site.add_machine()
+    rivals = [await site.create(steps(1), hardware=json.dumps({"device_1": machine})) for _ in range(2)]
+    free = await site.create(steps(1), hardware=json.dumps({"device_1": await site.add_machine()}))
+    requests = [flow.reported(0, RUNNING) for flow in (*rivals, free)]
+    answer = await site.stub.ReportActionStatuses(pb.ReportActionStatusesRequest(reports=requests))
+    outcomes = [outcome.WhichOneof("outcome") for outcome in answer.outcomes]
+    assert {*outcomes[:2]} == {"error", "reported"}
+    assert outcomes[2] == "reported"
+    assert client_errors.from_status(_status(answer.outcomes[outcomes.index("error")])).reason == "MACHINE_BUSY"
+
+
 async def test_a_session_may_begin_with_a_report_that_is_left_out(site: Site) -> None:
     [busy] = await running(site, 1)
     blocked = await site.create(steps(1), hardware=json.dumps({"device_1": busy.actions[0].worker_id}))
@@ -215,18 +227,17 @@ async def test_a_session_may_begin_with_a_report_that_is_left_out(site: Site) ->
         "UPDATE machine_hold SET lease_id = gen_random_uuid() WHERE workflow_id = $1",
     ],
 )
-async def test_what_has_changed_since_it_was_read_is_not_written(
+async def test_what_has_changed_before_it_is_locked_is_not_written(
     site: Site, other: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     [flow] = await running(site, 1)
-    read = report_move.read
+    lock = step.lock_free
 
-    async def read_too_early(*args: Any, **kwargs: Any) -> Any:
-        found = await read(*args, **kwargs)
+    async def lock_too_late(*args: Any, **kwargs: Any) -> Any:
         await other.execute(change, flow.id)
-        return found
+        return await lock(*args, **kwargs)
 
-    monkeypatch.setattr(report_move, "read", read_too_early)
+    monkeypatch.setattr(step, "lock_free", lock_too_late)
     before = await site.last_revision()
     await flow.refused(0, SUCCEEDED)
     assert "action.succeeded[0] 3" not in await site.events(after=before)

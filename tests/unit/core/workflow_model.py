@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
-from tinkwell.core.workflow import lifecycle, transition
+from tinkwell.core.workflow import deadline, lifecycle, transition
 from tinkwell.core.workflow.transition import (
     Action,
     AdvanceWorkflow,
@@ -104,9 +104,9 @@ def started(act: Action, step: StartAction) -> Action:
 def do(flow: Workflow, acts: Sequence[Action], event: Event) -> Changes:
     match event:
         case "expire":
-            return transition.expire(replace(flow, remaining_seconds=-transition.GRACE_SECONDS), acts)
+            return transition.expire(replace(flow, remaining_seconds=-deadline.GRACE_SECONDS), acts)
         case "late":
-            return transition.expire(flow, [replace(a, remaining_seconds=-transition.GRACE_SECONDS) for a in acts])
+            return transition.expire(flow, [replace(a, remaining_seconds=-deadline.GRACE_SECONDS) for a in acts])
         case "lost":
             return transition.expire(flow, [replace(a, is_lost=True) for a in acts])
         case str():

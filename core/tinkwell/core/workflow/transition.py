@@ -19,17 +19,14 @@ each one becomes an event. A report that is heard twice changes nothing; a late 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.value import document
-from tinkwell.core.workflow import retry
-
-# Who runs an action reports its timeout by itself, and gets so long for it. After that, whoever asks ends it.
-GRACE_SECONDS = 1.0
+from tinkwell.core.workflow import deadline, retry
 
 _REPORTABLE = (State.RUNNING, State.SUCCEEDED, State.FAILED, State.TIMEOUT)
 
@@ -38,8 +35,9 @@ _REPORTABLE = (State.RUNNING, State.SUCCEEDED, State.FAILED, State.TIMEOUT)
 class Action:
     """What the rules need of an action.
 
-    `remaining_seconds` is the time left to its own limit, whatever the workflow's is; None where it has none. What runs
-    under a lease that is over is lost, unless it reboots its machine: then its deadline says when that took too long.
+    `remaining_seconds` is the time left to a running one's own timeout, whatever the workflow's is; None without one.
+    What runs under a lease that is over is lost, unless it reboots its machine: then its deadline says when that took
+    too long.
     """
 
     id: str
@@ -51,6 +49,7 @@ class Action:
     attempt: int = 0
     on_timeout: tuple[str, ...] = ()
     on_failure: tuple[str, ...] = ()
+    timeout_seconds: int = 0
     remaining_seconds: float | None = None
     retries: int = 0
     retry_delay_seconds: int = retry.DEFAULT_DELAY_SECONDS
@@ -65,8 +64,9 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """What the rules need of a workflow; `remaining_seconds` is the time left to its deadline, None without one.
+    """What the rules need of a workflow.
 
+    `remaining_seconds` is the time left to its deadline, or what it will have when it starts; None without one.
     `on_timeout` and `on_failure` name the templates of the workflows that recover it; empty for none.
     """
 
@@ -150,11 +150,12 @@ class StartWorkflow:
 
 @dataclass(frozen=True, slots=True)
 class StartAction:
-    """An attempt at an action begins, and its deadline is set."""
+    """An attempt at an action begins; its deadline is so many seconds away, None without one."""
 
     action_id: str
     attempt: int
     message: str
+    deadline_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,19 +310,30 @@ def remaining_seconds(workflow: Workflow, actions: Sequence[Action]) -> float | 
     if workflow.state is not State.RUNNING:
         return None
     running = _running(actions)
-    limits = [workflow.remaining_seconds, running.remaining_seconds if running is not None else None]
-    known = [limit for limit in limits if limit is not None]
-    if not known:
-        return None
-    return min(known) + (GRACE_SECONDS if running is not None else 0.0)
+    if running is None:
+        return workflow.remaining_seconds
+    left = action_seconds(workflow, running)
+    return None if left is None else left + deadline.GRACE_SECONDS
 
 
 def action_seconds(workflow: Workflow, action: Action) -> float | None:
     """Return the seconds to a running action's deadline, its own or the workflow's; None where there is none."""
     if action.state is not State.RUNNING:
         return None
-    limits = (workflow.remaining_seconds, action.remaining_seconds)
-    return min((limit for limit in limits if limit is not None), default=None)
+    return deadline.soonest(action.remaining_seconds, workflow.remaining_seconds)
+
+
+def around(action: Action, *, completed: int, total: int) -> list[Action]:
+    """Return all actions of a workflow of which one is known, and how many have succeeded, which they do in order.
+
+    The others are good for no more than to be counted, so this is enough to judge the start or the success of the
+    action that is due. Raises `errors.IllegalTransition` for another one.
+    """
+    if action.index != completed:
+        raise _illegal(action, f"it is not due, because {completed} actions have succeeded")
+    before = replace(action, id="", task_name="", name="", state=State.SUCCEEDED)
+    after = replace(before, state=State.PENDING)
+    return [*[before] * completed, action, *[after] * (total - completed - 1)]
 
 
 def state_after(action: Action, changes: Changes) -> State:
@@ -367,8 +379,9 @@ def _start(workflow: Workflow, actions: Sequence[Action], action: Action, heard:
     if unfinished is not action:
         raise _illegal(action, f"{unfinished.title} comes first, and is {unfinished.state}")
     attempt = action.attempt + 1
+    left = deadline.starts(action.timeout_seconds, workflow_seconds=workflow.remaining_seconds)
     first = () if workflow.state is State.RUNNING else (StartWorkflow(),)
-    return Changes((*first, StartAction(action.id, attempt, heard.message)), attempt)
+    return Changes((*first, StartAction(action.id, attempt, heard.message, left)), attempt)
 
 
 def _end(
@@ -404,10 +417,8 @@ def _reason(workflow: Workflow, action: Action, state: State) -> Reason:
     """Say which limit ended an action: the one that passed first."""
     if state is State.FAILED:
         return Reason.ACTION_FAILED
-    left = workflow.remaining_seconds
-    if left is not None and left <= 0 and (action.remaining_seconds is None or left < action.remaining_seconds):
-        return Reason.GLOBAL_TIMEOUT
-    return Reason.ACTION_TIMEOUT
+    is_by_workflow = deadline.is_by_workflow(action.remaining_seconds, workflow_seconds=workflow.remaining_seconds)
+    return Reason.GLOBAL_TIMEOUT if is_by_workflow else Reason.ACTION_TIMEOUT
 
 
 def _next(reason: Reason, action: Action) -> document.JsonObject:

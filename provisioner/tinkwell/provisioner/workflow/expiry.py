@@ -25,7 +25,7 @@ from tinkwell.client import errors
 from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow.model import Expired
 from tinkwell.core.event.kinds import EventType, ResourceType
-from tinkwell.core.workflow.transition import GRACE_SECONDS
+from tinkwell.core.workflow.deadline import GRACE_SECONDS
 from tinkwell.provisioner.queue import retry, work_queue
 
 logger = logging.getLogger(__name__)

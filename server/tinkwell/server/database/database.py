@@ -59,6 +59,11 @@ class Transaction:
         """Run one statement in the driver's own words; see `Database.fetch`."""
         return await _fetch(await self.connection.get_raw_connection(), query, *values)
 
+    async def execute_each(self, query: str, rows: Sequence[Sequence[object]]) -> None:
+        """Run one statement in the driver's own words for each of some rows of values, without waiting in between."""
+        raw = await self.connection.get_raw_connection()
+        await _guarded(raw, lambda driver: driver.executemany(query, rows))
+
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
         """Undo the block alone if it raises, and raise as a domain error what the database does not accept."""
@@ -227,10 +232,15 @@ async def _revision(fetch: Fetch) -> int:
 
 
 async def _fetch(raw: PoolProxiedConnection, query: str, *values: object) -> Sequence[asyncpg.Record]:
-    """Run one statement past the pool's owner, who therefore does not see that it was cut off."""
+    """Run one statement, and return its rows."""
+    return list(await _guarded(raw, lambda driver: driver.fetch(query, *values)))
+
+
+async def _guarded(raw: PoolProxiedConnection, call: Callable[[Any], Awaitable[T]]) -> T:
+    """Call the driver past the pool's owner, who therefore does not see that it was cut off."""
     assert raw.driver_connection is not None
     try:
-        return list(await raw.driver_connection.fetch(query, *values))
+        return await call(raw.driver_connection)
     except asyncpg.PostgresError as error:
         # It has answered. Where that was its last word, whoever takes the session up will see.
         if reach.is_nameless_ring(error):

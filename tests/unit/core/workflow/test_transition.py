@@ -22,7 +22,7 @@ from unit.core.workflow_model import (
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.value import document
-from tinkwell.core.workflow import transition
+from tinkwell.core.workflow import deadline, transition
 from tinkwell.core.workflow.transition import (
     Action,
     AdvanceWorkflow,
@@ -231,7 +231,7 @@ def test_cancelling_what_has_ended(state: State) -> None:
 def test_time_changes_nothing_before_the_grace_after_a_running_actions_deadline_is_over() -> None:
     acts = [action(0, RUNNING, remaining_seconds=-0.5), action(1)]
     assert transition.expire(workflow(), acts) == Changes()
-    assert transition.remaining_seconds(workflow(), acts) == transition.GRACE_SECONDS - 0.5
+    assert transition.remaining_seconds(workflow(), acts) == deadline.GRACE_SECONDS - 0.5
 
 
 def test_a_running_action_whose_worker_is_silent_times_out_after_its_deadline() -> None:
@@ -247,7 +247,7 @@ def test_a_running_action_whose_worker_is_silent_times_out_after_its_deadline() 
 
 def test_a_running_action_ends_with_its_workflows_deadline() -> None:
     acts = [action(0, RUNNING, remaining_seconds=30.0)]
-    assert transition.remaining_seconds(workflow(remaining=2.0), acts) == 2.0 + transition.GRACE_SECONDS
+    assert transition.remaining_seconds(workflow(remaining=2.0), acts) == 2.0 + deadline.GRACE_SECONDS
     changes = transition.expire(workflow(remaining=-1.0), acts)
     assert cause(changes).reason is transition.Reason.GLOBAL_TIMEOUT
 

@@ -52,14 +52,16 @@ async def write(
     """Write a judgement over a workflow, and note it in the journal as a report that nobody made."""
     connection, workflow_id = transaction.connection, locked.workflow.id
     transaction.changed = True
-    await workflow_recovery.write(transaction, workflow_id, changes.steps, prepared)
+    await workflow_recovery.write(
+        transaction, workflow_step.Move(workflow_id=workflow_id, steps=changes.steps), prepared
+    )
     if any(held.is_lost for held in locked.holds.values()):
         # Nobody is there to release what a workflow leaves that has ended by this.
         await hold.clear_dead(connection, workflow_id)
     for step in _ended_attempts(changes):
         action = transition.locate(locked.actions, action_id=step.action_id)
         await action_status.append(
-            connection,
+            transaction,
             ActionStatus(
                 workflow_id=workflow_id,
                 action_id=action.id,
@@ -68,7 +70,7 @@ async def write(
                 worker_id=action.worker_id,
                 state=step.state,
                 attempt=action.attempt,
-                seconds=await workflow_step.elapsed_seconds(connection, action.id),
+                seconds=await workflow_step.elapsed_seconds(transaction, action.id),
                 message=step.message,
                 exit_code=None,
             ),
@@ -89,7 +91,7 @@ async def _expire(
     deadlines_only: bool,
 ) -> Expired:
     transaction.changed = False
-    locked = await workflow_step.lock(transaction.connection, workflow_id)
+    locked = await workflow_step.lock(transaction, workflow_id)
     if locked is None:
         if not await hold.clear_dead(transaction.connection, workflow_id):
             raise errors.NotFound("WORKFLOW", workflow_id)
@@ -105,6 +107,6 @@ async def _expire(
     await write(transaction, locked, changes, prepared)
     has_lost = any(step.state is State.FAILED for step in _ended_attempts(changes))
     # A workflow goes on where an attempt is repeated, and may have a deadline of its own.
-    after = await workflow_step.lock(transaction.connection, workflow_id)
+    after = await workflow_step.lock(transaction, workflow_id)
     remaining = transition.remaining_seconds(after.workflow, after.actions) if after is not None else None
     return Expired(0, remaining, has_lost)

@@ -83,10 +83,10 @@ class WorkflowService:
         reason = parse.parse_text("reason", reason, max_bytes=MAX_REASON_BYTES, allow_empty=True, multiline=True)
 
         async def work(transaction: Transaction) -> None:
-            locked = _found(await step.lock(transaction.connection, workflow_id), workflow_id)
+            locked = _found(await step.lock(transaction, workflow_id), workflow_id)
             changes = transition.cancel(locked.workflow, locked.actions, reason)
             transaction.changed = bool(changes.steps)
-            await step.write(transaction.connection, workflow_id, changes.steps)
+            await step.write(transaction, step.Move(workflow_id=workflow_id, steps=changes.steps))
 
         return (await self._database.write(work, actor=actor)).revision
 
@@ -95,10 +95,10 @@ class WorkflowService:
         workflow_id = parse.parse_uuid("id", workflow_id)
 
         async def work(transaction: Transaction) -> None:
-            locked = _found(await step.lock(transaction.connection, workflow_id), workflow_id)
+            locked = _found(await step.lock(transaction, workflow_id), workflow_id)
             if not locked.workflow.state.is_final:
                 changes = transition.cancel(locked.workflow, locked.actions, "the workflow was deleted")
-                await step.write(transaction.connection, workflow_id, changes.steps)
+                await step.write(transaction, step.Move(workflow_id=workflow_id, steps=changes.steps))
             await queries.mark_deleted(transaction.connection, workflow_id)
 
         return (await self._database.write(work, actor=actor)).revision

@@ -13,7 +13,7 @@ recovered itself if its template says so, and each template comes once in such a
 import asyncio
 import dataclasses
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TypeAlias, TypeVar
 
 from tinkwell.core import errors
@@ -108,57 +108,42 @@ class WorkflowRecovery:
         )
 
 
-async def write(
-    transaction: Transaction,
-    workflow_id: str,
-    steps: Sequence[transition.Step],
-    prepared: Prepared | None,
-    *,
-    lease_id: str = "",
-    vacated: str = "",
-) -> float | None:
-    """Write steps as `workflow_step.write` does, and with an end what recovers it."""
-    end = steps[-1]
+async def write(transaction: Transaction, move: step.Move, prepared: Prepared | None) -> None:
+    """Write steps as `step.write` does, and with an end what recovers it."""
+    end = move.steps[-1]
     if not isinstance(end, transition.EndWorkflow) or not end.recovery_template:
-        return await step.write(transaction.connection, workflow_id, steps, lease_id=lease_id, vacated=vacated)
-    if prepared is None or (prepared.ended_id, prepared.template_name) != (workflow_id, end.recovery_template):
-        raise _Unprepared(workflow_id, end.recovery_template)
+        await step.write(transaction, move)
+        return
+    if prepared is None or (prepared.ended_id, prepared.template_name) != (move.workflow_id, end.recovery_template):
+        raise _Unprepared(move.workflow_id, end.recovery_template)
     why = prepared.error
     if prepared.draft is not None:
         try:
-            await _write_both(transaction, steps, prepared, prepared.draft, vacated=vacated)
+            await _write_both(transaction, move, prepared.draft)
         except errors.TinkwellError as error:
             why = str(error)
         else:
-            return None
+            return
     transaction.changed = True
     failed = transition.Recovery(template=end.recovery_template, error=why[:MAX_ERROR_CHARACTERS])
-    await step.write(transaction.connection, workflow_id, _with_recovery(steps, failed), vacated=vacated)
-    return None
+    await step.write(transaction, _with_recovery(move, failed))
 
 
-async def _write_both(
-    transaction: Transaction,
-    steps: Sequence[transition.Step],
-    prepared: Prepared,
-    draft: creation.Draft,
-    *,
-    vacated: str,
-) -> None:
+async def _write_both(transaction: Transaction, move: step.Move, draft: creation.Draft) -> None:
     """Write an end and then what recovers it, so that their events come in this order; or neither of them."""
     recovery = transition.Recovery(template=draft.source.name, workflow_id=draft.id)
     async with transaction.savepoint():
-        recovered = _with_recovery(steps, recovery)
-        await step.write(transaction.connection, prepared.ended_id, recovered, vacated=vacated)
+        await step.write(transaction, _with_recovery(move, recovery))
         if not await creation.write(transaction, draft):
-            raise _Unprepared(prepared.ended_id, prepared.template_name)
+            raise _Unprepared(move.workflow_id, draft.source.name)
 
 
-def _with_recovery(steps: Sequence[transition.Step], recovery: transition.Recovery) -> Sequence[transition.Step]:
-    *before, end = steps
+def _with_recovery(move: step.Move, recovery: transition.Recovery) -> step.Move:
+    *before, end = move.steps
     assert isinstance(end, transition.EndWorkflow)
     assert end.cause is not None
-    return [*before, dataclasses.replace(end, cause=dataclasses.replace(end.cause, recovery=recovery))]
+    recovered = dataclasses.replace(end, cause=dataclasses.replace(end.cause, recovery=recovery))
+    return dataclasses.replace(move, steps=[*before, recovered])
 
 
 def _render(text: str, devices_text: str) -> template.Rendered:

@@ -91,36 +91,53 @@ def parse(report: ActionReport) -> ActionReport:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Decision:
+class Decision:
     """What a report does to its workflow; without steps it tells what is so already."""
 
     action: transition.Action
     changes: transition.Changes
     reporter: lease.Reporter
-    vacated: str = ""
+    move: step.Move
+    entry: ActionStatus
+
+    @property
+    def reported(self) -> Reported:
+        """The answer once this is written, but for its revision."""
+        starts = (each for each in self.changes.steps if isinstance(each, transition.StartAction))
+        left = next((start.deadline_seconds for start in starts), None)
+        return Reported(0, self.changes.attempt, left, transition.state_after(self.action, self.changes))
 
 
-def _decide(locked: step.Locked, report: ActionReport) -> _Decision:
+def decide(locked: step.Locked, report: ActionReport) -> Decision:
     """Hold a report against the rules; raises as `apply` does."""
     action = transition.locate(
         locked.actions, action_id=report.action_id, task_name=report.task_name, action_name=report.action_name
     )
-    changes = transition.report(locked.workflow, locked.actions, heard(report, action.id))
-    reporter = lease.Reporter(report.lease_token, locked.lease)
-    hold = locked.holds.get(action.worker_id)
-    vacated = check_lease(hold, action, reporter, changes) if changes.steps else ""
-    return _Decision(action, changes, reporter, vacated)
-
-
-def heard(report: ActionReport, action_id: str) -> transition.Report:
-    """Return what the rules need of a report about this action."""
-    return transition.Report(
-        action_id=action_id,
+    heard = transition.Report(
+        action_id=action.id,
         worker_id=report.worker_id,
         state=report.state,
         attempt=report.attempt,
         message=report.message,
         exit_code=report.exit_code,
+    )
+    changes = transition.report(locked.workflow, locked.actions, heard)
+    reporter = lease.Reporter(report.lease_token, locked.lease)
+    vacated = _check_lease(locked.holds.get(action.worker_id), action, reporter, changes) if changes.steps else ""
+    return Decision(
+        action,
+        changes,
+        reporter,
+        move=step.Move(
+            workflow_id=locked.workflow.id, steps=changes.steps, lease_id=reporter.lease_id, vacated=vacated
+        ),
+        entry=dataclasses.replace(
+            report,
+            action_id=action.id,
+            task_name=action.task_name,
+            action_name=action.name,
+            attempt=changes.attempt,
+        ),
     )
 
 
@@ -128,23 +145,19 @@ async def _apply(
     transaction: Transaction, report: ActionReport, prepared: workflow_recovery.Prepared | None
 ) -> Reported | AttemptLost:
     transaction.changed = False
-    connection = transaction.connection
-    locked = await step.lock(connection, report.workflow_id, lease_token=report.lease_token)
+    locked = await step.lock(transaction, report.workflow_id, lease_token=report.lease_token)
     if locked is None:
         raise errors.NotFound("WORKFLOW", report.workflow_id)
-    decided = _decide(locked, report)
-    action, changes, reporter = decided.action, decided.changes, decided.reporter
-    if not changes.steps:
-        return await _repeat(transaction, locked, action, reporter, prepared)
+    decided = decide(locked, report)
+    if not decided.changes.steps:
+        return await _repeat(transaction, locked, decided.action, decided.reporter, prepared)
     transaction.changed = True
-    remaining = await workflow_recovery.write(
-        transaction, report.workflow_id, changes.steps, prepared, lease_id=reporter.lease_id, vacated=decided.vacated
-    )
-    await action_status.append(connection, _entry(report, action, changes.attempt))
-    return Reported(0, changes.attempt, remaining, transition.state_after(action, changes))
+    await workflow_recovery.write(transaction, decided.move, prepared)
+    await action_status.append(transaction, decided.entry)
+    return decided.reported
 
 
-def check_lease(
+def _check_lease(
     hold: MachineHold | None, action: transition.Action, reporter: lease.Reporter, changes: transition.Changes
 ) -> str:
     """Hold a report against the hold of its machine, and return the id of the action of which nothing is left there.
@@ -177,13 +190,6 @@ async def _repeat(
                 f"{action.title}: attempt {action.attempt} is lost, since it ran on another engine",
             )
         if verdict is lease.Verdict.ADOPTED:
-            await step.adopt(transaction.connection, locked.workflow.id, action, lease_id=reporter.lease_id)
+            await step.adopt(transaction, locked.workflow.id, action, lease_id=reporter.lease_id)
     remaining = transition.action_seconds(locked.workflow, action)
     return Reported(0, action.attempt, remaining, action.state)
-
-
-def _entry(report: ActionReport, action: transition.Action, attempt: int) -> ActionStatus:
-    """Return what the journal keeps of a report."""
-    return dataclasses.replace(
-        report, action_id=action.id, task_name=action.task_name, action_name=action.name, attempt=attempt
-    )

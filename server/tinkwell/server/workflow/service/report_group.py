@@ -1,4 +1,4 @@
-"""Writes reports together that come while others are being written: one statement, and one flush, for all of them.
+"""Writes reports together that come while others are being written: one transaction, and one flush, for all of them.
 
 Theory of operation. Most of what a report costs is what its transaction costs, however little is written in it.
 
@@ -8,9 +8,10 @@ Theory of operation. Most of what a report costs is what its transaction costs, 
 
 So a report that comes by itself is written at once, and many are written in few transactions. Only reports of one
 actor under one lease are written together, and of each workflow a start, a success, or a success and the start that
-follows it. Nothing is locked while it is decided, and nothing waits for anybody: a workflow that somebody else moves at
-this moment is left out. Whatever is left out, or fails, gets no answer here; it is done by itself, as if there were no
-groups, and is answered with its own error. A report is answered once it is durable.
+follows it. What they do is decided and written as for any report, but that nothing is waited for: a workflow that
+somebody else moves at this moment is left out, and so is one that would start on a busy machine. Whatever is left out,
+or fails, gets no answer here; it is done by itself, as if there were no groups, and is answered with its own error. A
+report is answered once it is durable.
 """
 
 import asyncio
@@ -20,17 +21,31 @@ from collections.abc import Mapping, Sequence
 
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
-from tinkwell.core.lease import lease
-from tinkwell.core.workflow import advance
-from tinkwell.server.database.database import Database, Fetch
+from tinkwell.core.workflow import transition
+from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.workflow.service import report as workflow_report
 from tinkwell.server.workflow.service.report import ActionReport, Reported
-from tinkwell.server.workflow.store import report_move
+from tinkwell.server.workflow.store import action_status, step
 
 # Each locks a workflow until all are written.
 MAX_GROUP = 64
 # Beyond so many of one reporter, each is written by itself.
 MAX_WAITING = 1_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Written:
+    """A report that was decided upon, and the action as it was before."""
+
+    due: step.Due
+    decision: workflow_report.Decision
+
+    @property
+    def last_event(self) -> step.Version:
+        """The last event that comes of it: of a start the action's, of a success the workflow's."""
+        if isinstance(self.decision.changes.steps[-1], transition.StartAction):
+            return self.due.action.id, self.due.version + 1
+        return self.due.workflow.id, self.due.workflow_version + 1
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -108,58 +123,45 @@ class ReportGroups:
 
 async def _apply(database: Database, reports: Sequence[ActionReport], actor: str) -> dict[str, Reported]:
     """Write what can be written together; returns the answers by the actions."""
-    return await database.use(lambda fetch: _read_and_write(fetch, reports, actor))
-
-
-async def _read_and_write(fetch: Fetch, reports: Sequence[ActionReport], actor: str) -> dict[str, Reported]:
-    ids = list({report.action_id: None for report in reports})
-    found = await report_move.read(fetch, ids, lease_token=reports[0].lease_token)
-    moves = _decide(found, reports)
-    if not moves:
+    written = await database.write(lambda transaction: _write(transaction, reports), actor=actor)
+    if not written.value:
         return {}
-    written = await report_move.write(fetch, moves, actor=actor)
+    drawn = min(each.due.drawn for each in written.value)
+    last = [each.last_event for each in written.value]
+    revisions = await step.revisions(database.fetch, last, after=drawn, until=written.revision)
     return {
-        move.found.action.id: Reported(moved.revision, move.attempt, moved.remaining_seconds, move.state)
-        for move in moves
-        if (moved := written.get(move.found.action.id)) is not None
+        each.due.action.id: dataclasses.replace(each.decision.reported, revision=revision)
+        for each in written.value
+        if (revision := revisions.get(each.last_event)) is not None
     }
 
 
-def _decide(found: Mapping[str, report_move.Found], reports: Sequence[ActionReport]) -> list[report_move.Move]:
+async def _write(transaction: Transaction, reports: Sequence[ActionReport]) -> list[_Written]:
+    ids = list({report.action_id: None for report in reports})
+    found = await step.lock_free(transaction, ids, lease_token=reports[0].lease_token)
+    decided = _decide(found, reports)
+    transaction.changed = bool(decided)
+    if decided:
+        await step.write(transaction, *(each.decision.move for each in decided))
+        await action_status.append(transaction, *(each.decision.entry for each in decided))
+    return decided
+
+
+def _decide(found: Mapping[str, step.Due], reports: Sequence[ActionReport]) -> list[_Written]:
     """Decide on reports in their order, each on what the one before has made of its workflow."""
-    standings: dict[str, advance.Standing] = {}
-    moves = []
+    completed: dict[str, int] = {}
+    decided = []
     for report in reports:
-        known = found.get(report.action_id)
-        if known is None or not _names(report, known):
+        due = found.get(report.action_id)
+        if due is None or report.workflow_id != due.workflow.id:
             continue
-        if (standing := standings.get(known.workflow_id)) is not None:
-            known = dataclasses.replace(known, standing=standing)
         with contextlib.suppress(errors.TinkwellError):
-            if (move := _move(known, report)) is not None:
-                moves.append(move)
-                standings[known.workflow_id] = known.standing.after(move.steps)
-    return moves
-
-
-def _move(found: report_move.Found, report: ActionReport) -> report_move.Move | None:
-    """Return what a report does to its workflow; None where that is more than can be said here."""
-    changes = advance.advance(found.standing, found.action, workflow_report.heard(report, found.action.id))
-    if changes is None:
-        return None
-    reporter = lease.Reporter(report.lease_token, found.lease)
-    vacated = workflow_report.check_lease(found.hold, found.action, reporter, changes)
-    return report_move.Move(
-        found=found,
-        state=report.state,
-        attempt=changes.attempt,
-        message=report.message,
-        exit_code=report.exit_code,
-        seconds=report.seconds,
-        lease_id=reporter.lease_id,
-        steps=changes.steps,
-        vacates=bool(vacated),
-    )
+            locked = due.locked(completed=completed.get(due.workflow.id, due.completed))
+            decision = workflow_report.decide(locked, report)
+            if decision.changes.steps:
+                decided.append(_Written(due, decision))
+                completed[due.workflow.id] = due.completed + (report.state is State.SUCCEEDED)
+    return decided
 
 
 def _is_usual(report: ActionReport) -> bool:
@@ -175,13 +177,3 @@ def _may_follow(before: Sequence[_Waiting], report: ActionReport) -> bool:
     first = before[0].report
     is_pair = len(before) == 1 and (first.state, report.state) == (State.SUCCEEDED, State.RUNNING)
     return is_pair and first.action_id != report.action_id
-
-
-def _names(report: ActionReport, known: report_move.Found) -> bool:
-    """Whether a report names the action that it was found by."""
-    action = known.action
-    return (
-        report.workflow_id == known.workflow_id
-        and report.task_name in ("", action.task_name)
-        and report.action_name in ("", action.name)
-    )

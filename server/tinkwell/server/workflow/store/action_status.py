@@ -9,16 +9,21 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow import record
+from tinkwell.server.database.database import Transaction
 from tinkwell.server.workflow.store import table
 
 _STATUS = table.action_status.c
-_INSERT = sqlalchemy.insert(table.action_status)
 _FIELDS = tuple(field.name for field in dataclasses.fields(record.ActionStatus))
+_INSERT = f"""
+    INSERT INTO action_status ({", ".join(_FIELDS)})
+    VALUES ({", ".join(f"${number}" for number, _ in enumerate(_FIELDS, 1))})
+"""  # noqa: S608
 
 
-async def append(connection: AsyncConnection, *statuses: record.ActionStatus) -> None:
+async def append(transaction: Transaction, *statuses: record.ActionStatus) -> None:
     """Add entries; the database adds the time."""
-    await connection.execute(_INSERT, [{name: getattr(status, name) for name in _FIELDS} for status in statuses])
+    rows = [[getattr(status, name) for name in _FIELDS] for status in statuses]
+    await transaction.execute_each(_INSERT, rows)
 
 
 async def page(

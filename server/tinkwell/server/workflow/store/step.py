@@ -5,35 +5,37 @@ refer to it, need not wait. Times are the database's, taken when a step is writt
 """
 
 import dataclasses
-import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any, assert_never
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, assert_never
 
-import sqlalchemy
-from sqlalchemy.ext.asyncio import AsyncConnection
+import asyncpg
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease
 from tinkwell.core.value import document
-from tinkwell.core.workflow import transition
+from tinkwell.core.workflow import deadline, transition
 from tinkwell.core.workflow.hold import MachineHold
+from tinkwell.server.database.database import Fetch, Transaction
 
-LOCK = sqlalchemy.text("""
-    SELECT id FROM workflow WHERE id = CAST(:id AS uuid) AND deleted_at IS NULL FOR NO KEY UPDATE
-""")
-STATES = sqlalchemy.text("""
+LOCK = "SELECT id FROM workflow WHERE id = $1::uuid AND deleted_at IS NULL FOR NO KEY UPDATE"
+LOCK_FREE = """
+    SELECT id FROM workflow
+     WHERE id IN (SELECT workflow_id FROM action WHERE id = ANY ($1::uuid[])) AND deleted_at IS NULL
+       FOR NO KEY UPDATE SKIP LOCKED
+"""
+_STATES = """
     WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS at)
-    SELECT CAST(w.id AS text) AS workflow_id, w.state AS workflow_state,
-           CAST(extract(epoch FROM w.deadline_at - moment.at) AS double precision) AS workflow_remaining,
+    SELECT CAST(w.id AS text) AS workflow_id, w.state AS workflow_state, w.version AS workflow_version,
+           w.completed_actions, w.total_actions, coalesce(pg_sequence_last_value('events_revision'), 0) AS drawn,
+           CASE WHEN w.state = 'PENDING' THEN CAST(nullif(w.global_timeout_seconds, 0) AS double precision)
+                ELSE CAST(extract(epoch FROM w.deadline_at - moment.at) AS double precision) END AS workflow_remaining,
            w.on_timeout AS workflow_on_timeout, w.on_failure AS workflow_on_failure,
-           CAST(a.id AS text) AS id, a.action_index, a.task_name, a.name, CAST(a.worker_id AS text) AS worker_id,
-           a.state, a.attempt, a.retries, a.retry_delay_seconds, a.reboots,
+           CAST(a.id AS text) AS id, a.version, a.action_index, a.task_name, a.name,
+           CAST(a.worker_id AS text) AS worker_id, a.state, a.attempt, a.retries, a.retry_delay_seconds, a.reboots,
            CASE WHEN a.state = 'RUNNING' THEN a.on_timeout ELSE '{}' END AS on_timeout,
            CASE WHEN a.state = 'RUNNING' THEN a.on_failure ELSE '{}' END AS on_failure,
-           CASE WHEN a.state = 'RUNNING' AND a.timeout_seconds > 0
-                THEN CAST(extract(epoch FROM a.started_at + make_interval(secs => a.timeout_seconds) - moment.at)
-                          AS double precision)
-            END AS remaining_seconds,
+           a.timeout_seconds,
+           CAST(extract(epoch FROM moment.at - a.started_at) AS double precision) AS elapsed_seconds,
            CAST(h.worker_id AS text) AS held_worker_id, CAST(h.action_id AS text) AS held_action_id,
            CAST(h.lease_id AS text) AS lease_id, l.engine, l.expires_at > moment.at AS is_live,
            CAST(mine.id AS text) AS own_id, mine.engine AS own_engine, mine.expires_at > moment.at AS is_own_live
@@ -41,78 +43,95 @@ STATES = sqlalchemy.text("""
       LEFT JOIN action a ON a.workflow_id = w.id
       LEFT JOIN machine_hold h ON h.worker_id = a.worker_id AND h.workflow_id = w.id
       LEFT JOIN lease l ON l.id = h.lease_id
-      LEFT JOIN lease mine ON mine.token = :lease_token
-     WHERE w.id = CAST(:id AS uuid)
-     ORDER BY a.action_index
-""")
-_ELAPSED = sqlalchemy.text("""
-    SELECT CAST(extract(epoch FROM clock_timestamp() - started_at) AS double precision)
-      FROM action WHERE id = CAST(:id AS uuid)
-""")
+      LEFT JOIN lease mine ON mine.token = $1
+"""
+STATES = f"{_STATES} WHERE w.id = $2::uuid ORDER BY a.action_index"
+# What would have to wait for another workflow's machine is left out.
+STATES_OF_ACTIONS = f"""
+    {_STATES}
+     WHERE w.id = ANY ($2::uuid[]) AND a.id = ANY ($3::uuid[])
+       AND (w.state <> 'PENDING' OR NOT EXISTS (
+           SELECT FROM action needed JOIN busy_machine busy ON busy.worker_id = needed.worker_id
+            WHERE needed.workflow_id = w.id))
+"""
+REVISIONS = """
+    SELECT CAST(resource_id AS text) AS resource_id, version, revision
+      FROM events
+     WHERE revision > $1 AND revision <= $2 AND resource_id = ANY ($3::uuid[])
+"""
+_ELAPSED = """
+    SELECT CAST(extract(epoch FROM clock_timestamp() - started_at) AS double precision) AS seconds
+      FROM action WHERE id = $1::uuid
+"""
 
-_START_WORKFLOW = sqlalchemy.text("""
+_START_WORKFLOW = """
     UPDATE workflow
        SET state = 'RUNNING', started_at = moment.at,
            deadline_at = CASE WHEN global_timeout_seconds > 0
                               THEN moment.at + make_interval(secs => global_timeout_seconds) END
       FROM (SELECT clock_timestamp() AS at) moment
-     WHERE id = CAST(:workflow_id AS uuid)
-""")
+     WHERE id = $1::uuid
+"""
 # The machine is held from before: since this very transaction, where the workflow starts.
-_START_ACTION = sqlalchemy.text("""
+_START_ACTION = """
     WITH held AS (
         UPDATE machine_hold h
-           SET lease_id = CAST(:lease_id AS uuid),
-               action_id = CASE WHEN CAST(:lease_id AS uuid) IS NOT NULL THEN a.id END
+           SET lease_id = $5::uuid, action_id = CASE WHEN $5::uuid IS NOT NULL THEN a.id END
           FROM action a
-         WHERE a.id = CAST(:action_id AS uuid) AND h.worker_id = a.worker_id AND h.workflow_id = a.workflow_id
-           AND (h.lease_id IS NOT NULL OR CAST(:lease_id AS uuid) IS NOT NULL)
+         WHERE a.id = $1::uuid AND h.worker_id = a.worker_id AND h.workflow_id = a.workflow_id
+           AND (h.lease_id IS NOT NULL OR $5::uuid IS NOT NULL)
     )
-    UPDATE action a
-       SET state = 'RUNNING', attempt = :attempt, message = :message, exit_code = NULL,
-           started_at = moment.at, finished_at = NULL, retry_at = NULL,
-           -- LEAST leaves out whichever limit there is not.
-           deadline_at = least(CASE WHEN a.timeout_seconds > 0
-                                    THEN moment.at + make_interval(secs => a.timeout_seconds) END,
-                               w.deadline_at)
-      FROM (SELECT clock_timestamp() AS at) moment, workflow w
-     WHERE a.id = CAST(:action_id AS uuid) AND w.id = a.workflow_id
-    RETURNING CAST(extract(epoch FROM a.deadline_at - moment.at) AS double precision) AS remaining_seconds
-""")
-_END = """
     UPDATE action
-       SET state = :state, message = :message, exit_code = :exit_code, finished_at = clock_timestamp(), retry_at = NULL
-     WHERE id = CAST(:action_id AS uuid)
+       SET state = 'RUNNING', attempt = $2, message = $3, exit_code = NULL, started_at = moment.at, finished_at = NULL,
+           retry_at = NULL, deadline_at = moment.at + make_interval(secs => $4::double precision)
+      FROM (SELECT clock_timestamp() AS at) moment
+     WHERE id = $1::uuid
 """
-_END_ACTION = sqlalchemy.text(_END)
+_END_ACTION = """
+    UPDATE action SET state = $2, message = $3, exit_code = $4, finished_at = clock_timestamp(), retry_at = NULL
+     WHERE id = $1::uuid
+"""
 # Before the workflow's own end, which lets go of the machines on which nothing is left.
-_VACATE = """
+_END_AND_VACATE = f"""
     WITH vacated AS (
-        UPDATE machine_hold SET action_id = NULL
-         WHERE workflow_id = CAST(:workflow_id AS uuid) AND action_id = CAST(:action_id AS uuid)
+        UPDATE machine_hold SET action_id = NULL WHERE workflow_id = $5::uuid AND action_id = $1::uuid
     )
+    {_END_ACTION}
+"""  # noqa: S608
+_ADOPT = """
+    UPDATE machine_hold SET lease_id = $4::uuid, action_id = $3::uuid
+     WHERE workflow_id = $1::uuid AND worker_id = $2::uuid
 """
-_END_AND_VACATE = sqlalchemy.text(_VACATE + _END)
-_ADOPT = sqlalchemy.text("""
-    UPDATE machine_hold SET lease_id = CAST(:lease_id AS uuid), action_id = CAST(:action_id AS uuid)
-     WHERE workflow_id = CAST(:workflow_id AS uuid) AND worker_id = CAST(:worker_id AS uuid)
-""")
-_RETRY_ACTION = sqlalchemy.text(f"""
-    {_VACATE}
+_RETRY_ACTION = """
+    WITH vacated AS (
+        UPDATE machine_hold SET action_id = NULL WHERE workflow_id = $5::uuid AND action_id = $1::uuid
+    )
     UPDATE action
-       SET state = 'PENDING', message = :message, exit_code = :exit_code, deadline_at = NULL,
-           retry_at = clock_timestamp() + make_interval(secs => :delay_seconds)
-     WHERE id = CAST(:action_id AS uuid)
-""")  # noqa: S608
-_ADVANCE_WORKFLOW = sqlalchemy.text("""
-    UPDATE workflow SET completed_actions = :completed_actions WHERE id = CAST(:workflow_id AS uuid)
-""")
-_END_WORKFLOW = sqlalchemy.text("""
+       SET state = 'PENDING', message = $2, exit_code = $3, deadline_at = NULL,
+           retry_at = clock_timestamp() + make_interval(secs => $4::integer)
+     WHERE id = $1::uuid
+"""
+_ADVANCE_WORKFLOW = "UPDATE workflow SET completed_actions = $2 WHERE id = $1::uuid"
+_END_WORKFLOW = """
     UPDATE workflow
-       SET state = :state, completed_actions = :completed_actions, cause = CAST(:cause AS jsonb),
-           finished_at = clock_timestamp()
-     WHERE id = CAST(:workflow_id AS uuid)
-""")
+       SET state = $2, completed_actions = $3, cause = $4::text::jsonb, finished_at = clock_timestamp()
+     WHERE id = $1::uuid
+"""
+# Whatever the rules decide at once about a workflow, they decide in this order: an action whose own end was told comes
+# before those that end because of it, an end before what it does to the workflow, and this before the next start.
+_IN_ORDER = (
+    _START_WORKFLOW,
+    _END_AND_VACATE,
+    _END_ACTION,
+    _RETRY_ACTION,
+    _ADVANCE_WORKFLOW,
+    _END_WORKFLOW,
+    _START_ACTION,
+)
+
+
+# The id of a workflow or an action, and the version that a step gave it.
+Version: TypeAlias = tuple[str, int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -128,123 +147,190 @@ class Locked:
     lease: lease.Lease | None
 
 
-async def lock(connection: AsyncConnection, workflow_id: str, *, lease_token: int = 0) -> Locked | None:
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """The same, but for a single action, with how many of how many actions have succeeded, and the versions.
+
+    `drawn` is the last revision that anybody had drawn by then.
+    """
+
+    workflow: transition.Workflow
+    action: transition.Action
+    hold: MachineHold | None
+    lease: lease.Lease | None
+    completed: int
+    total: int
+    workflow_version: int
+    version: int
+    drawn: int
+
+    def locked(self, *, completed: int) -> Locked:
+        """Return the workflow when so many actions have succeeded; raises `errors.IllegalTransition` for another action
+        than the one that is due then.
+        """
+        actions = transition.around(self.action, completed=completed, total=self.total)
+        holds = {} if self.hold is None else {self.hold.id: self.hold}
+        return Locked(self.workflow, actions, holds, self.lease)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """The steps of a workflow that are to be written, in their order.
+
+    An action that starts is held under the lease of this id; `vacated` is the id of one of which nothing is left on its
+    machine.
+    """
+
+    workflow_id: str
+    steps: Sequence[transition.Step]
+    lease_id: str = ""
+    vacated: str = ""
+
+
+async def lock(transaction: Transaction, workflow_id: str, *, lease_token: int = 0) -> Locked | None:
     """Lock a live workflow and return its state; None if there is none."""
-    if (await connection.execute(LOCK, {"id": workflow_id})).first() is None:
+    if not await transaction.fetch(LOCK, workflow_id):
         return None
     # A statement of its own, because it must see what was committed while the one above waited.
-    rows = (await connection.execute(STATES, {"id": workflow_id, "lease_token": lease_token})).all()
-    return _locked(rows)
+    return _locked(await transaction.fetch(STATES, lease_token, workflow_id))
 
 
-async def elapsed_seconds(connection: AsyncConnection, action_id: str) -> float:
-    """Return the seconds since an action, which must have been started, was started last."""
-    elapsed: float = (await connection.execute(_ELAPSED, {"id": action_id})).scalar_one()
-    return elapsed
-
-
-async def adopt(connection: AsyncConnection, workflow_id: str, action: transition.Action, *, lease_id: str) -> None:
-    """Put a machine, and what runs there, under another lease."""
-    values = {"workflow_id": workflow_id, "worker_id": action.worker_id, "action_id": action.id, "lease_id": lease_id}
-    await connection.execute(_ADOPT, values)
-
-
-async def write(
-    connection: AsyncConnection,
-    workflow_id: str,
-    steps: Sequence[transition.Step],
-    *,
-    lease_id: str = "",
-    vacated: str = "",
-) -> float | None:
-    """Write steps in their order, which is the order of their events.
-
-    An action that is started is held under the lease of this id; `vacated` is the id of one of which nothing is left on
-    its machine. Returns the seconds to the deadline of an action that was started, None where there is none.
+async def lock_free(transaction: Transaction, action_ids: Sequence[str], *, lease_token: int) -> dict[str, Due]:
+    """Lock the workflows of actions, and return the actions by their ids. Nothing is waited for: what somebody else has
+    locked, and what would start on a machine where another workflow runs, is left out.
     """
-    remaining: float | None = None
-    statements = (_statement(workflow_id, step, lease_id=lease_id, vacated=vacated) for step in steps)
-    for statement, group in itertools.groupby(statements, lambda pair: pair[0]):
-        # Steps of one kind, such as the cancellation of hundreds of actions, go to the database in one go.
-        rows = [values for _, values in group]
-        if statement is _START_ACTION:
-            remaining = (await connection.execute(statement, *rows)).scalar_one()
-        else:
-            await connection.execute(statement, rows)
-    return remaining
+    locked = [row["id"] for row in await transaction.fetch(LOCK_FREE, action_ids)]
+    if not locked:
+        return {}
+    # A statement of its own here, too: it must see what was committed before the lock was had.
+    rows = await transaction.fetch(STATES_OF_ACTIONS, lease_token, locked, action_ids)
+    return {row["id"]: _due(row) for row in rows}
 
 
-def _statement(
-    workflow_id: str, step: transition.Step, *, lease_id: str, vacated: str
-) -> tuple[sqlalchemy.TextClause, dict[str, object]]:
+async def elapsed_seconds(transaction: Transaction, action_id: str) -> float:
+    """Return the seconds since an action, which must have been started, was started last."""
+    (row,) = await transaction.fetch(_ELAPSED, action_id)
+    return float(row["seconds"])
+
+
+async def adopt(transaction: Transaction, workflow_id: str, action: transition.Action, *, lease_id: str) -> None:
+    """Put a machine, and what runs there, under another lease."""
+    await transaction.fetch(_ADOPT, workflow_id, action.worker_id, action.id, lease_id or None)
+
+
+async def write(transaction: Transaction, *moves: Move) -> None:
+    """Write the steps of some workflows, each workflow's in their order, which is the order of their events.
+
+    Steps of one kind, of all workflows, go to the database in one go, such as the cancellation of hundreds of actions.
+    """
+    statements: dict[str, list[tuple[object, ...]]] = {statement: [] for statement in _IN_ORDER}
+    for move in moves:
+        for step in move.steps:
+            statement, *values = _statement(move, step)
+            statements[statement].append(tuple(values))
+    for statement, rows in statements.items():
+        if rows:
+            await transaction.execute_each(statement, rows)
+
+
+async def revisions(fetch: Fetch, versions: Iterable[Version], *, after: int, until: int) -> dict[Version, int]:
+    """Return the revisions of the events that told these steps, which are known to lie in this span."""
+    rows = await fetch(REVISIONS, after, until, list({resource_id for resource_id, _ in versions}))
+    return {(row["resource_id"], row["version"]): row["revision"] for row in rows}
+
+
+def _statement(move: Move, step: transition.Step) -> tuple[Any, ...]:
+    """Return the statement that writes a step, and its values."""
+    id_ = move.workflow_id
     match step:
         case transition.StartWorkflow():
-            return _START_WORKFLOW, {"workflow_id": workflow_id}
+            return _START_WORKFLOW, id_
         case transition.StartAction():
-            return _START_ACTION, dataclasses.asdict(step) | {"lease_id": lease_id or None}
-        case transition.EndAction() if step.action_id == vacated:
-            return _END_AND_VACATE, dataclasses.asdict(step) | {"workflow_id": workflow_id}
+            held = move.lease_id or None
+            return _START_ACTION, step.action_id, step.attempt, step.message, step.deadline_seconds, held
+        case transition.EndAction() if step.action_id == move.vacated:
+            return _END_AND_VACATE, step.action_id, step.state, step.message, step.exit_code, id_
         case transition.EndAction():
-            return _END_ACTION, dataclasses.asdict(step)
+            return _END_ACTION, step.action_id, step.state, step.message, step.exit_code
         case transition.RetryAction():
-            return _RETRY_ACTION, dataclasses.asdict(step) | {"workflow_id": workflow_id}
+            return _RETRY_ACTION, step.action_id, step.message, step.exit_code, step.delay_seconds, id_
         case transition.AdvanceWorkflow():
-            return _ADVANCE_WORKFLOW, {"workflow_id": workflow_id, "completed_actions": step.completed_actions}
+            return _ADVANCE_WORKFLOW, id_, step.completed_actions
         case transition.EndWorkflow():
-            return _END_WORKFLOW, {
-                "workflow_id": workflow_id,
-                "state": step.state,
-                "completed_actions": step.completed_actions,
-                "cause": document.dump_json(step.cause.as_document()) if step.cause is not None else None,
-            }
+            cause = document.dump_json(step.cause.as_document()) if step.cause is not None else None
+            return _END_WORKFLOW, id_, step.state, step.completed_actions, cause
         case _:
             assert_never(step)
 
 
-def _locked(rows: Sequence[sqlalchemy.Row[Any]]) -> Locked:
-    first = rows[0]
-    holds = {row.held_worker_id: _hold(row) for row in rows if row.held_worker_id is not None}
-    found = transition.Workflow(
-        id=first.workflow_id,
-        state=State(first.workflow_state),
-        remaining_seconds=first.workflow_remaining,
-        on_timeout=first.workflow_on_timeout,
-        on_failure=first.workflow_on_failure,
-    )
-    return Locked(
-        found,
-        [_action(row, holds.get(row.worker_id)) for row in rows if row.id is not None],
-        holds,
-        lease.Lease(id=first.own_id, engine=first.own_engine, is_live=first.is_own_live) if first.own_id else None,
+def _locked(rows: Sequence[asyncpg.Record]) -> Locked:
+    holds = {row["held_worker_id"]: _hold(row) for row in rows if row["held_worker_id"] is not None}
+    actions = [_action(row, holds.get(row["worker_id"])) for row in rows if row["id"] is not None]
+    return Locked(_workflow(rows[0]), actions, holds, _lease(rows[0]))
+
+
+def _due(row: asyncpg.Record) -> Due:
+    hold = _hold(row) if row["held_worker_id"] is not None else None
+    return Due(
+        workflow=_workflow(row),
+        action=_action(row, hold),
+        hold=hold,
+        lease=_lease(row),
+        completed=row["completed_actions"],
+        total=row["total_actions"],
+        workflow_version=row["workflow_version"],
+        version=row["version"],
+        drawn=row["drawn"],
     )
 
 
-def _hold(row: sqlalchemy.Row[Any]) -> MachineHold:
+def _workflow(row: asyncpg.Record) -> transition.Workflow:
+    return transition.Workflow(
+        id=row["workflow_id"],
+        state=State(row["workflow_state"]),
+        remaining_seconds=row["workflow_remaining"],
+        on_timeout=row["workflow_on_timeout"],
+        on_failure=row["workflow_on_failure"],
+    )
+
+
+def _lease(row: asyncpg.Record) -> lease.Lease | None:
+    """Return the lease whose token was asked about."""
+    return (
+        lease.Lease(id=row["own_id"], engine=row["own_engine"], is_live=row["is_own_live"]) if row["own_id"] else None
+    )
+
+
+def _hold(row: asyncpg.Record) -> MachineHold:
     known = None
-    if row.engine is not None:
-        known = lease.Lease(id=row.lease_id, engine=row.engine, is_live=row.is_live)
+    if row["engine"] is not None:
+        known = lease.Lease(id=row["lease_id"], engine=row["engine"], is_live=row["is_live"])
     return MachineHold(
-        id=row.held_worker_id,
-        lease_id=row.lease_id or "",
+        id=row["held_worker_id"],
+        lease_id=row["lease_id"] or "",
         lease=known,
-        action_id=row.held_action_id or "",
+        action_id=row["held_action_id"] or "",
     )
 
 
-def _action(row: sqlalchemy.Row[Any], hold: MachineHold | None) -> transition.Action:
+def _action(row: asyncpg.Record, hold: MachineHold | None) -> transition.Action:
+    is_running = row["state"] == State.RUNNING
     return transition.Action(
-        id=row.id,
-        index=row.action_index,
-        task_name=row.task_name,
-        name=row.name,
-        worker_id=row.worker_id,
-        state=State(row.state),
-        attempt=row.attempt,
-        on_timeout=tuple(row.on_timeout),
-        on_failure=tuple(row.on_failure),
-        remaining_seconds=row.remaining_seconds,
-        is_lost=row.state == State.RUNNING and hold is not None and hold.is_lost,
-        retries=row.retries,
-        retry_delay_seconds=row.retry_delay_seconds,
-        reboots=row.reboots,
+        id=row["id"],
+        index=row["action_index"],
+        task_name=row["task_name"],
+        name=row["name"],
+        worker_id=row["worker_id"],
+        state=State(row["state"]),
+        attempt=row["attempt"],
+        on_timeout=tuple(row["on_timeout"]),
+        on_failure=tuple(row["on_failure"]),
+        timeout_seconds=row["timeout_seconds"],
+        remaining_seconds=deadline.left(row["timeout_seconds"], elapsed_seconds=row["elapsed_seconds"])
+        if is_running
+        else None,
+        is_lost=is_running and hold is not None and hold.is_lost,
+        retries=row["retries"],
+        retry_delay_seconds=row["retry_delay_seconds"],
+        reboots=row["reboots"],
     )
