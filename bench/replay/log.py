@@ -9,11 +9,15 @@ _CONNECTIONS = 2
 _INSERT = """
     INSERT INTO events (resource_type, resource_id, event_type, name, version, data, size)
     SELECT 'HARDWARE', id, 'CREATED', 'hardware.created', 1, shape, octet_length(shape::text)
-      FROM (SELECT id, hardware_shape(
-               (id, 1, format('{{"state": "provisioning", "facility": {{"facility_code": "lab"}}, "number": %s,
-                               "instance": {{"hostname": "node-%s", "operating_system": {{"slug": "debian_12"}}}}}}',
-                              n, n)::jsonb, '{{}}'::jsonb, now(), now(), NULL)::hardware) AS shape
-              FROM (SELECT gen_random_uuid() AS id, n FROM generate_series(1, {count}) AS n) AS machine) AS event
+      FROM (SELECT machine.id, hardware_shape(machine) AS shape
+              FROM generate_series(1, {count}) AS n,
+                   jsonb_populate_record(NULL::hardware, jsonb_build_object(
+                       'id', gen_random_uuid(), 'version', 1, 'created_at', now(), 'updated_at', now(),
+                       'network', '{{}}'::jsonb,
+                       'metadata', format('{{"state": "provisioning", "facility": {{"facility_code": "lab"}},
+                                             "number": %s, "instance": {{"hostname": "node-%s",
+                                             "operating_system": {{"slug": "debian_12"}}}}}}', n, n)::jsonb)) AS machine
+           ) AS event
 """
 
 
