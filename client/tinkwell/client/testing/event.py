@@ -13,10 +13,9 @@ from tinkwell.client.testing import encode
 from tinkwell.client.testing.world import World
 from tinkwell.client.value import shape
 from tinkwell.core import errors
-from tinkwell.core.event.kinds import EventType, ResourceType
+from tinkwell.core.event import kinds
+from tinkwell.core.event.kinds import EventType
 from tinkwell.core.value import parse
-
-_BUILT_IN = {str(kind) for kind in ResourceType} - {ResourceType.CUSTOM}
 
 
 class EventServicer(event_service_pb2_grpc.EventServiceServicer):
@@ -33,7 +32,7 @@ class EventServicer(event_service_pb2_grpc.EventServiceServicer):
 
     async def Publish(self, request: pb.PublishRequest, context: Any) -> pb.PublishResponse:
         parse.parse_event_name("name", request.name)
-        if request.name.partition(".")[0].upper() in _BUILT_IN:
+        if kinds.is_own(request.name):
             raise errors.InvalidField.of("name", "begins with a built-in prefix")
         event = self._world.emit(
             EventType.CUSTOM,

@@ -13,6 +13,16 @@ class ResourceType(StrEnum):
     CUSTOM = "CUSTOM"
 
 
+# Kept for the resources that are to come, so that nobody's own events look like theirs.
+_TO_COME = ("release", "unit", "relation", "tinkwell")
+_OWN = frozenset({kind.lower() for kind in ResourceType if kind is not ResourceType.CUSTOM}.union(_TO_COME))
+
+
+def is_own(name: str) -> bool:
+    """Return whether events of this name are the server's own, which nobody else may publish."""
+    return name.partition(".")[0] in _OWN
+
+
 class EventType(StrEnum):
     """What happened. A specific type replaces UPDATED."""
 

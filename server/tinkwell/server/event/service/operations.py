@@ -4,22 +4,13 @@ import dataclasses
 from typing import TypeAlias
 
 from tinkwell.core import errors
-from tinkwell.core.event.kinds import ResourceType
+from tinkwell.core.event import kinds
 from tinkwell.core.value import document, parse
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.event.store import queries
 
 # What the service returns, for the layer above.
 Position: TypeAlias = queries.Position
-
-_BUILT_IN = (
-    *(f"{kind.lower()}." for kind in ResourceType if kind is not ResourceType.CUSTOM),
-    # Kept for the resources that are to come, so that nobody's own events look like theirs.
-    "release.",
-    "unit.",
-    "relation.",
-    "tinkwell.",
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,7 +30,7 @@ class EventService:
     async def publish(self, *, name: str, resource_id: str, data: str, actor: str) -> Published:
         """Record a custom event. Raises `errors.InvalidField`."""
         name = parse.parse_event_name("name", name)
-        if name.startswith(_BUILT_IN):
+        if kinds.is_own(name):
             prefix = name.split(".", 1)[0]
             raise errors.InvalidField.of("name", f"names below {prefix}. are the server's own; choose another prefix")
         if resource_id:
