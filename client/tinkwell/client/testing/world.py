@@ -10,20 +10,15 @@ from tinkwell.client.hardware.model import Hardware
 from tinkwell.client.template.model import Template
 from tinkwell.client.testing.lease import Ledger
 from tinkwell.client.testing.log import EventLog
+from tinkwell.client.value import shaped
 from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow.model import Action, ActionStatus, LogLine, Workflow
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 
 Resource = Hardware | Template | Workflow | Action
-R = TypeVar("R", Hardware, Template, Workflow, Action)
+R = TypeVar("R", bound=Resource)
 
-_TYPE_OF = {
-    Hardware: ResourceType.HARDWARE,
-    Template: ResourceType.TEMPLATE,
-    Workflow: ResourceType.WORKFLOW,
-    Action: ResourceType.ACTION,
-}
 _STATE_WORD = {State.RUNNING: "STARTED", State.PENDING: "RETRYING"}
 
 
@@ -33,7 +28,7 @@ class World:
     def __init__(self, log: EventLog) -> None:
         self.log = log
         self.clock = log.clock
-        self.resources: dict[ResourceType, dict[str, Any]] = {kind: {} for kind in _TYPE_OF.values()}
+        self.resources: dict[ResourceType, dict[str, Any]] = {kind: {} for kind in ResourceType}
         self.journal: list[ActionStatus] = []
         self.lines: dict[str, list[LogLine]] = {}
         self.documents: dict[str, list[tuple[bytes, bytes]]] = {}
@@ -44,7 +39,7 @@ class World:
 
     def put(self, resource: R, *, actor: str = "test") -> R:
         """Create or replace a resource; the event's type follows from what changed. Gives it with version and times."""
-        known = self.resources[_TYPE_OF[type(resource)]]
+        known = self.resources[shaped.type_of(type(resource))]
         old: R | None = known.get(resource.id)
         now = self.clock.now()
         version = self._versions[resource.id] = self._versions.get(resource.id, 0) + 1
@@ -57,7 +52,7 @@ class World:
     def remove(self, resource: R, *, actor: str = "test") -> Event:
         """Delete a resource."""
         old = self.find(type(resource), resource.id)
-        del self.resources[_TYPE_OF[type(resource)]][resource.id]
+        del self.resources[shaped.type_of(type(resource))][resource.id]
         now = self.clock.now()
         version = self._versions[old.id] = self._versions[old.id] + 1
         changes: dict[str, Any] = {"version": version, "updated_at": now}
@@ -98,14 +93,14 @@ class World:
 
     def find(self, kind: type[R], id_: str) -> R:
         """Get a resource; raises `NotFound`."""
-        found: R | None = self.resources[_TYPE_OF[kind]].get(id_)
+        found: R | None = self.resources[shaped.type_of(kind)].get(id_)
         if found is None:
-            raise errors.NotFound(_TYPE_OF[kind], id_)
+            raise errors.NotFound(shaped.type_of(kind), id_)
         return found
 
     def all(self, kind: type[R]) -> list[R]:
         """Get all resources of a kind, oldest first."""
-        return list(self.resources[_TYPE_OF[kind]].values())
+        return list(self.resources[shaped.type_of(kind)].values())
 
     def hardware_with(self, key: str, value: str) -> Hardware:
         """Find a machine by `mac` or `ip`; raises `NotFound`."""
@@ -159,7 +154,7 @@ class World:
             data.pop("data", None)
         return self.emit(
             event_type,
-            _TYPE_OF[type(resource)],
+            shaped.type_of(type(resource)),
             resource_id=resource.id,
             parent_id=resource.workflow_id if isinstance(resource, Action) else "",
             version=resource.version,
@@ -172,7 +167,7 @@ def _change_type(old: Resource | None, new: Resource) -> EventType:
     if old is None:
         return EventType.CREATED
     if isinstance(old, Workflow | Action) and isinstance(new, Workflow | Action) and old.state is not new.state:
-        return EventType(f"{_TYPE_OF[type(new)]}_{_STATE_WORD.get(new.state, new.state)}")
+        return EventType(f"{shaped.type_of(type(new))}_{_STATE_WORD.get(new.state, new.state)}")
     if isinstance(old, Workflow) and isinstance(new, Workflow) and new.completed_actions > old.completed_actions:
         return EventType.WORKFLOW_INPROGRESS
     return EventType.UPDATED

@@ -10,6 +10,7 @@ T = TypeVar("T", bound="type[Shaped]")
 
 # Which class reads the data of events about which type of resource; each room adds its own.
 _CLASS_OF: dict[ResourceType, "type[Shaped]"] = {}
+_TYPE_OF: dict["type[Shaped]", ResourceType] = {}
 
 
 class Shaped:
@@ -32,6 +33,7 @@ def resource(resource_type: ResourceType) -> Callable[[T], T]:
 
     def register(kind: T) -> T:
         _CLASS_OF[resource_type] = kind
+        _TYPE_OF[kind] = resource_type
         return kind
 
     return register
@@ -40,3 +42,8 @@ def resource(resource_type: ResourceType) -> Callable[[T], T]:
 def class_of(resource_type: ResourceType) -> type[Shaped] | None:
     """Return the class of resources of a type; None for what has none, such as a custom event."""
     return _CLASS_OF.get(resource_type)
+
+
+def type_of(kind: type[Shaped]) -> ResourceType:
+    """Return the type of the resources of a class."""
+    return _TYPE_OF[kind]
