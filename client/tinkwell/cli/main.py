@@ -20,7 +20,7 @@ from tinkwell.cli.shell.command import Component, Deferred, Group
 
 ENTRY_POINT_GROUP = "tinkwell.commands"
 
-_OWN = (
+RESOURCES = (
     Component("hardware", "tinkwell.cli.hardware.commands:hardware", "Machines: what they are, and how they boot."),
     Component(
         "template", "tinkwell.cli.template.commands:template", "Templates: what to do on which machine, step by step."
@@ -29,6 +29,8 @@ _OWN = (
         "workflow", "tinkwell.cli.workflow.commands:workflow", "Workflows: templates carried out on certain machines."
     ),
     Component("events", "tinkwell.cli.event.commands:events", "The log of everything that happens."),
+)
+_SHELL = (
     Component(
         "completion", "tinkwell.cli.shell.completion:completion", "Print what a shell needs to complete command lines."
     ),
@@ -108,7 +110,7 @@ def _handed_on(ctx: click.Context, command: click.Command) -> list[str]:
 
 @functools.cache
 def _own() -> dict[str, Component]:
-    return {component.name: component for component in _OWN}
+    return {component.name: component for component in (*RESOURCES, *_SHELL)}
 
 
 @functools.cache
@@ -142,9 +144,9 @@ def _discard_output() -> None:
         "Exit codes: 0 done, 1 failed, 2 the command line is wrong."
     ),
 )
-@click.command_panel("Resources", commands=[component.name for component in _OWN[:4]])
+@click.command_panel("Resources", commands=[component.name for component in RESOURCES])
 @click.command_panel("Processes", commands=list(_KNOWN))
-@click.command_panel("Shell", commands=["completion"])
+@click.command_panel("Shell", commands=[component.name for component in _SHELL])
 @click.rich_config({"commands_before_options": True})
 @click.version_option(package_name="tinkwell", message="%(prog)s %(version)s")
 def main() -> None:

@@ -38,14 +38,14 @@ def summary(event: "Event") -> str:
     match event.resource_type:
         case ResourceType.HARDWARE:
             text = _hardware(event)
-        case ResourceType.TEMPLATE:
-            text = _text(event.data, "name")
         case ResourceType.WORKFLOW:
             text = _workflow(event.data)
         case ResourceType.ACTION:
             text = _action(event.data)
         case ResourceType.CUSTOM:
             text = f"{event.name} {_compact(event.data)}" if event.data else event.name
+        case _:
+            text = _text(event.data, "name")
     text = output.clean(text)
     return text if len(text) <= MAX_SUMMARY_CHARACTERS else f"{text[: MAX_SUMMARY_CHARACTERS - 1]}…"
 
