@@ -16,21 +16,24 @@ from tinkwell.server.database import readiness, schema
 from tinkwell.server.database.schema import Release
 
 NEXT = "99.0"
-REVISION = '''"""What a test wants."""
+# This release's newest revision, and the one after it.
+HEAD = schema.this_release().head
+FOLLOWING = f"{int(HEAD) + 1:04}"
+REVISION = f'''"""What a test wants."""
 
 from tinkwell.migrations import script
 
-revision = "0002"
-down_revision = "0001"
-oldest_release = "{oldest_release}"
+revision = "{FOLLOWING}"
+down_revision = "{HEAD}"
+oldest_release = "{{oldest_release}}"
 
 
 def upgrade() -> None:
-    script.run("0002")
+    script.run("following")
 
 
 def downgrade() -> None:
-    script.run("0002_down")
+    script.run("following_down")
 '''
 NAMED = """
 CREATE OR REPLACE FUNCTION event_name(resource_type text, event_type text) RETURNS text
@@ -75,9 +78,9 @@ def add_to(release: Release, file: str, text: str) -> None:
 def add_revision(release: Release, up: str, down: str = "", oldest_release: str | None = None) -> None:
     """Give the release a second revision of its own."""
     text = REVISION.format(oldest_release=oldest_release or schema.this_release().version)
-    (release.location / "versions" / "0002_test.py").write_text(text, encoding="utf-8")
-    (release.location / "sql" / "0002.sql").write_text(up, encoding="utf-8")
-    (release.location / "sql" / "0002_down.sql").write_text(down, encoding="utf-8")
+    (release.location / "versions" / f"{FOLLOWING}_test.py").write_text(text, encoding="utf-8")
+    (release.location / "sql" / "following.sql").write_text(up, encoding="utf-8")
+    (release.location / "sql" / "following_down.sql").write_text(down, encoding="utf-8")
 
 
 async def is_refused(database_url: str, reason: str) -> None:
@@ -141,7 +144,7 @@ async def test_this_release_runs_on_a_later_schema_that_allows_it_and_leaves_it_
     add_revision(following, "ALTER TABLE hardware ADD extra text")
     add_to(following, "event/function.sql", NAMED)
     state = await schema.upgrade(database_url, release=following)
-    assert (state.revision, state.release, state.oldest_release) == ("0002", NEXT, schema.this_release().version)
+    assert (state.revision, state.release, state.oldest_release) == (FOLLOWING, NEXT, schema.this_release().version)
     functions = await rows(owner, FUNCTIONS)
     assert await schema.upgrade(database_url) == state
     assert await rows(owner, FUNCTIONS) == functions
@@ -169,7 +172,9 @@ async def test_this_release_refuses_a_later_schema_that_does_not_allow_it(
     add_revision(following, "ALTER TABLE hardware ADD extra text", oldest_release="98.7")
     await schema.upgrade(database_url, release=following)
     version = schema.this_release().version
-    reason = f"the schema is at 0002, on which release 98.7 and later ones may run, and this is {version}: upgrade"
+    reason = (
+        f"the schema is at {FOLLOWING}, on which release 98.7 and later ones may run, and this is {version}: upgrade"
+    )
     await is_refused(database_url, reason)
     with pytest.raises(schema.Refused, match=reason):
         await schema.upgrade(database_url)
@@ -182,7 +187,7 @@ async def test_after_a_downgrade_the_earlier_release_brings_its_own_functions_ba
     add_revision(following, "ALTER TABLE hardware ADD extra text", "ALTER TABLE hardware DROP extra")
     add_to(following, "event/function.sql", NAMED)
     await schema.upgrade(database_url, release=following)
-    await schema.downgrade(database_url, "0001", release=following)
+    await schema.downgrade(database_url, HEAD, release=following)
     await is_refused(
         database_url, "the schema's functions are older than this release needs: run `tinkwell db upgrade`"
     )
@@ -197,7 +202,7 @@ async def test_a_downgrade_to_base_removes_everything(database_url: str, owner: 
     await schema.downgrade(database_url, "base")
     assert await rows(owner, CONTENT) == [("relation", "alembic_version")]
     assert await schema.current(database_url) == schema.State()
-    await is_refused(database_url, "the schema is at nothing, not at 0001: run `tinkwell db upgrade`")
+    await is_refused(database_url, f"the schema is at nothing, not at {HEAD}: run `tinkwell db upgrade`")
     await schema.upgrade(database_url)
     await readiness.wait(database_url, allow_unsafe=True)
 
@@ -208,7 +213,7 @@ async def test_two_upgrades_at_once_take_turns(empty_database_url: str, followin
     add_revision(following, "CREATE TABLE extra (id int)")
     add_to(following, "event/function.sql", NAMED)
     states = await asyncio.gather(*(schema.upgrade(empty_database_url, release=following) for _ in range(3)))
-    assert [state.revision for state in states] == ["0002"] * 3
+    assert [state.revision for state in states] == [FOLLOWING] * 3
 
 
 async def test_what_a_revision_changes_is_recorded_by_the_functions_as_they_were(
