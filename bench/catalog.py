@@ -1,6 +1,7 @@
 """All benchmarks, in the order of the page."""
 
 from bench import (
+    api,
     bulk,
     commit,
     container,
@@ -28,6 +29,7 @@ CASES = (
     Case("workers", workers.run),
     Case("retention", retention.run),
     Case("bulk", bulk.run),
+    Case("api", api.run),
     Case("dispatch", dispatch.run),
     Case("throughput", throughput.run),
     Case("container", container.run),

@@ -5,6 +5,7 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 PUT = "/etcdserverpb.KV/Put"
+RANGE = "/etcdserverpb.KV/Range"
 WATCH = "/etcdserverpb.Watch/Watch"
 
 _Field = descriptor_pb2.FieldDescriptorProto
@@ -14,6 +15,8 @@ _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
     "ResponseHeader": (("cluster_id", 1, "uint64"), ("member_id", 2, "uint64"), ("revision", 3, "int64")),
     "PutRequest": (("key", 1, "bytes"), ("value", 2, "bytes")),
     "PutResponse": (("header", 1, "ResponseHeader"),),
+    "RangeRequest": (("key", 1, "bytes"), ("range_end", 2, "bytes")),
+    "RangeResponse": (("header", 1, "ResponseHeader"), ("kvs", 2, "KeyValue*"), ("count", 4, "int64")),
     "WatchCreateRequest": (("key", 1, "bytes"), ("range_end", 2, "bytes"), ("start_revision", 3, "int64")),
     "WatchRequest": (("create_request", 1, "WatchCreateRequest"),),
     "KeyValue": (
@@ -61,5 +64,7 @@ def _message(name: str) -> Any:
 
 PutRequest = _message("PutRequest")
 PutResponse = _message("PutResponse")
+RangeRequest = _message("RangeRequest")
+RangeResponse = _message("RangeResponse")
 WatchRequest = _message("WatchRequest")
 WatchResponse = _message("WatchResponse")
