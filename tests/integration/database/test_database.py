@@ -94,7 +94,7 @@ async def test_a_database_that_starts_is_unavailable_in_every_way() -> None:
     async def read(connection: AsyncConnection) -> None:
         raise AssertionError("there is no connection")
 
-    async def change(fetch: Fetch) -> None:
+    async def change(fetch: Fetch) -> tuple[None, bool]:
         raise AssertionError("there is no connection")
 
     async with await asyncio.start_server(_refuse, "127.0.0.1", 0) as server:

@@ -5,18 +5,22 @@ import json
 import uuid
 from typing import Any
 
+import asyncpg
 import grpc
 import grpc.aio
 import pytest
 
 from support.edge import Refusal, refusal, refused
 from support.resource import Resources
+from support.waiting import eventually
 from tinkwell.api.v1 import hardware_service_pb2 as pb
 
 ID = "5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a11"
 OTHER_ID = "5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a12"
 MAC = "52:54:00:10:00:ab"
 IP = "2001:db8::2b"
+CREATE_LIKE = "INSERT INTO hardware (id, metadata, network) SELECT $1, metadata, network FROM hardware WHERE id = $2"
+LOCK_WAITS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
 def machine(
@@ -390,3 +394,25 @@ async def test_one_of_many_conditional_pushes_wins(resources: Resources) -> None
         return "OK"
 
     assert sorted(await asyncio.gather(*map(attempt, range(20)))) == ["ABORTED"] * 19 + ["OK"]
+
+
+@pytest.mark.parametrize(("metadata", "version"), [('{"a": 1}', 1), ('{"a": 2}', 2)])
+async def test_a_push_that_meets_the_creation_of_its_machine_finds_it(
+    resources: Resources, database_url: str, metadata: str, version: int
+) -> None:
+    await push(resources, pb.Hardware(id=OTHER_ID, metadata='{"a": 1}'))
+    creator = await asyncpg.connect(database_url)
+
+    async def both_wait() -> bool:
+        [row] = await resources.fetch(LOCK_WAITS)
+        return bool(row[0] == 2)
+
+    async with creator.transaction():
+        await creator.execute(CREATE_LIKE, ID, OTHER_ID)
+        free = asyncio.create_task(push(resources, pb.Hardware(id=ID, metadata=metadata)))
+        bound = asyncio.create_task(refused(push(resources, pb.Hardware(id=ID, metadata=metadata), expected=0)))
+        await eventually(both_wait)
+    await creator.close()
+    answer = await free
+    assert (answer.version, answer.revision > 0) == (version, version == 2)
+    assert summary(await bound) == ("ABORTED", "LOST_RACE")

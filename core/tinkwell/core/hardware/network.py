@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from tinkwell.core.value import check, document, parse
+from tinkwell.core.value import check, parse
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -108,7 +108,7 @@ def normalise(checks: check.Checks, field: str, network: Network) -> Network:
 
 def dump(network: Network) -> str:
     """Write the network as JSON text."""
-    return document.dump_json(_to_json(network))
+    return json.dumps(_to_json(network), ensure_ascii=False, separators=(",", ":"))
 
 
 def load(text: str) -> Network:
@@ -216,9 +216,8 @@ _Part = TypeVar("_Part", bound="DataclassInstance")
 
 
 def _to_json(part: "DataclassInstance") -> dict[str, object]:
-    given = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
-    defaults = {field.name: field.default for field in dataclasses.fields(part)}
-    return {name: _dumped(content) for name, content in given.items() if content != defaults[name]}
+    given = ((field, getattr(part, field.name)) for field in dataclasses.fields(part))
+    return {field.name: _dumped(content) for field, content in given if content != field.default}
 
 
 def _dumped(content: object) -> object:

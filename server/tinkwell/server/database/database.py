@@ -117,15 +117,15 @@ class Database:
 
         return await _run(once)
 
-    async def change(self, work: Callable[[Fetch], Awaitable[T]]) -> Written[T]:
-        """Run changing work that is one statement, and so a transaction of its own; a false result means no change.
+    async def change(self, work: Callable[[Fetch], Awaitable[tuple[T, bool]]]) -> Written[T]:
+        """Run changing work that is one statement, and so a transaction of its own.
 
-        The statement sees to it that its events name the actor.
+        It returns its value, and whether anything was changed. The statement sees to it that its events name the actor.
         """
 
         async def once(fetch: Fetch) -> Written[T]:
-            value = await work(fetch)
-            return Written(value, await _revision(fetch) if value else 0)
+            value, is_changed = await work(fetch)
+            return Written(value, await _revision(fetch) if is_changed else 0)
 
         return await self.use(once)
 

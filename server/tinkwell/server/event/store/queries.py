@@ -10,10 +10,7 @@ from tinkwell.core import errors
 from tinkwell.core.event.page import Incomplete
 from tinkwell.server.database.database import Database
 
-_PUBLISH = sqlalchemy.text("""
-    SELECT id::text, revision
-      FROM publish_event(CAST(:name AS text), CAST(:resource_id AS uuid), CAST(:data AS json), CAST(:actor AS text))
-""")
+_PUBLISH = "SELECT id::text, revision FROM publish_event($1::text, $2::text::uuid, $3::text::json, $4::text)"
 _GET = sqlalchemy.text(
     "SELECT name, revision, history_id::text, token, updated_at FROM event_position WHERE name = :name"
 )
@@ -48,9 +45,8 @@ class Position:
 
 async def publish(database: Database, *, name: str, resource_id: str, data: str, actor: str) -> tuple[str, int]:
     """Record a custom event and return its id and revision."""
-    values = {"name": name, "resource_id": resource_id or None, "data": data, "actor": actor}
-    (recorded,) = await database.execute(_PUBLISH, values)
-    return str(recorded.id), int(recorded.revision)
+    [recorded] = await database.fetch(_PUBLISH, name, resource_id or None, data, actor)
+    return str(recorded["id"]), int(recorded["revision"])
 
 
 async def get_position(connection: AsyncConnection, name: str) -> Position | None:

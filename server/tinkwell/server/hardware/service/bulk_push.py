@@ -246,14 +246,14 @@ def _name(place: int) -> str:
 async def _push(transaction: Transaction, batch: Sequence[Machine]) -> int:
     """Store machines of different ids, and return how many were not the same already."""
     for machine in batch:
-        await check.check_size(transaction, machine)
+        await check.check_size(transaction.fetch, machine)
     ids = [machine.id for machine in batch]
-    locked = await hardware_batch.lock(transaction.connection, ids)
+    locked = await hardware_batch.lock(transaction.fetch, ids)
     for machine in batch:
         found = locked.get(machine.id)
         _expect(machine, found.version if found and found.is_live else 0)
     changed = await hardware_batch.push(
-        transaction.connection, ids, [machine.metadata for machine in batch], [machine.network for machine in batch]
+        transaction.fetch, ids, [machine.metadata for machine in batch], [machine.network for machine in batch]
     )
     for machine in batch:
         # What was not there could not be locked, and another may have created it since; its version is 1 otherwise.

@@ -6,7 +6,7 @@ from tinkwell.core import errors
 from tinkwell.core.hardware import network
 from tinkwell.core.value import check, document, parse
 from tinkwell.server.database import offload
-from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.database.database import Database, Fetch
 from tinkwell.server.hardware.store import queries
 
 _PARSERS = 2
@@ -68,12 +68,12 @@ class Checker:
         return Machine(hardware_id, metadata, network.dump(normal), sent.expected_version)
 
 
-async def check_size(transaction: Transaction, machine: Machine, *, path: str = "") -> None:
+async def check_size(fetch: Fetch, machine: Machine, *, path: str = "") -> None:
     """Refuse a machine that is too large as the database writes it, which only the database can tell."""
     limit = document.MAX_DOCUMENT_BYTES
     if len(machine.metadata.encode()) + len(machine.network.encode()) <= limit // _LARGEST_GROWTH:
         return
-    of_metadata, of_network = await queries.stored_sizes(transaction.connection, machine.metadata, machine.network)
+    of_metadata, of_network = await queries.stored_sizes(fetch, machine.metadata, machine.network)
     if of_metadata + of_network > limit:
         raise errors.InvalidField.of(
             f"{path}data.metadata" if of_metadata >= of_network else f"{path}data.network",
@@ -92,7 +92,7 @@ async def with_owner(database: Database, taken: errors.AlreadyExists) -> errors.
     """Add to the error of an address whose it is."""
     # The transaction that met the owner is over; by now there may be none.
     key: queries.Key = "mac" if taken.what == "mac" else "ip"
-    owner = await database.read(lambda connection: queries.find_id(connection, key, taken.value))
+    owner = await queries.find_id(database.fetch, key, taken.value)
     return errors.AlreadyExists(taken.what, taken.value, taken_by=owner or "")
 
 

@@ -58,7 +58,7 @@ class PhoneCalls:
             hardware_id=call.hardware_id and parse.parse_uuid("id", call.hardware_id),
             mac=call.mac and parse.parse_mac("mac", call.mac),
         )
-        found = await self._database.read(lambda connection: queries.find(connection, "ip", call.address))
+        found = await queries.find(self._database.fetch, "ip", call.address)
         if found is not None:
             _check_claims(call, found.id, found.network)
             hardware_id = found.id
@@ -79,7 +79,7 @@ class PhoneCalls:
 async def _enrol(transaction: Transaction, call: Call, limit: int) -> str:
     connection = transaction.connection
     await enrolment.take_turn(connection)
-    if (known := await queries.find_id(connection, "ip", call.address)) is not None:
+    if (known := await queries.find_id(transaction.fetch, "ip", call.address)) is not None:
         # It has called twice at once.
         transaction.changed = False
         return known
@@ -87,10 +87,11 @@ async def _enrol(transaction: Transaction, call: Call, limit: int) -> str:
         raise errors.LimitReached(f"{limit:,} machines have enrolled themselves, and no more may (max_enrolled)")
     is_free = bool(call.hardware_id) and await enrolment.is_free(connection, call.hardware_id)
     hardware_id = call.hardware_id if is_free else str(uuid.uuid4())
-    is_taken = bool(call.mac) and await queries.find_id(connection, "mac", call.mac) is not None
+    is_taken = bool(call.mac) and await queries.find_id(transaction.fetch, "mac", call.mac) is not None
     dhcp = network.Dhcp(mac="" if is_taken else call.mac, ip=network.Ip(address=call.address))
     known_by = network.dump(network.Network((network.Interface(dhcp=dhcp),)))
-    if await queries.push(connection, hardware_id, "{}", known_by, expected_version=0) is None:
+    pushed = await queries.push(transaction.fetch, hardware_id, "{}", known_by, expected_version=0, actor=None)
+    if pushed is None or not pushed.is_changed:
         raise errors.LostRace(f"hardware {hardware_id} was pushed in this moment; call again")
     await enrolment.add(connection, hardware_id)
     return hardware_id

@@ -8,10 +8,12 @@ from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.hardware.record import Hardware
 from tinkwell.core.value import document, parse
-from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.database.database import Database, Fetch, Transaction
 from tinkwell.server.hardware.service import bulk_push, check
 from tinkwell.server.hardware.store import queries
 
+# A second try sees what another caller has just created, unless somebody has removed the row by hand meanwhile.
+_TRIES = 5
 MAX_CALL_BYTES = 64 * 1024
 
 _PARSE: Mapping[queries.Key, Callable[[str, str], str]] = {
@@ -45,12 +47,9 @@ class HardwareService:
         """
         machine = await self._checker.check(sent)
 
-        async def work(transaction: Transaction) -> int:
-            await check.check_size(transaction, machine)
-            return await _push(transaction, machine)
-
+        await check.check_size(self._database.fetch, machine)
         try:
-            written = await self._database.write(work, actor=actor)
+            written = await self._database.change(lambda fetch: _push(fetch, machine, actor=actor))
         except errors.AlreadyExists as taken:
             raise await check.with_owner(self._database, taken) from taken
         return Pushed(written.value, written.revision)
@@ -69,7 +68,7 @@ class HardwareService:
     async def find(self, key: queries.Key, address: str) -> Hardware:
         """Return the machine of an id, a MAC or an IP address. Raises `errors.NotFound`."""
         address = _PARSE[key](key, address)
-        found = await self._database.read(lambda connection: queries.find(connection, key, address))
+        found = await queries.find(self._database.fetch, key, address)
         if found is None:
             raise errors.NotFound(ResourceType.HARDWARE, address)
         return found
@@ -88,7 +87,7 @@ class HardwareService:
         hardware_id = parse.parse_uuid("id", hardware_id)
 
         async def work(transaction: Transaction) -> None:
-            if not await queries.mark_deleted(transaction.connection, hardware_id):
+            if not await queries.mark_deleted(transaction.fetch, hardware_id):
                 raise errors.NotFound(ResourceType.HARDWARE, hardware_id)
 
         return (await self._database.write(work, actor=actor)).revision
@@ -106,15 +105,14 @@ class HardwareService:
         return revision
 
 
-async def _push(transaction: Transaction, machine: check.Machine) -> int:
-    connection, expected = transaction.connection, machine.expected_version
-    version = await queries.push(connection, machine.id, machine.metadata, machine.network, expected_version=expected)
-    if version is None:
-        transaction.changed = False
-        stored = await queries.live_version(connection, machine.id) or 0
-        if expected not in (None, stored):
-            raise check.lost_race(machine.id, stored, expected)
-        return stored
-    if version == 1 and expected:
-        raise check.lost_race(machine.id, 0, expected)
-    return version
+async def _push(fetch: Fetch, machine: check.Machine, *, actor: str) -> tuple[int, bool]:
+    expected = machine.expected_version
+    for _ in range(_TRIES):
+        pushed = await queries.push(
+            fetch, machine.id, machine.metadata, machine.network, expected_version=expected, actor=actor
+        )
+        if pushed is not None:
+            if not pushed.is_changed and expected not in (None, pushed.version):
+                raise check.lost_race(machine.id, pushed.version, expected)
+            return pushed.version, pushed.is_changed
+    raise errors.LostRace(f"hardware {machine.id} is being changed all the time; try again")

@@ -1,7 +1,7 @@
 """Machines that enrolled themselves: counted, since their number is limited."""
 
 import sqlalchemy
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.server.hardware.store import table
@@ -12,28 +12,32 @@ _TURN = 7_436_019_256
 _HARDWARE = table.hardware.c
 _ENROLMENT = table.self_enrolment.c
 
+_TAKE_TURN = select(func.pg_advisory_xact_lock(_TURN))
+_COUNT = (
+    select(func.count())
+    .select_from(table.self_enrolment)
+    .join(table.hardware, _HARDWARE.id == _ENROLMENT.hardware_id)
+    .where(_HARDWARE.deleted_at.is_(None))
+)
+_FIND = select(_HARDWARE.id).where(_HARDWARE.id == bindparam("hardware_id"))
+_ADD = sqlalchemy.insert(table.self_enrolment)
+
 
 async def take_turn(connection: AsyncConnection) -> None:
     """Let no other machine enrol until the transaction ends, so that what is counted stays true."""
-    await connection.execute(select(func.pg_advisory_xact_lock(_TURN)))
+    await connection.execute(_TAKE_TURN)
 
 
 async def count(connection: AsyncConnection) -> int:
     """Return how many live machines enrolled themselves."""
-    query = (
-        select(func.count())
-        .select_from(table.self_enrolment)
-        .join(table.hardware, _HARDWARE.id == _ENROLMENT.hardware_id)
-        .where(_HARDWARE.deleted_at.is_(None))
-    )
-    return int((await connection.execute(query)).scalar_one())
+    return int((await connection.execute(_COUNT)).scalar_one())
 
 
 async def is_free(connection: AsyncConnection, hardware_id: str) -> bool:
     """Return whether no machine has or had this id."""
-    return (await connection.execute(select(_HARDWARE.id).where(_HARDWARE.id == hardware_id))).first() is None
+    return (await connection.execute(_FIND, {"hardware_id": hardware_id})).first() is None
 
 
 async def add(connection: AsyncConnection, hardware_id: str) -> None:
     """Note that a machine enrolled itself."""
-    await connection.execute(sqlalchemy.insert(table.self_enrolment).values(hardware_id=hardware_id))
+    await connection.execute(_ADD, {"hardware_id": hardware_id})

@@ -120,7 +120,12 @@ class WorkflowCreation:
     async def _create(self, request: _Request, source: Template, actor: str) -> Created | None:
         rendered = await self._render(source.data, request)
         draft = Draft(id=request.workflow_id, devices_text=request.devices_text, source=source, rendered=rendered)
-        written = await self._database.change(lambda fetch: _insert(fetch, draft, actor=actor))
+
+        async def work(fetch: Fetch) -> tuple[bool, bool]:
+            is_made = await _insert(fetch, draft, actor=actor)
+            return is_made, is_made
+
+        written = await self._database.change(work)
         return Created(request.workflow_id, written.revision) if written.value else None
 
     async def _render(self, text: str, request: _Request) -> template.Rendered:
