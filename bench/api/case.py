@@ -26,8 +26,8 @@ workflows of two actions from one template, publishes events, and reads machines
 it is. The *bare servicer* is the least that could serve the same requests in Python: grpc.aio decodes the request,
 asyncpg runs one prepared statement in the same schema with the same triggers, and the row is the answer. It has as many
 sessions, which plan in the same way; it checks nothing, renders no template, and names no actor. Both work in one
-database, and Tinkwell's server reads the events of both, so that all commits ring the same bell. For information, etcd is
-called in the same way: Put of a new key with 300 bytes, and Range of one key.
+database, and Tinkwell's server reads the events of both, so that all commits ring the same bell. For information, etcd
+is called in the same way: Put of a new key with 300 bytes, and Range of one key.
 """
 _NOTES = (
     (

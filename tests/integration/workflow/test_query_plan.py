@@ -122,7 +122,7 @@ async def test_queries_go_by_their_indexes(connection: AsyncConnection) -> None:
     for look in (progress.OF_WORKFLOW, progress.WITH_ACTIONS):
         assert {"action_place", "machine_hold_pkey"} <= indexes(await plan(connection, look, {"id": workflow_id}))
     assert "workflow_pkey" in indexes(await plan(connection, queries.ACTIONS, {"id": workflow_id}))
-    journal = action_status.select_page(workflow_id, after=0, limit=100)
+    journal = action_status.PAGE.params(workflow_id=workflow_id, after=0, limit=100)
     assert indexes(await plan(connection, journal)) == {"action_status_workflow"}
     unfinished = queries.select_live([State.PENDING, State.RUNNING])
     assert indexes(await plan(connection, unfinished)) == {"workflow_unfinished"}

@@ -2,7 +2,7 @@
 
 import sqlalchemy
 from sqlalchemy import DateTime, Text
-from sqlalchemy.dialects.postgresql import JSON, JSONB, UUID
+from sqlalchemy.dialects.postgresql import JSON, UUID
 
 
 def uuid() -> UUID[str]:
@@ -13,14 +13,9 @@ def moment() -> DateTime:
     return DateTime(timezone=True)
 
 
-def to_jsonb(text: str) -> sqlalchemy.ColumnElement[object]:
-    """Make a jsonb value of JSON text."""
-    return sqlalchemy.cast(sqlalchemy.literal(text, Text), JSONB)
-
-
-def to_json(text: str) -> sqlalchemy.ColumnElement[object]:
-    """Make a json value of JSON text; it is kept as it is written."""
-    return sqlalchemy.cast(sqlalchemy.literal(text, Text), JSON)
+def to_json(parameter: str) -> sqlalchemy.ColumnElement[object]:
+    """Make a json value of the JSON text that a statement is given under this name; it is kept as it is written."""
+    return sqlalchemy.cast(sqlalchemy.bindparam(parameter, type_=Text), JSON)
 
 
 def to_text(column: "sqlalchemy.ColumnElement[object]") -> sqlalchemy.ColumnElement[str]:

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from typing import Any, Literal, TypeAlias
 
 import sqlalchemy
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -34,64 +34,68 @@ _WHOLE = (
 )
 
 Key: TypeAlias = Literal["id", "name"]
+_KEYS: tuple[Key, ...] = ("id", "name")
+
+# No index is named: of two equal ones at once, PostgreSQL may meet the other's name before it meets its id.
+_INSERT = postgresql.insert(table.template).on_conflict_do_nothing().returning(_TEMPLATE.id)
+_IS_GIVEN = select(_TEMPLATE.id).where(_TEMPLATE.id == bindparam("template_id"))
+_FIND = {key: select(*_WHOLE).where(_TEMPLATE[key] == bindparam("text"), _LIVE) for key in _KEYS}
+_LOCK = _FIND["id"].with_for_update()
+_UPDATE = (
+    sqlalchemy.update(table.template)
+    .where(_TEMPLATE.id == bindparam("template_id"))
+    .values(name=bindparam("new_name"), data=bindparam("new_data"))
+    .returning(_TEMPLATE.version)
+)
+_DELETE = {
+    key: sqlalchemy.update(table.template)
+    .where(_TEMPLATE[key] == bindparam("text"), _LIVE)
+    .values(deleted_at=func.clock_timestamp())
+    .returning(_TEMPLATE.id)
+    for key in _KEYS
+}
+_LIST = (
+    select(*_LISTED).where(_LIVE).order_by(_TEMPLATE.created_at, _TEMPLATE.id).execution_options(yield_per=_CURSOR_ROWS)
+)
+_LIST_LIKE = _LIST.where(_TEMPLATE.name.ilike(bindparam("pattern"), escape="\\"))
 
 
 async def insert(connection: AsyncConnection, template_id: str, name: str, data: str) -> bool:
     """Insert a template; False if the id was given before, or the name is taken."""
-    # No index is named: of two equal ones at once, PostgreSQL may meet the other's name before it meets its id.
-    statement = (
-        postgresql.insert(table.template)
-        .values(id=template_id, name=name, data=data)
-        .on_conflict_do_nothing()
-        .returning(_TEMPLATE.id)
-    )
-    return (await connection.execute(statement)).first() is not None
+    return (await connection.execute(_INSERT, {"id": template_id, "name": name, "data": data})).first() is not None
 
 
 async def is_given(connection: AsyncConnection, template_id: str) -> bool:
     """Return whether a template has the id, or had it before it was deleted."""
-    return (await connection.execute(select(_TEMPLATE.id).where(_TEMPLATE.id == template_id))).first() is not None
+    return (await connection.execute(_IS_GIVEN, {"template_id": template_id})).first() is not None
 
 
 async def find(connection: AsyncConnection, key: Key, text: str) -> Template | None:
     """Return the live template of an id or a name."""
-    return await _one(connection, select(*_WHOLE).where(_TEMPLATE[key] == text, _LIVE))
+    return await _one(connection, _FIND[key], text)
 
 
 async def lock(connection: AsyncConnection, template_id: str) -> Template | None:
     """Return the live template, and keep others from changing it until the transaction ends."""
-    return await _one(connection, select(*_WHOLE).where(_TEMPLATE.id == template_id, _LIVE).with_for_update())
+    return await _one(connection, _LOCK, template_id)
 
 
 async def update(connection: AsyncConnection, template_id: str, name: str, data: str) -> int:
     """Change a template that `lock` has returned, and return its new version."""
-    statement = (
-        sqlalchemy.update(table.template)
-        .where(_TEMPLATE.id == template_id)
-        .values(name=name, data=data)
-        .returning(_TEMPLATE.version)
-    )
-    version: int = (await connection.execute(statement)).scalar_one()
+    values = {"template_id": template_id, "new_name": name, "new_data": data}
+    version: int = (await connection.execute(_UPDATE, values)).scalar_one()
     return version
 
 
 async def mark_deleted(connection: AsyncConnection, key: Key, text: str) -> bool:
     """Delete the template of an id or a name; False if there is none."""
-    statement = (
-        sqlalchemy.update(table.template)
-        .where(_TEMPLATE[key] == text, _LIVE)
-        .values(deleted_at=func.clock_timestamp())
-        .returning(_TEMPLATE.id)
-    )
-    return (await connection.execute(statement)).first() is not None
+    return (await connection.execute(_DELETE[key], {"text": text})).first() is not None
 
 
 async def list_live(connection: AsyncConnection, pattern: str) -> AsyncGenerator[Template, None]:
     """Yield live templates without their data, oldest first; in the pattern `*` stands for any characters."""
-    query = select(*_LISTED).where(_LIVE).order_by(_TEMPLATE.created_at, _TEMPLATE.id)
-    if pattern:
-        query = query.where(_TEMPLATE.name.ilike(_like(pattern), escape="\\"))
-    async with connection.stream(query.execution_options(yield_per=_CURSOR_ROWS)) as rows:
+    query, values = (_LIST_LIKE, {"pattern": _like(pattern)}) if pattern else (_LIST, {})
+    async with connection.stream(query, values) as rows:
         async for row in rows:
             yield Template(*row)
 
@@ -101,6 +105,6 @@ def _like(pattern: str) -> str:
     return re.sub(r"\*+", "%", escaped)
 
 
-async def _one(connection: AsyncConnection, query: sqlalchemy.Select[Any]) -> Template | None:
-    row = (await connection.execute(query)).one_or_none()
+async def _one(connection: AsyncConnection, query: sqlalchemy.Select[Any], text: str) -> Template | None:
+    row = (await connection.execute(query, {"text": text})).one_or_none()
     return Template(*row) if row is not None else None

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 import sqlalchemy
-from sqlalchemy import select
+from sqlalchemy import Integer, bindparam
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.event.kinds import State
@@ -18,6 +18,12 @@ _INSERT = f"""
     INSERT INTO action_status ({", ".join(_FIELDS)})
     VALUES ({", ".join(f"${number}" for number, _ in enumerate(_FIELDS, 1))})
 """  # noqa: S608
+PAGE = (
+    sqlalchemy.select(table.action_status)
+    .where(_STATUS.workflow_id == bindparam("workflow_id"), _STATUS.id > bindparam("after"))
+    .order_by(_STATUS.id)
+    .limit(bindparam("limit", type_=Integer))
+)
 
 
 async def append(transaction: Transaction, *statuses: record.ActionStatus) -> None:
@@ -30,18 +36,9 @@ async def page(
     connection: AsyncConnection, workflow_id: str, *, after: int, limit: int
 ) -> tuple[list[record.JournalEntry], int]:
     """Return the entries of a workflow that follow the place `after`, in order, and the place where they end."""
-    rows = (await connection.execute(select_page(workflow_id, after=after, limit=limit))).all()
+    values = {"workflow_id": workflow_id, "after": after, "limit": limit}
+    rows = (await connection.execute(PAGE, values)).all()
     return [_status(row) for row in rows], rows[-1].id if rows else after
-
-
-def select_page(workflow_id: str, *, after: int, limit: int) -> sqlalchemy.Select[Any]:
-    """Build the query of `page`."""
-    return (
-        select(table.action_status)
-        .where(_STATUS.workflow_id == workflow_id, _STATUS.id > after)
-        .order_by(_STATUS.id)
-        .limit(limit)
-    )
 
 
 def _status(row: sqlalchemy.Row[Any]) -> record.JournalEntry:

@@ -3,13 +3,38 @@
 import dataclasses
 
 import sqlalchemy
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.server.database import column
 from tinkwell.server.workflow.store import table
 
 _DATA = table.workflow_data.c
+_WORKFLOW = table.workflow.c
+
+_LOCK = (
+    select(_WORKFLOW.id)
+    .where(_WORKFLOW.id == bindparam("workflow_id"), _WORKFLOW.deleted_at.is_(None))
+    .with_for_update(key_share=True)
+)
+_APPEND = sqlalchemy.insert(table.workflow_data).values(
+    metadata=column.to_json("metadata_text"), data=column.to_json("data_text")
+)
+_FORGET = (
+    sqlalchemy.update(table.workflow_data)
+    .where(_DATA.workflow_id == bindparam("of"), _DATA.version <= bindparam("last"), _DATA.data.is_not(None))
+    .values(data=sqlalchemy.null())
+)
+_LATEST = select(func.coalesce(func.max(_DATA.version), 0)).where(_DATA.workflow_id == bindparam("workflow_id"))
+_GET = (
+    select(_DATA.version, column.to_text(_DATA.metadata), column.to_text(_DATA.data))
+    .join(table.workflow, _WORKFLOW.id == _DATA.workflow_id)
+    .where(
+        _DATA.workflow_id == bindparam("workflow_id"),
+        _DATA.version == bindparam("version"),
+        _WORKFLOW.deleted_at.is_(None),
+    )
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -23,12 +48,7 @@ class Version:
 
 async def lock_workflow(connection: AsyncConnection, workflow_id: str) -> bool:
     """Let nobody else write a version until the transaction ends; False where there is no such live workflow."""
-    query = (
-        select(table.workflow.c.id)
-        .where(table.workflow.c.id == workflow_id, table.workflow.c.deleted_at.is_(None))
-        .with_for_update(key_share=True)
-    )
-    return (await connection.execute(query)).first() is not None
+    return (await connection.execute(_LOCK, {"workflow_id": workflow_id})).first() is not None
 
 
 async def append(connection: AsyncConnection, workflow_id: str, *, metadata: str, data: str, keep: int) -> int:
@@ -37,32 +57,19 @@ async def append(connection: AsyncConnection, workflow_id: str, *, metadata: str
     The caller holds the lock of the workflow.
     """
     number = await latest(connection, workflow_id) + 1
-    await connection.execute(
-        sqlalchemy.insert(table.workflow_data).values(
-            workflow_id=workflow_id, version=number, metadata=column.to_json(metadata), data=column.to_json(data)
-        )
-    )
-    await connection.execute(
-        sqlalchemy.update(table.workflow_data)
-        .where(_DATA.workflow_id == workflow_id, _DATA.version <= number - keep, _DATA.data.is_not(None))
-        .values(data=sqlalchemy.null())
-    )
+    values = {"workflow_id": workflow_id, "version": number, "metadata_text": metadata, "data_text": data}
+    await connection.execute(_APPEND, values)
+    await connection.execute(_FORGET, {"of": workflow_id, "last": number - keep})
     return number
 
 
 async def latest(connection: AsyncConnection, workflow_id: str) -> int:
     """Return the number of the latest version, 0 when there is none."""
-    query = select(func.coalesce(func.max(_DATA.version), 0)).where(_DATA.workflow_id == workflow_id)
-    return int((await connection.execute(query)).scalar_one())
+    return int((await connection.execute(_LATEST, {"workflow_id": workflow_id})).scalar_one())
 
 
 async def get(connection: AsyncConnection, workflow_id: str, number: int) -> Version | None:
     """Return a version of a live workflow's document, the latest one for 0."""
     number = number or await latest(connection, workflow_id)
-    query = (
-        select(_DATA.version, column.to_text(_DATA.metadata), column.to_text(_DATA.data))
-        .join(table.workflow, table.workflow.c.id == _DATA.workflow_id)
-        .where(_DATA.workflow_id == workflow_id, _DATA.version == number, table.workflow.c.deleted_at.is_(None))
-    )
-    row = (await connection.execute(query)).one_or_none()
+    row = (await connection.execute(_GET, {"workflow_id": workflow_id, "version": number})).one_or_none()
     return Version(*row) if row is not None else None

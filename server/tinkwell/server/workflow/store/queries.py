@@ -5,7 +5,7 @@ from typing import Any
 
 import asyncpg
 import sqlalchemy
-from sqlalchemy import Row, func, select
+from sqlalchemy import Row, bindparam, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.event.kinds import State
@@ -39,6 +39,21 @@ _LISTED = (
     _WORKFLOW.recovers,
 )
 
+_IS_LIVE = _WORKFLOW.deleted_at.is_(None)
+_GET = select(*_LISTED, _WORKFLOW.data).where(_WORKFLOW.id == bindparam("workflow_id"), _IS_LIVE)
+_WAS_CREATED = select(_WORKFLOW.id).where(_WORKFLOW.id == bindparam("workflow_id"))
+_EXISTS = _WAS_CREATED.where(_IS_LIVE)
+_LIST = (
+    select(*_LISTED)
+    .where(_IS_LIVE)
+    .order_by(_WORKFLOW.created_at, _WORKFLOW.id)
+    .execution_options(yield_per=_CURSOR_ROWS)
+)
+_DELETE = (
+    sqlalchemy.update(table.workflow)
+    .where(_WORKFLOW.id == bindparam("workflow_id"))
+    .values(deleted_at=func.clock_timestamp())
+)
 
 # The columns of `read_action`, which come from `a`.
 ACTION_COLUMNS = """
@@ -62,41 +77,37 @@ ACTIONS = f"""
 
 async def get(connection: AsyncConnection, workflow_id: str) -> record.Workflow | None:
     """Return a live workflow with its data."""
-    query = select(*_LISTED, _WORKFLOW.data).where(_WORKFLOW.id == workflow_id, _WORKFLOW.deleted_at.is_(None))
-    row = (await connection.execute(query)).one_or_none()
+    row = (await connection.execute(_GET, {"workflow_id": workflow_id})).one_or_none()
     return _workflow(row, data=row.data) if row is not None else None
 
 
 async def exists(connection: AsyncConnection, workflow_id: str) -> bool:
     """Return whether there is a live workflow of this id."""
-    query = select(_WORKFLOW.id).where(_WORKFLOW.id == workflow_id, _WORKFLOW.deleted_at.is_(None))
-    return (await connection.execute(query)).first() is not None
+    return (await connection.execute(_EXISTS, {"workflow_id": workflow_id})).first() is not None
 
 
 async def was_created(connection: AsyncConnection, workflow_id: str) -> bool:
     """Return whether there is a workflow of this id, deleted or not."""
-    return (await connection.execute(select(_WORKFLOW.id).where(_WORKFLOW.id == workflow_id))).first() is not None
+    return (await connection.execute(_WAS_CREATED, {"workflow_id": workflow_id})).first() is not None
 
 
 async def list_live(connection: AsyncConnection, states: Collection[State]) -> AsyncGenerator[record.Workflow, None]:
     """Yield live workflows in any of the states, or all of them, oldest first and without data."""
-    query = select_live(states).execution_options(yield_per=_CURSOR_ROWS)
-    async with connection.stream(query) as rows:
+    async with connection.stream(select_live(states)) as rows:
         async for row in rows:
             yield _workflow(row, data="")
 
 
 def select_live(states: Collection[State]) -> sqlalchemy.Select[Any]:
     """Build the query of `list_live`."""
-    query = select(*_LISTED).where(_WORKFLOW.deleted_at.is_(None)).order_by(_WORKFLOW.created_at, _WORKFLOW.id)
-    if states:
-        # Written into the statement, so that the index of unfinished workflows is seen to fit.
-        query = query.where(
-            _WORKFLOW.state.in_(
-                [sqlalchemy.literal(state, sqlalchemy.Text, literal_execute=True) for state in sorted(states)]
-            )
+    if not states:
+        return _LIST
+    # Written into the statement, so that the index of unfinished workflows is seen to fit.
+    return _LIST.where(
+        _WORKFLOW.state.in_(
+            [sqlalchemy.literal(state, sqlalchemy.Text, literal_execute=True) for state in sorted(states)]
         )
-    return query
+    )
 
 
 async def list_actions(fetch: Fetch, workflow_id: str) -> list[record.Action] | None:
@@ -107,10 +118,7 @@ async def list_actions(fetch: Fetch, workflow_id: str) -> list[record.Action] | 
 
 async def mark_deleted(connection: AsyncConnection, workflow_id: str) -> None:
     """Delete a workflow softly: its row stays for those that refer to it."""
-    moment = func.clock_timestamp()
-    await connection.execute(
-        sqlalchemy.update(table.workflow).where(_WORKFLOW.id == workflow_id).values(deleted_at=moment)
-    )
+    await connection.execute(_DELETE, {"workflow_id": workflow_id})
 
 
 def _workflow(row: Row[Any], *, data: str) -> record.Workflow:
