@@ -115,7 +115,7 @@ def test_each_process_has_every_resource_in_the_order_of_its_layers(package: str
     (layers,) = (
         contract["layers"]
         for contract in contracts()
-        if contract["type"] == "layers" and contract["containers"] == [f"tinkwell.{package}"]
+        if contract["type"] == "layers" and contract.get("containers") == [f"tinkwell.{package}"]
     )
     assert set(ROOMS) <= set(re.findall(r"\w+", " ".join(layers)))
 
