@@ -46,7 +46,7 @@ async def databases() -> AsyncIterator[Databases]:
         template = f"template_{uuid.uuid4().hex}"
         await _execute(url, f"CREATE DATABASE {template}")
         try:
-            await role.admit_servers(url)
+            await role.create_for_servers(url)
             await schema.upgrade(_beside(url, template), server_role=role.SERVER_ROLE)
             yield Databases(url, template)
         finally:
@@ -60,7 +60,7 @@ async def _cluster() -> AsyncIterator[str]:
         return
     bin_dir = Path(os.environ["PG_BIN"]) if os.environ.get("PG_BIN") else None
     with place.temporary(_memory()) as state_dir:
-        async with postgres.embedded(state_dir, bin_dir=bin_dir, durable=False) as cluster:
+        async with postgres.embedded(state_dir, bin_dir=bin_dir, durable=False, roles=role.ALL) as cluster:
             yield cluster.url
 
 

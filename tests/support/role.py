@@ -3,15 +3,15 @@
 import contextlib
 import os
 import urllib.parse
-from pathlib import Path
 
 import asyncpg
 
-from support import waiting
-from tinkwell.server.app.dev import account
-
 # If set, servers of tests connect as this role, which has what `tinkwell db upgrade --server-role` grants.
 SERVER_ROLE = os.environ.get("TEST_SERVER_ROLE") or None
+# Roles of single tests. The first has a name that is one only in quotes.
+SERVER, PERSON, OWNER = 'a "server" at work', "a person", "an owner"
+# All that this account of the operating system may be in embedded clusters of tests, beside their owner.
+ALL = (SERVER, PERSON, OWNER, *([SERVER_ROLE] if SERVER_ROLE else []))
 
 
 def quoted(name: str) -> str:
@@ -32,14 +32,14 @@ def url_of_server(url: str) -> str:
     return url_of(url, SERVER_ROLE) if SERVER_ROLE else url
 
 
-async def admit_servers(url: str) -> None:
-    """Let servers of this run connect to the cluster of its owner's URL, which was started just now."""
+async def create_for_servers(url: str) -> None:
+    """Make the role that servers of this run have, if they have one, in the cluster of its owner's URL."""
     if SERVER_ROLE:
-        await admit(url, SERVER_ROLE)
+        await create(url, SERVER_ROLE)
 
 
-async def admit(url: str, name: str) -> None:
-    """Let a role, new or not, connect to the cluster of its owner's URL in the same way as the owner."""
+async def create(url: str, name: str) -> None:
+    """Make a role that connects to the cluster of its owner's URL as the owner does, unless there is one."""
     owner = await asyncpg.connect(url)
     try:
         if not await owner.fetchval("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)", name):
@@ -47,25 +47,5 @@ async def admit(url: str, name: str) -> None:
             # Another process of the run may be faster.
             with contextlib.suppress(asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError):
                 await owner.execute(f"CREATE ROLE {quoted(name)} LOGIN PASSWORD '{password}'")
-        if urllib.parse.urlsplit(url).hostname is None:
-            await _vouch(owner, name)
     finally:
         await owner.close()
-
-    async def may_connect() -> bool:
-        try:
-            await (await asyncpg.connect(url_of(url, name))).close()
-        except asyncpg.InvalidAuthorizationSpecificationError:
-            return False
-        return True
-
-    await waiting.eventually(may_connect)
-
-
-async def _vouch(owner: asyncpg.Connection, name: str) -> None:
-    """Have an embedded cluster take this account of the operating system for the role, until it is started again."""
-    files = [Path(await owner.fetchval(f"SHOW {name}_file")) for name in ("hba", "ident")]
-    lines = (f"local all {quoted(name)} peer map=owner\n", f'owner "{account.own().name}" {quoted(name)}\n')
-    for path, line in zip(files, lines, strict=True):
-        path.write_text(path.read_text() + line)
-    await owner.execute("SELECT pg_reload_conf()")

@@ -145,8 +145,8 @@ async def test_a_restarted_postgresql_loses_nothing(how: signal.Signals) -> None
     with place.temporary() as state_dir:
         async with contextlib.AsyncExitStack() as stack:
             first = contextlib.AsyncExitStack()
-            database = await first.enter_async_context(postgres.embedded(state_dir, bin_dir=bin_dir))
-            await role.admit_servers(database.url)
+            database = await first.enter_async_context(postgres.embedded(state_dir, bin_dir=bin_dir, roles=role.ALL))
+            await role.create_for_servers(database.url)
             await schema.upgrade(database.url, server_role=role.SERVER_ROLE)
             server = await stack.enter_async_context(servers.running(database.url, throwaway_database=False))
             recorder = await stack.enter_async_context(Recorder(server.address).running())
@@ -154,8 +154,7 @@ async def test_a_restarted_postgresql_loses_nothing(how: signal.Signals) -> None
             await eventually(lambda: load.written >= 200, deadline_seconds=30)
             os.kill(database.process.pid, how)
             await first.aclose()
-            again = await stack.enter_async_context(postgres.embedded(state_dir, bin_dir=bin_dir))
-            await role.admit_servers(again.url)
+            again = await stack.enter_async_context(postgres.embedded(state_dir, bin_dir=bin_dir, roles=role.ALL))
             goal = load.written + 200
             await eventually(lambda: load.written >= goal, deadline_seconds=60)
             load._is_done = True

@@ -46,8 +46,7 @@ def copy() -> Iterator[Path]:
 
 @asynccontextmanager
 async def cluster(state_dir: Path) -> AsyncIterator[str]:
-    async with postgres.embedded(state_dir, bin_dir=BIN_DIR, durable=False) as running:
-        await role.admit_servers(running.url)
+    async with postgres.embedded(state_dir, bin_dir=BIN_DIR, durable=False, roles=role.ALL) as running:
         yield running.url
 
 
@@ -142,6 +141,7 @@ async def wait_for_primary(database_url: str, *, promote: bool = False) -> None:
 
 async def test_a_restored_base_backup_is_another_log(original: Path, copy: Path) -> None:
     async with cluster(original) as url:
+        await role.create_for_servers(url)
         await schema.upgrade(url, server_role=role.SERVER_ROLE)
         async with serving(url) as client:
             await publish(client, COMMON)
@@ -154,6 +154,7 @@ async def test_a_restored_base_backup_is_another_log(original: Path, copy: Path)
 
 async def test_a_standby_that_took_over_is_another_log(original: Path, copy: Path) -> None:
     async with cluster(original) as url:
+        await role.create_for_servers(url)
         await schema.upgrade(url, server_role=role.SERVER_ROLE)
         async with serving(url) as client:
             await publish(client, COMMON)
@@ -172,6 +173,7 @@ async def test_files_put_back_without_recovery_are_noticed_by_a_position_beyond_
     original: Path, copy: Path
 ) -> None:
     async with cluster(original) as url:
+        await role.create_for_servers(url)
         await schema.upgrade(url, server_role=role.SERVER_ROLE)
         async with serving(url) as client:
             await publish(client, COMMON)

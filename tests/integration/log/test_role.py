@@ -13,6 +13,7 @@ import pytest
 import tinkwell.client
 from support import role as roles
 from support import server as servers
+from support.role import OWNER, PERSON, SERVER
 from tinkwell.server.database import schema
 
 TEMPLATE = """version: "0.1"
@@ -20,8 +21,6 @@ name: t
 tasks: [{name: t, worker: "{{.device_1}}", actions: [{name: a, image: i}]}]
 """
 MAC = "52:54:00:10:00:03"
-# A name that is one only in quotes.
-SERVER, PERSON = 'a "server" at work', "a person"
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Actor:
 
 
 async def acting(database_url: str, name: str) -> AsyncIterator[Actor]:
-    await roles.admit(database_url, name)
+    await roles.create(database_url, name)
     url = roles.url_of(database_url, name)
     owner, connection = await asyncpg.connect(database_url), await asyncpg.connect(url)
     yield Actor(name, url, connection, owner)
@@ -175,9 +174,9 @@ async def test_servers_of_a_run_connect_as_the_role_that_the_run_names(
 
 
 async def test_an_owner_that_may_only_create_tables_upgrades_and_grants(empty_database_url: str) -> None:
-    names = ("an owner", SERVER)
+    names = (OWNER, SERVER)
     for name in names:
-        await roles.admit(empty_database_url, name)
+        await roles.create(empty_database_url, name)
     url, server_url = (roles.url_of(empty_database_url, name) for name in names)
     superuser = await asyncpg.connect(empty_database_url)
     await superuser.execute('GRANT CREATE ON SCHEMA public TO "an owner"')

@@ -26,6 +26,7 @@ class Cluster:
     async def start(self) -> None:
         """Create it and the schema in it."""
         await self._start()
+        await role.create_for_servers(self.url)
         await schema.upgrade(self.url, server_role=role.SERVER_ROLE)
 
     async def restart(self, how: signal.Signals, *, down_seconds: float) -> None:
@@ -41,7 +42,8 @@ class Cluster:
         await self._stack.aclose()
 
     async def _start(self) -> None:
-        self._running = await self._stack.enter_async_context(postgres.embedded(self._state_dir, bin_dir=self._bin_dir))
+        self._running = await self._stack.enter_async_context(
+            postgres.embedded(self._state_dir, bin_dir=self._bin_dir, roles=role.ALL)
+        )
         assert self.url in ("", self._running.url), "writers and servers know it by its address"
         self.url, self.version = self._running.url, self._running.version
-        await role.admit_servers(self.url)

@@ -15,7 +15,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from support import process, waiting
+from support import process, role, waiting
 from tinkwell.server.app.dev import binaries, place, postgres
 
 BIN_DIR = Path(os.environ["PG_BIN"]) if os.environ.get("PG_BIN") else None
@@ -60,6 +60,16 @@ async def test_data_survives_a_restart(state_dir: Path) -> None:
     assert not is_alive(cluster.process.pid)
     async with embedded(state_dir) as cluster:
         assert await execute(cluster.url, "SELECT answer FROM kept") == "42"
+
+
+async def test_this_account_is_the_owner_and_the_roles_that_are_named_and_no_other(state_dir: Path) -> None:
+    named, other = 'a "role"', "another"
+    async with postgres.embedded(state_dir, bin_dir=BIN_DIR, durable=False, roles=[named]) as cluster:
+        for name in (named, other):
+            await execute(cluster.url, f"CREATE ROLE {role.quoted(name)} LOGIN")
+        assert await execute(role.url_of(cluster.url, named), "SELECT session_user") == named
+        with pytest.raises(asyncpg.InvalidAuthorizationSpecificationError):
+            await execute(role.url_of(cluster.url, other), "SELECT session_user")
 
 
 async def test_it_listens_on_nothing_but_a_socket_that_other_accounts_cannot_reach(state_dir: Path) -> None:

@@ -7,7 +7,7 @@ process: the kernel vouches for it (peer authentication), so there is no passwor
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,10 +58,13 @@ class Cluster:
 
 
 @asynccontextmanager
-async def embedded(state_dir: Path, *, bin_dir: Path | None = None, durable: bool = True) -> AsyncIterator[Cluster]:
+async def embedded(
+    state_dir: Path, *, bin_dir: Path | None = None, durable: bool = True, roles: Sequence[str] = ()
+) -> AsyncIterator[Cluster]:
     """Run the cluster of a state directory, creating it first where there is none.
 
-    Without `durable`, a crash of the machine may lose data; that is for tests. Must be called from the main thread.
+    Without `durable`, a crash of the machine may lose data; that is for tests. This account may connect as each of the
+    roles, too, which need not exist yet. Must be called from the main thread.
     Raises `NotRunning`, `place.NotAvailable`, `binaries.NoBinaries`.
     """
     found = binaries.find(bin_dir)
@@ -72,7 +75,7 @@ async def embedded(state_dir: Path, *, bin_dir: Path | None = None, durable: boo
             await _create(found, where, durable=durable)
         _check_version(found, where)
         await _wait_for_predecessor(where)
-        process = await _start(found, where, durable=durable)
+        process = await _start(found, where, durable=durable, roles=(_USER, *roles))
         try:
             url = _url(where)
             await _wait_until_ready(process, url, where.log)
@@ -140,10 +143,11 @@ def _running(pid_file: Path) -> int | None:
     return pid if works_in == pid_file.parent else None
 
 
-async def _start(found: Binaries, where: Place, *, durable: bool) -> asyncio.subprocess.Process:
+async def _start(found: Binaries, where: Place, *, durable: bool, roles: Sequence[str]) -> asyncio.subprocess.Process:
     hba, ident = where.root / "hba.conf", where.root / "ident.conf"
-    _write(hba, f"local all {_USER} peer map=owner\n")
-    _write(ident, f'owner "{account.own().name}" {_USER}\n')
+    names = [role.replace('"', '""') for role in roles]
+    _write(hba, "".join(f'local all "{name}" peer map=owner\n' for name in names))
+    _write(ident, "".join(f'owner "{account.own().name}" "{name}"\n' for name in names))
     settings = {
         **_SETTINGS,
         **({} if durable else _FORGETFUL_SETTINGS),
