@@ -2,6 +2,7 @@
 
 # ruff: noqa: N802  # RPC methods carry their names
 
+import dataclasses
 import uuid
 from collections.abc import AsyncIterator
 from typing import Any
@@ -58,7 +59,8 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
         old = self._world.resources[ResourceType.HARDWARE].get(machine.id)
         if request.HasField("expected_version") and request.expected_version != (old.version if old else 0):
             raise errors.LostRace(f"{name}hardware {machine.id} has another version")
-        if old and (old.metadata, old.network) == (machine.metadata, machine.network):
+        counted = {"version": old.version, "created_at": old.created_at, "updated_at": old.updated_at} if old else {}
+        if old == dataclasses.replace(machine, **counted):
             return pb.PushResponse(version=old.version)
         try:
             self._world.check_addresses(machine)

@@ -3,7 +3,18 @@
 from tinkwell.api.v1 import hardware_service_pb2 as hardware_pb
 from tinkwell.core.hardware import network
 from tinkwell.core.hardware.record import Hardware
+from tinkwell.server.hardware.service.check import Sent
 from tinkwell.server.rpc import timestamp
+
+
+def sent(push: hardware_pb.PushRequest) -> Sent:
+    """Read a machine as it was sent."""
+    return Sent(
+        id=push.data.id,
+        metadata=push.data.metadata,
+        network=to_network(push.data.network),
+        expected_version=push.expected_version if push.HasField("expected_version") else None,
+    )
 
 
 def to_network(message: hardware_pb.Network) -> network.Network:

@@ -47,19 +47,9 @@ async def receive(
             return
         pushes = list(itertools.takewhile(lambda push: push.HasField("data"), request.machines))
         count += len(pushes)
-        yield [sent(push) for push in pushes]
+        yield [message.sent(push) for push in pushes]
         if len(pushes) < len(request.machines):
             raise errors.InvalidField.of(f"machines[{count}].data", "is missing; it is the machine to store")
-
-
-def sent(push: pb.PushRequest) -> Sent:
-    """Read one machine."""
-    return Sent(
-        id=push.data.id,
-        metadata=push.data.metadata,
-        network=message.to_network(push.data.network),
-        expected_version=push.expected_version if push.HasField("expected_version") else None,
-    )
 
 
 async def report(context: interceptor.Context, progress: Progress) -> None:

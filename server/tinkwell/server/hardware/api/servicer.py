@@ -24,7 +24,7 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
     async def Push(self, request: pb.PushRequest, context: Context) -> pb.PushResponse:
         if not request.HasField("data"):
             raise errors.InvalidField.of("data", "is missing; it is the machine to store")
-        pushed = await self._service.push(push_stream.sent(request), actor=auth.actor(context))
+        pushed = await self._service.push(message.sent(request), actor=auth.actor(context))
         return pb.PushResponse(revision=pushed.revision, version=pushed.version)
 
     async def PushMany(  # type: ignore[override]  # writes its responses itself, while it goes on receiving
