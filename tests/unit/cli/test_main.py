@@ -40,6 +40,7 @@ def test_every_command_explains_itself(path: tuple[str, ...]) -> None:
 
 
 def test_a_group_has_exactly_the_commands_it_is_known_for() -> None:
+    assert set(COMMANDS) == {component.name for component in main.RESOURCES}
     context = click.Context(main.main)
     for group, names in COMMANDS.items():
         found = main.main.get_command(context, group)

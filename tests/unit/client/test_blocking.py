@@ -236,11 +236,9 @@ def test_a_client_that_is_closed_leaves_no_thread_behind() -> None:
 
 
 PAIRS: list[tuple[type, type]] = [
-    (tinkwell.client.HardwareClient, blocking.HardwareClient),
-    (tinkwell.client.TemplateClient, blocking.TemplateClient),
-    (tinkwell.client.WorkflowClient, blocking.WorkflowClient),
-    (tinkwell.client.EventClient, blocking.EventClient),
-    (tinkwell.client.WorkClient, blocking.WorkClient),
+    (getattr(tinkwell.client, name), getattr(blocking, name))
+    for name in tinkwell.client.__all__
+    if name.endswith("Client") and name != "Client"
 ]
 
 
