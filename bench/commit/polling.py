@@ -11,5 +11,5 @@ async def _refuse(_: PostgresBell) -> bool:
 
 
 if __name__ == "__main__":
-    with mock.patch.object(PostgresBell, "hush", _refuse):
+    with mock.patch.object(PostgresBell, "request", _refuse):
         main.main()

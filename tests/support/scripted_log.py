@@ -45,7 +45,7 @@ class Log:
         # How many writers wait for others that ring, and how often that was asked.
         self.waiting = 0
         self.looks = 0
-        self.after_hush: Callable[[], None] = lambda: None
+        self.after_request: Callable[[], None] = lambda: None
         self.before_release: Callable[[], None] = lambda: None
 
     def commit(self, *revisions: int) -> None:
@@ -101,13 +101,13 @@ class Bell:
         self._must_read = False
         self._stirred.clear()
 
-    async def hush(self) -> bool:
+    async def request(self) -> bool:
         if self._log.is_away:
             raise SourceLost("away")
         if self._log.silent_writers:
             return False
         self._log.sleeper = self
-        self._log.after_hush()
+        self._log.after_request()
         return True
 
     async def wait(self, timeout_seconds: float, hear: Callable[[Event], bool]) -> bool:

@@ -20,9 +20,6 @@ CREATE TYPE public.action_move AS (
 	vacates boolean
 );
 
-CREATE DOMAIN public.event_size AS integer
-	CONSTRAINT events_size CHECK ((VALUE <= 8388608));
-
 CREATE DOMAIN public.event_type AS text
 	CONSTRAINT event_type_known CHECK (((VALUE = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text])) OR (VALUE = ANY (ARRAY['ACTION_STARTED'::text, 'ACTION_RETRYING'::text, 'ACTION_SUCCEEDED'::text, 'ACTION_FAILED'::text, 'ACTION_TIMEOUT'::text, 'ACTION_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['WORKFLOW_STARTED'::text, 'WORKFLOW_INPROGRESS'::text, 'WORKFLOW_SUCCEEDED'::text, 'WORKFLOW_FAILED'::text, 'WORKFLOW_TIMEOUT'::text, 'WORKFLOW_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['HARDWARE_PHONE_HOME'::text, 'CUSTOM'::text]))));
 
@@ -89,17 +86,18 @@ CREATE FUNCTION public.action_shape(a public.action) RETURNS json
 $$;
 
 CREATE FUNCTION public.bell_channel() RETURNS text
-    LANGUAGE sql IMMUTABLE
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
-    SELECT channel FROM public.bell_secret
+    SELECT channel FROM bell_secret
 $$;
 
 CREATE FUNCTION public.change_type(operation text, was_deleted timestamp with time zone, is_deleted timestamp with time zone) RETURNS text
     LANGUAGE sql IMMUTABLE
     AS $$
     SELECT CASE
-        WHEN operation OPERATOR(pg_catalog.=) 'INSERT' THEN CASE WHEN is_deleted IS NULL THEN 'CREATED' END
-        WHEN operation OPERATOR(pg_catalog.=) 'DELETE' THEN CASE WHEN was_deleted IS NULL THEN 'DELETED' END
+        WHEN operation = 'INSERT' THEN CASE WHEN is_deleted IS NULL THEN 'CREATED' END
+        WHEN operation = 'DELETE' THEN CASE WHEN was_deleted IS NULL THEN 'DELETED' END
         ELSE CASE
             WHEN was_deleted IS NULL AND is_deleted IS NULL THEN 'UPDATED'
             WHEN was_deleted IS NULL THEN 'DELETED'
@@ -107,27 +105,6 @@ CREATE FUNCTION public.change_type(operation text, was_deleted timestamp with ti
         END
     END
 $$;
-
-CREATE TABLE public.hardware (
-    id uuid NOT NULL,
-    version bigint DEFAULT 1 NOT NULL,
-    metadata public.jsonb_document DEFAULT '{}'::jsonb NOT NULL,
-    network public.jsonb_document DEFAULT '{}'::jsonb NOT NULL,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    deleted_at timestamp with time zone
-);
-
-CREATE FUNCTION public.check_hardware_size(h public.hardware) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    IF (pg_catalog.octet_length(h.metadata::pg_catalog.text) OPERATOR(pg_catalog.+)
-        pg_catalog.octet_length(h.network::pg_catalog.text)) OPERATOR(pg_catalog.>) 1048576 THEN
-        RAISE EXCEPTION 'hardware % has more than 1 MiB of metadata and network together', h.id
-            USING ERRCODE = 'check_violation', CONSTRAINT = 'hardware_size', TABLE = 'hardware';
-    END IF;
-END $$;
 
 CREATE FUNCTION public.check_retry() RETURNS trigger
     LANGUAGE plpgsql
@@ -193,8 +170,7 @@ END $$;
 CREATE FUNCTION public.event_name(resource_type text, event_type text) RETURNS text
     LANGUAGE sql IMMUTABLE
     AS $$
-    SELECT pg_catalog.lower(resource_type) OPERATOR(pg_catalog.||) '.' OPERATOR(pg_catalog.||)
-           pg_catalog.lower(pg_catalog.replace(event_type, resource_type OPERATOR(pg_catalog.||) '_', ''))
+    SELECT lower(resource_type) || '.' || lower(replace(event_type, resource_type || '_', ''))
 $$;
 
 CREATE FUNCTION public.first_revision_since(moment timestamp with time zone) RETURNS bigint
@@ -219,20 +195,24 @@ BEGIN
     RETURN low;
 END $$;
 
+CREATE TABLE public.hardware (
+    id uuid NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    metadata public.jsonb_document DEFAULT '{}'::jsonb NOT NULL,
+    network public.jsonb_document DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    deleted_at timestamp with time zone
+);
+
 CREATE FUNCTION public.hardware_shape(h public.hardware) RETURNS json
     LANGUAGE sql STABLE
     AS $$
-    SELECT public.hardware_text(h)::pg_catalog.json
-$$;
-
-CREATE FUNCTION public.hardware_text(h public.hardware) RETURNS text
-    LANGUAGE sql STABLE
-    AS $$
-    SELECT pg_catalog.concat(
+    SELECT concat(
         '{"id": "', h.id, '", "version": ', h.version, ', "metadata": ', h.metadata, ', "network": ', h.network,
-        public.time_member('created_at', h.created_at), public.time_member('updated_at', h.updated_at),
-        public.time_member('deleted_at', h.deleted_at), '}'
-    )
+        time_member('created_at', h.created_at), time_member('updated_at', h.updated_at),
+        time_member('deleted_at', h.deleted_at), '}'
+    )::json
 $$;
 
 CREATE FUNCTION public.hold_machines() RETURNS trigger
@@ -285,29 +265,10 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE FUNCTION public.hush_bell() RETURNS boolean
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-    AS $$
-BEGIN
-    IF is_writing() OR pg_notification_queue_usage() > 0.25 THEN
-        RETURN false;
-    END IF;
-    LOCK TABLE ONLY bell IN SHARE MODE NOWAIT;
-    PERFORM setval('bell_wanted', 1);
-    IF is_writing() THEN
-        PERFORM silence_bell();
-        RETURN false;
-    END IF;
-    RETURN true;
-EXCEPTION WHEN lock_not_available THEN
-    RETURN false;
-END $$;
-
 CREATE FUNCTION public.is_bell_wanted() RETURNS boolean
     LANGUAGE sql
     AS $$
-    SELECT pg_catalog.pg_sequence_last_value('public.bell_wanted') OPERATOR(pg_catalog.>) 0
+    SELECT pg_sequence_last_value('bell_wanted') > 0
 $$;
 
 CREATE FUNCTION public.is_writing() RETURNS boolean
@@ -325,28 +286,26 @@ $$;
 
 CREATE FUNCTION public.keep_addresses() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 BEGIN
-    -- Most changes are to other columns.
-    IF NEW.network OPERATOR(pg_catalog.=) OLD.network
-       AND (NEW.deleted_at IS NULL) OPERATOR(pg_catalog.=) (OLD.deleted_at IS NULL) THEN
-        RETURN NULL;
-    END IF;
-    DELETE FROM public.hardware_address a WHERE a.hardware_id OPERATOR(pg_catalog.=) NEW.id;
-    IF NEW.deleted_at IS NULL THEN
-        PERFORM public.write_addresses(NEW.id, NEW.network);
-    END IF;
-    RETURN NULL;
-END $$;
-
-CREATE FUNCTION public.keep_new_addresses() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    AS $$
-BEGIN
-    IF NEW.network OPERATOR(pg_catalog.<>) '{}'::pg_catalog.jsonb THEN
-        IF NEW.deleted_at IS NULL THEN
-            PERFORM public.write_addresses(NEW.id, NEW.network);
+    IF TG_OP = 'UPDATE' THEN
+        -- Most changes are to other columns.
+        IF NEW.network = OLD.network AND (NEW.deleted_at IS NULL) = (OLD.deleted_at IS NULL) THEN
+            RETURN NULL;
         END IF;
+        DELETE FROM hardware_address WHERE hardware_id = NEW.id;
+    END IF;
+    IF NEW.deleted_at IS NULL AND NEW.network <> '{}' THEN
+        INSERT INTO hardware_address (hardware_id, mac, ip)
+        SELECT NEW.id, address.mac, address.ip
+          FROM jsonb_array_elements(NEW.network -> 'interfaces') i
+         CROSS JOIN LATERAL (VALUES (
+                nullif(i #>> '{dhcp,mac}', '')::macaddr,
+                host(nullif(i #>> '{dhcp,ip,address}', '')::inet)::inet
+               )) AS dhcp (mac, ip)
+         CROSS JOIN LATERAL (VALUES (dhcp.mac, NULL), (NULL, dhcp.ip)) AS address (mac, ip)
+         WHERE num_nonnulls(address.mac, address.ip) > 0;
     END IF;
     RETURN NULL;
 END $$;
@@ -357,12 +316,6 @@ CREATE FUNCTION public.log_identity() RETURNS text
     SELECT concat_ws('/', s.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), d.oid,
                      'events'::regclass::oid)
       FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()
-$$;
-
-CREATE FUNCTION public.may_sleep() RETURNS boolean
-    LANGUAGE sql
-    AS $$
-    SELECT false
 $$;
 
 CREATE FUNCTION public.move_actions(actor text, wanted jsonb) RETURNS TABLE(action_id uuid, remaining_seconds double precision, revision bigint)
@@ -482,25 +435,9 @@ BEGIN
                                          CASE m.state WHEN 'RUNNING' THEN m.action_version ELSE m.workflow_version END + 1);
 END $$;
 
-CREATE FUNCTION public.must_ring() RETURNS boolean
-    LANGUAGE sql
-    AS $$
-    SELECT public.is_bell_wanted() OR pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off'
-$$;
-
 CREATE FUNCTION public.new_event_id(at timestamp with time zone) RETURNS uuid
     LANGUAGE sql
     RETURN (lpad(to_hex(((date_part('epoch'::text, at) * (1000000)::double precision))::bigint), 32, to_hex(((((random() * ('70368744177663'::bigint)::double precision))::bigint << 16) | ('1000000000000000000000000000000000000000000000001000000000000000'::"bit")::bigint))))::uuid;
-
-CREATE FUNCTION public.new_hardware_text(h public.hardware) RETURNS text
-    LANGUAGE sql STABLE
-    AS $_$
-    SELECT pg_catalog.format(
-        '{"id": "%s", "version": %s, "metadata": %s, "network": %s, "created_at": "%5$s", "updated_at": "%5$s"}',
-        h.id, h.version, h.metadata, h.network,
-        pg_catalog.to_char(h.created_at AT TIME ZONE INTERVAL '0', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
-    )
-$_$;
 
 CREATE FUNCTION public.phone_home(machine uuid, call jsonb, actor text) RETURNS TABLE(revision bigint)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -509,242 +446,21 @@ CREATE FUNCTION public.phone_home(machine uuid, call jsonb, actor text) RETURNS 
 BEGIN
     PERFORM set_config('tinkwell.actor', actor, true);
     RETURN QUERY
-    SELECT record_event('HARDWARE', h.id, 'HARDWARE_PHONE_HOME', 'hardware.phone_home', h.version,
-                        (hardware_shape(h)::jsonb || jsonb_build_object('phone_home', call))::json)
-      FROM hardware h WHERE h.id = machine AND h.deleted_at IS NULL;
+    SELECT e.revision
+      FROM hardware h
+     CROSS JOIN write_event('HARDWARE', h.id, NULL, 'HARDWARE_PHONE_HOME', h.version,
+                            (hardware_shape(h)::jsonb || jsonb_build_object('phone_home', call))::json) e
+     WHERE h.id = machine AND h.deleted_at IS NULL;
 END $$;
 
 CREATE FUNCTION public.publish_event(name text, resource_id uuid, data json, actor text) RETURNS TABLE(id uuid, revision bigint)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
-DECLARE
-    drawn bigint;
 BEGIN
     PERFORM set_config('tinkwell.actor', actor, true);
-    drawn := record_event('CUSTOM', resource_id, 'CUSTOM', name, 0, data);
-    RETURN QUERY SELECT e.id, e.revision FROM events e WHERE e.revision = drawn;
-END $$;
-
-CREATE FUNCTION public.record_action() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-    AS $$
-DECLARE
-    kind  text;
-    name  text;
-    shape json;
-    id    uuid;
-    at    timestamptz;
-BEGIN
-    IF TG_OP = 'UPDATE' AND NEW.state <> OLD.state THEN
-        kind := CASE NEW.state WHEN 'RUNNING' THEN 'ACTION_STARTED' WHEN 'PENDING' THEN 'ACTION_RETRYING'
-                               ELSE 'ACTION_' || NEW.state END;
-    ELSE
-        kind := change_type(TG_OP, NULL, NULL);
-        IF TG_OP = 'DELETE' THEN
-            NEW := OLD;
-            NEW.version := OLD.version + 1;
-        END IF;
-    END IF;
-    shape := action_shape(NEW);
-    IF octet_length(shape::text) > 8388608 THEN
-        PERFORM refuse_size(TG_TABLE_NAME, NEW.id);
-    END IF;
-    name := event_name('ACTION', kind);
-    id := public.new_event_id(pg_catalog.clock_timestamp());
-    at := clock_timestamp();
-    INSERT INTO events (id, resource_type, resource_id, parent_id, event_type, name, version, created_at, data, size)
-    VALUES (id, 'ACTION', NEW.id, NEW.workflow_id, kind, name, NEW.version, at, shape, octet_length(shape::text));
-    IF must_ring() THEN
-        PERFORM ring_bell(id, 'ACTION', NEW.id, NEW.workflow_id, kind, name, NEW.version, at, shape);
-    END IF;
-    RETURN NULL;
-END $$;
-
-CREATE FUNCTION public.record_event(resource_type text, resource_id uuid, event_type text, name text, version bigint, data json) RETURNS bigint
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    drawn bigint;
-BEGIN
-    INSERT INTO public.events (resource_type, resource_id, event_type, name, version, data, size)
-    VALUES (resource_type::public.resource_type, resource_id, event_type::public.event_type, name, version, data,
-            octet_length(data::text)::public.event_size)
-    RETURNING revision INTO drawn;
-    IF public.must_ring() THEN
-        PERFORM public.ring_bell();
-    END IF;
-    RETURN drawn;
-END $$;
-
-CREATE FUNCTION public.record_hardware() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    AS $$
-DECLARE
-    kind  pg_catalog.text := public.change_type(TG_OP, OLD.deleted_at, NEW.deleted_at);
-    name  pg_catalog.text;
-    shape pg_catalog.json;
-    id    pg_catalog.uuid;
-    at    pg_catalog.timestamptz;
-BEGIN
-    IF kind IS NULL THEN
-        RETURN NULL;
-    END IF;
-    IF TG_OP OPERATOR(pg_catalog.=) 'DELETE' THEN
-        NEW := OLD;
-        NEW.version := OLD.version OPERATOR(pg_catalog.+) 1;
-    END IF;
-    shape := public.hardware_shape(NEW);
-    IF pg_catalog.octet_length(shape::pg_catalog.text) OPERATOR(pg_catalog.>) 1048576 THEN
-        PERFORM public.check_hardware_size(NEW);
-    END IF;
-    name := public.event_name('HARDWARE', kind);
-    id := public.new_event_id(pg_catalog.clock_timestamp());
-    at := pg_catalog.clock_timestamp();
-    INSERT INTO public.events (id, resource_type, resource_id, event_type, name, version, created_at, data, size)
-    VALUES (id, 'HARDWARE', NEW.id, kind, name, NEW.version, at, shape,
-            pg_catalog.octet_length(shape::pg_catalog.text));
-    IF public.must_ring() THEN
-        PERFORM public.ring_bell(id, 'HARDWARE', NEW.id, NULL, kind, name, NEW.version, at, shape);
-    END IF;
-    RETURN NULL;
-END $$;
-
-CREATE FUNCTION public.record_new_hardware() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    AS $$
-DECLARE
-    shape   pg_catalog.text;
-    id      pg_catalog.uuid;
-    at      pg_catalog.timestamptz;
-    payload pg_catalog.text;
-    is_told pg_catalog.bool;
-BEGIN
-    IF NEW.updated_at OPERATOR(pg_catalog.=) NEW.created_at THEN
-        shape := public.new_hardware_text(NEW);
-    ELSE
-        shape := public.hardware_text(NEW);
-    END IF;
-    -- Before the log is locked, this is no more than a guess at which way is the short one.
-    IF public.is_bell_wanted() IS NOT TRUE THEN
-        -- The number is drawn for a row that is inserted, not for one that is not.
-        INSERT INTO public.events (resource_type, resource_id, event_type, name, version, data, size)
-        SELECT 'HARDWARE', NEW.id, 'CREATED', 'hardware.created', NEW.version, shape::pg_catalog.json,
-               pg_catalog.octet_length(shape)
-         WHERE public.must_ring() IS NOT TRUE
-           AND NEW.deleted_at IS NULL
-           AND pg_catalog.octet_length(shape) OPERATOR(pg_catalog.<=) 1048576;
-        IF FOUND THEN
-            RETURN NULL;
-        END IF;
-    END IF;
-    IF NEW.deleted_at IS NOT NULL OR pg_catalog.octet_length(shape) OPERATOR(pg_catalog.>) 1048576 THEN
-        IF NEW.deleted_at IS NOT NULL THEN
-            RETURN NULL;
-        END IF;
-        -- The shape holds metadata and network, and more.
-        PERFORM public.check_hardware_size(NEW);
-    END IF;
-    id := public.new_event_id(pg_catalog.clock_timestamp());
-    at := pg_catalog.clock_timestamp();
-    INSERT INTO public.events (id, resource_type, resource_id, event_type, name, version, created_at, data, size)
-    VALUES (id, 'HARDWARE', NEW.id, 'CREATED', 'hardware.created', NEW.version, at, shape::pg_catalog.json,
-            pg_catalog.octet_length(shape));
-    -- As `ring_bell` does it. An event that was delivered must survive a crash, or its revision would be handed out twice.
-    IF pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off' THEN
-        PERFORM pg_catalog.set_config('synchronous_commit', 'on', true);
-    END IF;
-    payload := pg_catalog.concat_ws(
-        E'\x1f', pg_catalog.currval('public.events_revision'), id, 'HARDWARE', NEW.id, '', 'CREATED', 'hardware.created',
-        NEW.version, (pg_catalog.date_part('epoch', at) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8, shape,
-        public.current_actor());
-    -- Now the log is locked, so this look counts.
-    IF public.is_bell_wanted() THEN
-        is_told := pg_catalog.pg_notify(
-            public.bell_channel(),
-            CASE WHEN pg_catalog.octet_length(payload) OPERATOR(pg_catalog.<) public.told_limit() THEN payload
-                 ELSE '' END) IS NOT NULL;
-    END IF;
-    RETURN NULL;
-END $$;
-
-CREATE FUNCTION public.record_template() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-    AS $$
-DECLARE
-    kind  text := change_type(TG_OP, OLD.deleted_at, NEW.deleted_at);
-    name  text;
-    shape json;
-    id    uuid;
-    at    timestamptz;
-BEGIN
-    IF kind IS NULL THEN
-        RETURN NULL;
-    END IF;
-    IF TG_OP = 'DELETE' THEN
-        NEW := OLD;
-        NEW.version := OLD.version + 1;
-    END IF;
-    shape := template_shape(NEW);
-    name := event_name('TEMPLATE', kind);
-    id := public.new_event_id(pg_catalog.clock_timestamp());
-    at := clock_timestamp();
-    INSERT INTO events (id, resource_type, resource_id, event_type, name, version, created_at, data, size)
-    VALUES (id, 'TEMPLATE', NEW.id, kind, name, NEW.version, at, shape, octet_length(shape::text));
-    IF must_ring() THEN
-        PERFORM ring_bell(id, 'TEMPLATE', NEW.id, NULL, kind, name, NEW.version, at, shape);
-    END IF;
-    RETURN NULL;
-END $$;
-
-CREATE FUNCTION public.record_workflow() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-    AS $$
-DECLARE
-    kind  text;
-    name  text;
-    shape json;
-    id    uuid;
-    at    timestamptz;
-BEGIN
-    IF TG_OP = 'UPDATE' AND NEW.state <> OLD.state AND coalesce(OLD.deleted_at, NEW.deleted_at) IS NULL THEN
-        kind := CASE NEW.state WHEN 'RUNNING' THEN 'WORKFLOW_STARTED' ELSE 'WORKFLOW_' || NEW.state END;
-    ELSE
-        kind := change_type(TG_OP, OLD.deleted_at, NEW.deleted_at);
-        IF kind IS NULL THEN
-            RETURN NULL;
-        END IF;
-        IF kind = 'UPDATED' AND NEW.completed_actions > OLD.completed_actions THEN
-            kind := 'WORKFLOW_INPROGRESS';
-        ELSIF TG_OP = 'DELETE' THEN
-            NEW := OLD;
-            NEW.version := OLD.version + 1;
-        END IF;
-    END IF;
-    shape := workflow_shape(NEW, kind = 'CREATED');
-    IF octet_length(shape::text) > 8388608 THEN
-        PERFORM refuse_size(TG_TABLE_NAME, NEW.id);
-    END IF;
-    name := event_name('WORKFLOW', kind);
-    id := public.new_event_id(pg_catalog.clock_timestamp());
-    at := clock_timestamp();
-    INSERT INTO events (id, resource_type, resource_id, event_type, name, version, created_at, data, size)
-    VALUES (id, 'WORKFLOW', NEW.id, kind, name, NEW.version, at, shape, octet_length(shape::text));
-    IF must_ring() THEN
-        PERFORM ring_bell(id, 'WORKFLOW', NEW.id, NULL, kind, name, NEW.version, at, shape);
-    END IF;
-    RETURN NULL;
-END $$;
-
-CREATE FUNCTION public.refuse_size(resource text, id uuid) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    RAISE EXCEPTION '% % has more than 8 MiB of JSON in its event', resource, id
-        USING ERRCODE = 'check_violation', CONSTRAINT = 'events_size', TABLE = 'events';
+    RETURN QUERY
+    SELECT e.id, e.revision FROM write_event('CUSTOM', resource_id, NULL, 'CUSTOM', 0, data, name) e;
 END $$;
 
 CREATE FUNCTION public.refuse_truncate() RETURNS trigger
@@ -754,53 +470,58 @@ BEGIN
     RAISE EXCEPTION 'TRUNCATE of % would lose events; use DELETE', TG_TABLE_NAME USING ERRCODE = 'feature_not_supported';
 END $$;
 
-CREATE FUNCTION public.ring_bell() RETURNS void
-    LANGUAGE plpgsql
-    SET plan_cache_mode TO 'force_generic_plan'
-    AS $$
-DECLARE
-    drawn bigint;
-    told  public.events;
-BEGIN
-    -- In a variable: what currval says may change at any moment, so all partitions would be made ready to be searched.
-    drawn := currval('public.events_revision');
-    SELECT * INTO STRICT told FROM public.events WHERE revision = drawn;
-    PERFORM public.ring_bell(
-        told.id, told.resource_type, told.resource_id, told.parent_id, told.event_type, told.name, told.version,
-        told.created_at, told.data);
-END $$;
-
-CREATE FUNCTION public.ring_bell(id uuid, resource_type text, resource_id uuid, parent_id uuid, event_type text, name text, version bigint, created_at timestamp with time zone, data json) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    payload pg_catalog.text;
-    is_told pg_catalog.bool;
-BEGIN
-    -- An event that was delivered must survive a crash, or its revision would be handed out twice.
-    IF pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off' THEN
-        PERFORM pg_catalog.set_config('synchronous_commit', 'on', true);
-    END IF;
-    IF public.is_bell_wanted() THEN
-        -- The actor, which may be any text, comes last; in none of the others is there such a character.
-        payload := pg_catalog.concat_ws(
-            E'\x1f', pg_catalog.currval('public.events_revision'), id, resource_type,
-            coalesce(resource_id::pg_catalog.text, ''), coalesce(parent_id::pg_catalog.text, ''), event_type, name,
-            version, (pg_catalog.date_part('epoch', created_at) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8, data,
-            public.current_actor());
-        IF pg_catalog.octet_length(payload) OPERATOR(pg_catalog.>=) public.told_limit() THEN
-            payload := '';
-        END IF;
-        is_told := pg_catalog.pg_notify(public.bell_channel(), payload) IS NOT NULL;
-    END IF;
-END $$;
-
-CREATE FUNCTION public.secret_channel() RETURNS text
-    LANGUAGE sql SECURITY DEFINER
+CREATE FUNCTION public.request_bell() RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
-    SELECT channel FROM bell_secret
-$$;
+BEGIN
+    IF is_writing() OR pg_notification_queue_usage() > 0.25 THEN
+        RETURN false;
+    END IF;
+    LOCK TABLE ONLY bell IN SHARE MODE NOWAIT;
+    PERFORM setval('bell_wanted', 1);
+    IF is_writing() THEN
+        PERFORM silence_bell();
+        RETURN false;
+    END IF;
+    RETURN true;
+EXCEPTION WHEN lock_not_available THEN
+    RETURN false;
+END $$;
+
+CREATE TABLE public.events (
+    revision bigint NOT NULL,
+    id uuid DEFAULT public.new_event_id(clock_timestamp()) NOT NULL,
+    resource_type text NOT NULL,
+    resource_id uuid,
+    parent_id uuid,
+    event_type text NOT NULL,
+    name text NOT NULL,
+    version bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    actor text DEFAULT public.current_actor() NOT NULL,
+    data json NOT NULL,
+    size integer NOT NULL
+)
+PARTITION BY RANGE (revision);
+
+CREATE FUNCTION public.ring_bell(event public.events) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    -- The actor, which may be any text, comes last; in none of the others is there such a character.
+    payload text := concat_ws(
+        E'\x1f', event.revision, event.id, event.resource_type, coalesce(event.resource_id::text, ''),
+        coalesce(event.parent_id::text, ''), event.event_type, event.name, event.version,
+        (date_part('epoch', event.created_at) * 1000000)::bigint, event.data, event.actor);
+    -- PostgreSQL keeps so much of a block to itself.
+    limit_bytes integer := current_setting('block_size')::integer - 192;
+BEGIN
+    IF octet_length(payload) >= limit_bytes THEN
+        payload := '';
+    END IF;
+    PERFORM pg_notify((SELECT channel FROM bell_secret), payload);
+END $$;
 
 CREATE FUNCTION public.silence_bell() RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -838,15 +559,7 @@ $$;
 CREATE FUNCTION public.time_member(key text, moment timestamp with time zone) RETURNS text
     LANGUAGE sql STABLE
     AS $$
-    SELECT pg_catalog.to_char(
-        moment AT TIME ZONE INTERVAL '0',
-        '", \"' OPERATOR(pg_catalog.||) key OPERATOR(pg_catalog.||) '\": \""YYYY-MM-DD"T"HH24:MI:SS.US"Z\""')
-$$;
-
-CREATE FUNCTION public.told_limit() RETURNS integer
-    LANGUAGE sql IMMUTABLE
-    AS $$
-    SELECT pg_catalog.current_setting('block_size')::pg_catalog.int4 OPERATOR(pg_catalog.-) 192
+    SELECT to_char(moment AT TIME ZONE INTERVAL '0', '", \"' || key || '\": \""YYYY-MM-DD"T"HH24:MI:SS.US"Z\""')
 $$;
 
 CREATE TABLE public.workflow (
@@ -889,25 +602,112 @@ CREATE FUNCTION public.workflow_shape(w public.workflow, with_data boolean) RETU
     )::json
 $$;
 
-CREATE FUNCTION public.write_addresses(machine uuid, network jsonb) RETURNS void
+CREATE FUNCTION public.write_action_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind text := change_type(TG_OP, NULL, NULL);
+BEGIN
+    IF TG_OP = 'UPDATE' AND NEW.state <> OLD.state THEN
+        kind := CASE NEW.state WHEN 'RUNNING' THEN 'ACTION_STARTED' WHEN 'PENDING' THEN 'ACTION_RETRYING'
+                               ELSE 'ACTION_' || NEW.state END;
+    ELSIF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+    END IF;
+    PERFORM write_event('ACTION', NEW.id, NEW.workflow_id, kind, NEW.version, action_shape(NEW));
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.write_event(resource_type public.resource_type, resource_id uuid, parent_id uuid, event_type public.event_type, version bigint, data json, name text DEFAULT NULL::text) RETURNS public.events
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    size    integer := octet_length(data::text);
+    written events;
 BEGIN
-    INSERT INTO public.hardware_address (hardware_id, mac, ip)
-    SELECT machine, address.mac, address.ip
-      FROM pg_catalog.jsonb_array_elements(network OPERATOR(pg_catalog.->) 'interfaces') i
-     CROSS JOIN LATERAL (VALUES (i OPERATOR(pg_catalog.->) 'dhcp')) AS interface (dhcp)
-     CROSS JOIN LATERAL (VALUES (
-            interface.dhcp OPERATOR(pg_catalog.->>) 'mac',
-            interface.dhcp OPERATOR(pg_catalog.->) 'ip' OPERATOR(pg_catalog.->>) 'address'
-           )) AS written (mac, ip)
-     CROSS JOIN LATERAL (VALUES
-            (CASE WHEN written.mac OPERATOR(pg_catalog.<>) '' THEN written.mac::pg_catalog.macaddr END,
-             NULL::pg_catalog.inet),
-            (NULL, CASE WHEN written.ip OPERATOR(pg_catalog.<>) ''
-                        THEN pg_catalog.host(written.ip::pg_catalog.inet)::pg_catalog.inet END)
-           ) AS address (mac, ip)
-     WHERE pg_catalog.num_nonnulls(address.mac, address.ip) OPERATOR(pg_catalog.>) 0;
+    IF size > 8388608 THEN
+        RAISE EXCEPTION '% % has more than 8 MiB of JSON in its event', lower(resource_type), resource_id
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'events_size', TABLE = 'events';
+    END IF;
+    -- An event that was delivered must survive a crash, or its revision would be handed out twice.
+    IF current_setting('synchronous_commit') = 'off' THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
+    INSERT INTO events (resource_type, resource_id, parent_id, event_type, name, version, data, size)
+    VALUES (resource_type, resource_id, parent_id, event_type, coalesce(name, event_name(resource_type, event_type)),
+            version, data, size)
+    RETURNING * INTO written;
+    IF is_bell_wanted() THEN
+        PERFORM ring_bell(written);
+    END IF;
+    RETURN written;
+END $$;
+
+CREATE FUNCTION public.write_hardware_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind  text := change_type(TG_OP, OLD.deleted_at, NEW.deleted_at);
+    shape json;
+BEGIN
+    IF kind IS NULL THEN
+        RETURN NULL;
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+    END IF;
+    shape := hardware_shape(NEW);
+    -- The shape holds metadata and network, so these are measured only if it is larger than they may be.
+    IF octet_length(shape::text) > 1048576
+       AND octet_length(NEW.metadata::text) + octet_length(NEW.network::text) > 1048576 THEN
+        RAISE EXCEPTION 'hardware % has more than 1 MiB of metadata and network together', NEW.id
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'hardware_size', TABLE = 'hardware';
+    END IF;
+    PERFORM write_event('HARDWARE', NEW.id, NULL, kind, NEW.version, shape);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.write_template_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind text := change_type(TG_OP, OLD.deleted_at, NEW.deleted_at);
+BEGIN
+    IF kind IS NULL THEN
+        RETURN NULL;
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+    END IF;
+    PERFORM write_event('TEMPLATE', NEW.id, NULL, kind, NEW.version, template_shape(NEW));
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.write_workflow_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind text := change_type(TG_OP, OLD.deleted_at, NEW.deleted_at);
+BEGIN
+    IF TG_OP = 'UPDATE' AND NEW.state <> OLD.state AND coalesce(OLD.deleted_at, NEW.deleted_at) IS NULL THEN
+        kind := CASE NEW.state WHEN 'RUNNING' THEN 'WORKFLOW_STARTED' ELSE 'WORKFLOW_' || NEW.state END;
+    ELSIF kind = 'UPDATED' AND NEW.completed_actions > OLD.completed_actions THEN
+        kind := 'WORKFLOW_INPROGRESS';
+    ELSIF kind IS NULL THEN
+        RETURN NULL;
+    ELSIF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+    END IF;
+    PERFORM write_event('WORKFLOW', NEW.id, NULL, kind, NEW.version, workflow_shape(NEW, kind = 'CREATED'));
+    RETURN NULL;
 END $$;
 
 CREATE TABLE public.action_status (
@@ -999,22 +799,6 @@ CREATE TABLE public.event_position (
     token bigint DEFAULT 0 NOT NULL,
     updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
-
-CREATE TABLE public.events (
-    revision bigint NOT NULL,
-    id uuid DEFAULT public.new_event_id(clock_timestamp()) NOT NULL,
-    resource_type text NOT NULL,
-    resource_id uuid,
-    parent_id uuid,
-    event_type text NOT NULL,
-    name text NOT NULL,
-    version bigint NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    actor text DEFAULT public.current_actor() NOT NULL,
-    data json NOT NULL,
-    size integer NOT NULL
-)
-PARTITION BY RANGE (revision);
 
 CREATE SEQUENCE public.events_revision
     START WITH 1
@@ -1166,7 +950,7 @@ CREATE INDEX workflow_live ON public.workflow USING btree (created_at, id) WHERE
 
 CREATE INDEX workflow_unfinished ON public.workflow USING btree (created_at, id) WHERE ((deleted_at IS NULL) AND ((state)::text = ANY (ARRAY['PENDING'::text, 'RUNNING'::text])));
 
-CREATE CONSTRAINT TRIGGER action_event AFTER INSERT OR DELETE OR UPDATE ON public.action DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.record_action();
+CREATE CONSTRAINT TRIGGER action_event AFTER INSERT OR DELETE OR UPDATE ON public.action DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_action_event();
 
 CREATE TRIGGER action_retry BEFORE UPDATE OF state ON public.action FOR EACH ROW WHEN ((((old.state)::text = 'RUNNING'::text) AND ((new.state)::text = 'PENDING'::text))) EXECUTE FUNCTION public.check_retry();
 
@@ -1176,25 +960,21 @@ CREATE TRIGGER action_truncate BEFORE TRUNCATE ON public.action FOR EACH STATEME
 
 CREATE TRIGGER action_version BEFORE UPDATE ON public.action FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
-CREATE TRIGGER hardware_addresses AFTER INSERT ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.keep_new_addresses();
+CREATE TRIGGER hardware_addresses AFTER INSERT OR UPDATE ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.keep_addresses();
 
-CREATE TRIGGER hardware_addresses_change AFTER UPDATE ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.keep_addresses();
-
-CREATE CONSTRAINT TRIGGER hardware_event AFTER INSERT ON public.hardware DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.record_new_hardware();
-
-CREATE CONSTRAINT TRIGGER hardware_event_change AFTER DELETE OR UPDATE ON public.hardware DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.record_hardware();
+CREATE CONSTRAINT TRIGGER hardware_event AFTER INSERT OR DELETE OR UPDATE ON public.hardware DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_hardware_event();
 
 CREATE TRIGGER hardware_truncate BEFORE TRUNCATE ON public.hardware FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
 CREATE TRIGGER hardware_version BEFORE UPDATE ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
-CREATE CONSTRAINT TRIGGER template_event AFTER INSERT OR DELETE OR UPDATE ON public.template DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.record_template();
+CREATE CONSTRAINT TRIGGER template_event AFTER INSERT OR DELETE OR UPDATE ON public.template DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_template_event();
 
 CREATE TRIGGER template_truncate BEFORE TRUNCATE ON public.template FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
 CREATE TRIGGER template_version BEFORE UPDATE ON public.template FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
-CREATE CONSTRAINT TRIGGER workflow_event AFTER INSERT OR DELETE OR UPDATE ON public.workflow DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.record_workflow();
+CREATE CONSTRAINT TRIGGER workflow_event AFTER INSERT OR DELETE OR UPDATE ON public.workflow DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_workflow_event();
 
 CREATE TRIGGER workflow_machines AFTER UPDATE OF state, deleted_at ON public.workflow FOR EACH ROW WHEN (((((old.state)::text = 'RUNNING'::text) AND (old.deleted_at IS NULL)) <> (((new.state)::text = 'RUNNING'::text) AND (new.deleted_at IS NULL)))) EXECUTE FUNCTION public.hold_machines();
 

@@ -29,7 +29,7 @@ ATTACK = """
     CREATE CAST (pg_temp.trap AS public.hardware) WITH FUNCTION pg_temp.disguise(pg_temp.trap) AS IMPLICIT;
 """
 SPRING = """
-    CREATE TRIGGER trap AFTER INSERT ON pg_temp.trap FOR EACH ROW EXECUTE FUNCTION record_new_hardware();
+    CREATE TRIGGER trap AFTER INSERT ON pg_temp.trap FOR EACH ROW EXECUTE FUNCTION write_hardware_event();
     INSERT INTO pg_temp.trap VALUES (gen_random_uuid(), 1, '{}', '{}', now(), now());
 """
 OURS = """
@@ -60,7 +60,7 @@ async def nobody(owner: asyncpg.Connection, database_url: str) -> AsyncIterator[
 
 async def test_no_function_or_procedure_is_executable_by_public(owner: asyncpg.Connection) -> None:
     ours = [row["signature"] for row in await owner.fetch(OURS)]
-    assert len(ours) > 40
+    assert len(ours) > 30
     executable = "SELECT has_function_privilege('public', $1::regprocedure, 'EXECUTE')"
     assert [signature for signature in ours if await owner.fetchval(executable, signature)] == []
 
@@ -69,11 +69,11 @@ async def test_a_role_without_grants_has_no_code_run_as_the_owner_by_a_trigger_o
     owner: asyncpg.Connection, nobody: asyncpg.Connection
 ) -> None:
     await nobody.execute(ATTACK)
-    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="permission denied for function record_new_hardware"):
+    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="permission denied for function write_hardware_event"):
         await nobody.execute(SPRING)
     assert await nobody.fetch("SELECT * FROM pg_temp.seen") == []
     # The trap works where the function may be called: what is refused is what would have sprung it.
-    await owner.execute("GRANT EXECUTE ON FUNCTION record_new_hardware TO PUBLIC")
+    await owner.execute("GRANT EXECUTE ON FUNCTION write_hardware_event TO PUBLIC")
     await nobody.execute(SPRING)
     assert await nobody.fetchval("SELECT min(role) FROM pg_temp.seen") == await owner.fetchval("SELECT current_user")
 

@@ -107,9 +107,9 @@ async def test_a_changed_function_is_noticed_and_replaced_with_its_file_alone(
     assert await owner.fetchval(NAMES) == ["renamed.created"]
     after = dict(await rows(owner, FUNCTIONS))
     changed = {signature for signature in before if before[signature] != after[signature]}
-    assert {"event_name(text,text)", "secret_channel()"} <= changed
+    assert {"event_name(text,text)", "bell_channel()"} <= changed
     assert changed.isdisjoint(
-        {"hardware_text(hardware)", "record_hardware()", "time_member(text,timestamp with time zone)"}
+        {"hardware_shape(hardware)", "write_hardware_event()", "time_member(text,timestamp with time zone)"}
     )
 
 

@@ -40,7 +40,7 @@ class Ear:
         self._heard: list[str] = []
 
     async def listen(self, channel: str = "") -> "Ear":
-        self._channel = channel or str(await self._connection.fetchval("SELECT secret_channel()"))
+        self._channel = channel or str(await self._connection.fetchval("SELECT bell_channel()"))
         await self._connection.add_listener(self._channel, lambda *heard: self._heard.append(str(heard[-1])))
         return self
 
@@ -64,9 +64,9 @@ class Sleeper:
     def __init__(self, connection: asyncpg.Connection) -> None:
         self._connection = connection
 
-    async def hush(self) -> bool:
+    async def request(self) -> bool:
         await self._connection.execute("BEGIN")
-        is_granted = bool(await self._connection.fetchval("SELECT hush_bell()"))
+        is_granted = bool(await self._connection.fetchval("SELECT request_bell()"))
         if not is_granted:
             await self._connection.execute("ROLLBACK")
         return is_granted
@@ -88,7 +88,7 @@ async def test_writers_ring_while_somebody_sleeps_and_are_silent_afterwards(
     connections: list[asyncpg.Connection],
 ) -> None:
     writer, ear, sleeper = connections[0], await Ear(connections[1]).listen(), Sleeper(connections[2])
-    assert await sleeper.hush()
+    assert await sleeper.request()
     await writer.execute(INSERT, uuid.uuid4())
     await writer.execute("SELECT publish_event('a.b', NULL, '{}', 'me')")
     assert await ear.rings() == 2
@@ -100,17 +100,17 @@ async def test_writers_ring_while_somebody_sleeps_and_are_silent_afterwards(
 
 async def test_the_bell_is_refused_while_somebody_may_write_silently(connections: list[asyncpg.Connection]) -> None:
     writer, ear, sleeper = connections[0], await Ear(connections[1]).listen(), Sleeper(connections[2])
-    assert await sleeper.hush()
+    assert await sleeper.request()
     assert await sleeper.wake()
     async with writer.transaction():
         await writer.execute(INSERT, uuid.uuid4())
-        assert await sleeper.hush()
+        assert await sleeper.request()
         assert await sleeper.wake()
         await writer.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        assert not await sleeper.hush()
+        assert not await sleeper.request()
         assert await writer.fetchval(WANTED) == 0
     assert await ear.rings() == 0
-    assert await sleeper.hush()
+    assert await sleeper.request()
 
 
 @pytest.mark.parametrize("planned", [0, 6], ids=["planning it", "planned before"])
@@ -137,7 +137,7 @@ async def test_an_event_of_a_savepoint_that_is_rolled_back_rings_nobody_and_the_
     connections: list[asyncpg.Connection],
 ) -> None:
     writer, ear, sleeper = connections[0], await Ear(connections[1]).listen(), Sleeper(connections[2])
-    assert await sleeper.hush()
+    assert await sleeper.request()
     await writer.execute("BEGIN; SET CONSTRAINTS ALL IMMEDIATE; SAVEPOINT s")
     await writer.execute(INSERT, uuid.uuid4())
     await writer.execute("ROLLBACK TO s")
@@ -149,8 +149,8 @@ async def test_an_event_of_a_savepoint_that_is_rolled_back_rings_nobody_and_the_
 async def test_who_wakes_leaves_writers_ringing_for_another_who_sleeps(connections: list[asyncpg.Connection]) -> None:
     writer, ear = connections[0], await Ear(connections[1]).listen()
     first, second = Sleeper(connections[2]), Sleeper(connections[3])
-    assert await first.hush()
-    assert await second.hush()
+    assert await first.request()
+    assert await second.request()
     assert not await first.wake()
     await writer.execute(INSERT, uuid.uuid4())
     assert await ear.rings() == 1
@@ -161,7 +161,7 @@ async def test_who_wakes_leaves_writers_ringing_for_another_who_sleeps(connectio
 
 async def test_a_ring_tells_of_the_event_as_the_log_has_it(connections: list[asyncpg.Connection]) -> None:
     writer, ear, sleeper = connections[0], await Ear(connections[1]).listen(), Sleeper(connections[2])
-    assert await sleeper.hush()
+    assert await sleeper.request()
     await writer.execute("SELECT set_config('tinkwell.actor', $1, false)", "somebody\x1f, \u00e9")
     await writer.execute(
         "INSERT INTO hardware (id, metadata) VALUES ($1, $2)", uuid.uuid4(), '{"note": "\u00e9\\u001f"}'
@@ -175,7 +175,7 @@ async def test_a_ring_tells_of_the_event_as_the_log_has_it(connections: list[asy
 
 async def test_every_kind_of_change_is_told_as_the_log_has_it(connections: list[asyncpg.Connection]) -> None:
     writer, ear, sleeper = connections[0], await Ear(connections[1]).listen(), Sleeper(connections[2])
-    assert await sleeper.hush()
+    assert await sleeper.request()
     for change in (
         INSERT.replace("$1", f"'{MACHINE}'"),
         "UPDATE hardware SET metadata = '{\"changed\": true}'",
@@ -247,7 +247,7 @@ async def test_who_cannot_take_what_is_told_hears_of_it_and_not_only_the_log(
     writer, holder = connections[:2]
     bell = PostgresBell(listener, holder, heard=lambda: None)
     await bell.start()
-    assert await bell.hush()
+    assert await bell.request()
     waiting = asyncio.create_task(bell.wait(60, fail))
     await asyncio.sleep(0)
     await writer.execute(INSERT, uuid.uuid4())
@@ -262,10 +262,10 @@ async def test_what_is_told_in_a_form_that_nobody_knows_is_read_from_the_log(
     writer, holder = connections[:2]
     bell = PostgresBell(listener, holder, heard=lambda: None)
     await bell.start()
-    assert await bell.hush()
+    assert await bell.request()
     waiting = asyncio.create_task(bell.wait(60, lambda event: pytest.fail(f"takes {event}")))
     await asyncio.sleep(0)
-    await writer.execute("SELECT pg_notify(secret_channel(), $1)", told)
+    await writer.execute("SELECT pg_notify(bell_channel(), $1)", told)
     assert await waiting
 
 
@@ -276,7 +276,7 @@ async def test_beyond_so_many_events_that_nobody_takes_the_log_is_to_be_read(
     told: list[int] = []
     bell = PostgresBell(listener, holder, heard=lambda: told.append(1))
     await bell.start()
-    assert await bell.hush()
+    assert await bell.request()
     for _ in range(150):
         await writer.execute(INSERT, uuid.uuid4())
     await eventually(lambda: len(told) == 150, deadline_seconds=10)
@@ -287,7 +287,7 @@ async def test_beyond_so_many_events_that_nobody_takes_the_log_is_to_be_read(
 
 async def test_what_is_too_long_for_a_ring_is_not_told(connections: list[asyncpg.Connection]) -> None:
     writer, ear, sleeper = connections[0], await Ear(connections[1]).listen(), Sleeper(connections[2])
-    assert await sleeper.hush()
+    assert await sleeper.request()
     for length in (1_000, 7_500, 8_100, 100_000):
         metadata = json.dumps({"note": "x" * length})
         await writer.execute("INSERT INTO hardware (id, metadata) VALUES ($1, $2)", uuid.uuid4(), metadata)
@@ -300,17 +300,35 @@ async def test_nobody_but_a_server_learns_where_to_listen(connections: list[asyn
     try:
         await owner.execute(f"SET ROLE {quoted(role)}")
         assert await owner.fetch("SELECT * FROM bell_secret") == []
-        for function in ("secret_channel", "bell_channel", "hush_bell"):
+        for function in ("bell_channel", "request_bell"):
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
                 await owner.fetchval(f"SELECT {function}()")
     finally:
         await owner.execute(f"RESET ROLE; DROP OWNED BY {quoted(role)}; DROP ROLE {quoted(role)}")
 
 
+async def test_a_session_that_had_to_ring_while_there_was_no_channel_rings_once_there_is_one(
+    connections: list[asyncpg.Connection],
+) -> None:
+    writer, ear, sleeper, owner = (
+        connections[0],
+        await Ear(connections[1]).listen(),
+        Sleeper(connections[2]),
+        connections[3],
+    )
+    assert await sleeper.request()
+    channel = await owner.fetchval("DELETE FROM bell_secret RETURNING channel")
+    with pytest.raises(asyncpg.InvalidParameterValueError, match="channel name"):
+        await writer.execute(INSERT, uuid.uuid4())
+    await owner.execute("INSERT INTO bell_secret (channel) VALUES ($1)", channel)
+    await writer.execute(INSERT, uuid.uuid4())
+    assert await ear.rings() == 1
+
+
 async def test_what_a_role_may_see_of_a_server_does_not_hold_the_channel(
     database_url: str, connections: list[asyncpg.Connection]
 ) -> None:
-    channel = await connections[0].fetchval("SELECT secret_channel()")
+    channel = await connections[0].fetchval("SELECT bell_channel()")
     async with servers.running(database_url):
         seen = await connections[0].fetch("SELECT query FROM pg_stat_activity WHERE application_name LIKE 'tinkwell %'")
     assert len(seen) >= 3
@@ -323,10 +341,10 @@ async def test_nobody_sleeps_while_notifications_pile_up(connections: list[async
     await owner.execute(
         "CREATE FUNCTION public.pg_notification_queue_usage() RETURNS float8 LANGUAGE sql AS 'SELECT 0.3::float8'"
     )
-    await owner.execute("ALTER FUNCTION hush_bell SET search_path = public, pg_catalog, pg_temp")
-    assert not await sleeper.hush()
+    await owner.execute("ALTER FUNCTION request_bell SET search_path = public, pg_catalog, pg_temp")
+    assert not await sleeper.request()
     await owner.execute("DROP FUNCTION public.pg_notification_queue_usage()")
-    assert await sleeper.hush()
+    assert await sleeper.request()
 
 
 async def test_a_server_that_stops_in_its_sleep_lets_writers_be_silent(

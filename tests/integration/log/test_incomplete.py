@@ -204,7 +204,7 @@ async def unserved(calls: list[Callable[[], Awaitable[object]]]) -> set[str]:
         (emptied("event_history"), {"claim", "watch_from", "watch_since"}),
         (absent("TABLE", "event_history"), {"claim", "watch_from", "watch_since"}),
         (absent("TABLE", "events"), {"push", "publish", "watch_from", "watch_since"}),
-        (absent("SEQUENCE", "events_revision"), {"push", "publish", "watch_from"}),
+        (absent("SEQUENCE", "events_revision"), {"push", "watch_from"}),
         (absent("TABLE", "event_position"), {"claim"}),
         (absent("TABLE", "hardware"), {"push"}),
     ],

@@ -92,7 +92,7 @@ async def test_the_log_is_replayed_to_a_role_that_may_not_ask_for_the_identity_o
     server_role: Actor,
 ) -> None:
     await server_role.owner.execute(f"REVOKE EXECUTE ON FUNCTION log_identity FROM {roles.quoted(SERVER)}")
-    await server_role.owner.execute("SELECT record_event('CUSTOM', NULL, 'CUSTOM', 'rack.opened', 0, '{}')")
+    await server_role.owner.execute("SELECT write_event('CUSTOM', NULL, NULL, 'CUSTOM', 0, '{}', 'rack.opened')")
     async with (
         servers.running_as(server_role.url) as server,
         tinkwell.client.connect(server.address) as client,
@@ -137,7 +137,7 @@ async def test_a_server_owns_nothing_and_forges_no_events(server_role: Actor) ->
         "INSERT INTO events (name) VALUES ('a.b')",
         "DELETE FROM events",
         "SELECT nextval('events_revision')",
-        "SELECT record_event('CUSTOM', NULL, 'CUSTOM', 'a.b', 0, '{}')",
+        "SELECT write_event('CUSTOM', NULL, NULL, 'CUSTOM', 0, '{}', 'a.b')",
         "UPDATE event_history SET oldest_revision = 2",
         "SELECT channel FROM bell_secret",
         "DELETE FROM hardware",

@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
 import asyncpg
 import pytest
@@ -143,7 +144,7 @@ async def test_ids_of_events_are_uuids_that_differ_though_writers_seed_their_ran
         await other.close(timeout=5)
     await add_workflow(database)
     ids = [row[0] for row in await database.fetch("SELECT id FROM events")]
-    # Two of each machine, and those of a template, a workflow and an action, which have recorders of their own.
+    # Two of each machine, and those of a template, a workflow and an action, which have triggers of their own.
     assert len(set(ids)) == 7
     assert {(one.variant, one.version) for one in ids} == {(uuid.RFC_4122, 8)}
 
@@ -175,21 +176,41 @@ async def test_a_new_machine_draws_one_number_and_says_how_large_its_event_is(da
 
 
 @pytest.mark.usefixtures("bell")
-async def test_the_text_of_a_new_machine_is_that_of_any_machine(database: asyncpg.Connection) -> None:
-    await database.execute("SET TimeZone = 'Asia/Kathmandu'")
-    await database.execute("SET DateStyle = 'German'")
-    insert = "INSERT INTO hardware (id, version, metadata, network, created_at, updated_at) VALUES ({})"
-    odd = """gen_random_uuid(), 7, '{"name": "%5$s \\\\ \\" %%", "Zoë": null}', '{"rack": [1.50]}'"""
-    early, late = "'1969-12-31T23:59:59.5-11:00'", "'2026-02-28T18:15:00+05:45'"
-    await database.execute("INSERT INTO hardware (id) VALUES (gen_random_uuid())")
-    for times in (f"{early}, {early}", f"{early}, {late}", f"{late}, {early}", f"{late}, '2026-02-28T12:30:00Z'"):
-        await database.execute(insert.format(f"{odd}, {times}"))
-    written = await database.fetch(
-        "SELECT data::text, hardware_text(h) FROM events JOIN hardware h ON h.id = resource_id ORDER BY revision"
-    )
-    assert len(written) == 5
-    assert [row[0] for row in written] == [row[1] for row in written]
-    assert '"created_at": "2026-02-28T12:30:00.000000Z", "updated_at": "2026-02-28T12:30:00.000000Z"}' in written[4][0]
+async def test_every_event_of_a_machine_has_the_same_text_whatever_the_session_sets(
+    database: asyncpg.Connection,
+) -> None:
+    await database.execute("SET TimeZone = 'Asia/Kathmandu'; SET DateStyle = 'German'")
+    metadata, network = r'{"Zoë": null, "name": "%5$s \\ \" %%"}', '{"rack": [1.50]}'
+    insert = "INSERT INTO hardware (id, version, metadata, network, created_at, updated_at) VALUES ($1, 7, $2, $3, {})"
+    change = "UPDATE hardware SET metadata = '{}', deleted_at = $1 RETURNING updated_at"
+    early, late = "1969-12-31T23:59:59.5-11:00", "2026-02-28T18:15:00+05:45"
+    deleted_at = datetime(2026, 3, 1, 8, 0, 0, 7, tzinfo=UTC)
+    expected = []
+
+    def expect(version: int, metadata: str, *times: str) -> None:
+        named = zip(("created_at", "updated_at", "deleted_at"), times, strict=False)
+        times_text = ", ".join(f'"{name}": "{time}"' for name, time in named)
+        expected.append(
+            f'{{"id": "{MACHINE}", "version": {version}, "metadata": {metadata}, "network": {network}, {times_text}}}'
+        )
+
+    for created_at, updated_at in ((early, early), (early, late), (late, early), (late, late)):
+        times = f"'{created_at}', '{updated_at}'"
+        await database.execute(insert.format(times), uuid.UUID(MACHINE), metadata, network)
+        created, updated = (
+            f"{datetime.fromisoformat(time).astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}" for time in (created_at, updated_at)
+        )
+        expect(7, metadata, created, updated)
+        await database.execute("DELETE FROM hardware")
+        expect(8, metadata, created, updated)
+    await database.execute(insert.format(f"'{early}', '{early}'"), uuid.UUID(MACHINE), metadata, network)
+    expect(7, metadata, "1970-01-01T10:59:59.500000Z", "1970-01-01T10:59:59.500000Z")
+    changed_at = await database.fetchval(change, None)
+    expect(8, "{}", "1970-01-01T10:59:59.500000Z", f"{changed_at:%Y-%m-%dT%H:%M:%S.%fZ}")
+    changed_at = await database.fetchval(change, deleted_at)
+    expect(9, "{}", "1970-01-01T10:59:59.500000Z", f"{changed_at:%Y-%m-%dT%H:%M:%S.%fZ}", "2026-03-01T08:00:00.000007Z")
+    rows = await database.fetch("SELECT data::text FROM events ORDER BY revision")
+    assert [row[0] for row in rows] == expected
 
 
 @pytest.mark.usefixtures("bell")
@@ -330,8 +351,8 @@ async def test_a_user_who_may_write_resources_may_not_forge_events(database: asy
             "INSERT INTO events (resource_type, event_type, name, version, actor) VALUES ('', '', '', 1, '')",
             "SELECT nextval('events_revision')",
             "SELECT publish_event('a.b', NULL, '{}', 'me')",
-            "SELECT record_event('CUSTOM', NULL, 'CUSTOM', 'a.b', 0, '{}')",
-            "SELECT hush_bell()",
+            "SELECT write_event('CUSTOM', NULL, NULL, 'CUSTOM', 0, '{}', 'a.b')",
+            "SELECT request_bell()",
             "SELECT silence_bell()",
             "SELECT setval('bell_wanted', 0)",
         ):
@@ -345,15 +366,15 @@ async def test_a_user_who_may_write_resources_may_not_forge_events(database: asy
 
 
 async def test_the_log_takes_the_kinds_that_readers_know_and_no_others(database: asyncpg.Connection) -> None:
-    record = "SELECT record_event($1, NULL, $2, 'a.b', 0, '{}')"
+    write = "SELECT write_event($1, NULL, NULL, $2, 0, '{}')"
     for resource_type in ResourceType:
-        await database.execute(record, resource_type, "CREATED")
+        await database.execute(write, resource_type, "CREATED")
     for event_type in EventType:
-        await database.execute(record, "HARDWARE", event_type)
+        await database.execute(write, "HARDWARE", event_type)
     with pytest.raises(asyncpg.CheckViolationError, match="resource_type_known"):
-        await database.execute(record, "UNHEARD_OF", "CREATED")
+        await database.execute(write, "UNHEARD_OF", "CREATED")
     with pytest.raises(asyncpg.CheckViolationError, match="event_type_known"):
-        await database.execute(record, "HARDWARE", "UNHEARD_OF")
+        await database.execute(write, "HARDWARE", "UNHEARD_OF")
 
 
 async def test_what_no_watcher_could_receive_is_refused(database: asyncpg.Connection) -> None:
@@ -364,7 +385,7 @@ async def test_what_no_watcher_could_receive_is_refused(database: asyncpg.Connec
             "INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions)"
             " SELECT gen_random_uuid(), template_id, 't', '{}', repeat(chr(1), 2000000), 0 FROM workflow"
         ),
-        "SELECT record_event('CUSTOM', NULL, 'CUSTOM', 'a.b', 0, to_json(repeat('x', 9000000)))",
+        "SELECT write_event('CUSTOM', NULL, NULL, 'CUSTOM', 0, to_json(repeat('x', 9000000)), 'a.b')",
     ):
         with pytest.raises(asyncpg.CheckViolationError) as refused:
             await database.execute(change)

@@ -167,7 +167,7 @@ class ClearsLate(Cycle):
     def rested(self, *, is_quiet: bool, is_rung: bool) -> None:
         super().rested(is_quiet=is_quiet, is_rung=is_rung)
         if self.step is Step.CLEAR:
-            self.step = Step.HUSH
+            self.step = Step.REQUEST
 
     def cleared(self) -> None:
         self.step = Step.DOZE

@@ -68,7 +68,7 @@ class ReaderModel:
             yield self._take_told(reader, log)
         elif step in (Step.PAUSE, Step.CLEAR, Step.OPEN, Step.DOZE, Step.LINGER):
             yield from self._wait(step, reader)
-        elif step in (Step.HUSH, Step.RELEASE):
+        elif step in (Step.REQUEST, Step.RELEASE):
             yield from self._use_bell(step, reader, log, is_alone=is_alone)
         elif bits & NO_READER:
             yield self._reconnected(number)

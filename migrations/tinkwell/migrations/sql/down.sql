@@ -17,4 +17,4 @@ DROP TABLE schema_file, schema_release;
 DROP TABLE events, event_history, event_discard, event_position, bell, bell_secret CASCADE;
 DROP SEQUENCE bell_wanted;
 DROP TYPE action_move;
-DROP DOMAIN resource_type, event_type, event_size, jsonb_document, lifecycle_state, template_text;
+DROP DOMAIN resource_type, event_type, jsonb_document, lifecycle_state, template_text;

@@ -22,7 +22,7 @@ class Bell(Protocol):
     def clear(self) -> None:
         """Forget past rings; to be called before the last poll, never after it."""
 
-    async def hush(self) -> bool:
+    async def request(self) -> bool:
         """Ask every writer to ring from now on; False when one is writing silently at this moment.
 
         Raises `SourceLost` when a connection that the bell needs is gone.
@@ -39,7 +39,7 @@ class Bell(Protocol):
     async def release(self) -> None:
         """Let writers be silent again unless another reader wants them to ring, and forget past rings.
 
-        Also for who is not holding the bell but hears it. Raises `SourceLost` as `hush` does.
+        Also for who is not holding the bell but hears it. Raises `SourceLost` as `request` does.
         """
 
 

@@ -69,7 +69,9 @@ async def test_a_schema_that_a_later_release_has_brought_further_is_left_alone(
 
 async def test_an_upgrade_grants_a_role_what_a_server_needs(tmp_path: Path, database_url: str) -> None:
     connection = await asyncpg.connect(database_url)
-    granted = "SELECT has_table_privilege($1, 'lease', 'DELETE'), has_function_privilege($1, 'hush_bell()', 'EXECUTE')"
+    granted = (
+        "SELECT has_table_privilege($1, 'lease', 'DELETE'), has_function_privilege($1, 'request_bell()', 'EXECUTE')"
+    )
     name = f"server {uuid.uuid4().hex}"
     upgrade = ("db", "upgrade", "--server-role", name)
     sentence = f"Error: there is no role '{name}': create it, or name the one that servers connect as\n"

@@ -8,9 +8,7 @@
 CREATE OR REPLACE FUNCTION time_member(key text, moment timestamptz) RETURNS text
 LANGUAGE sql STABLE
 AS $$
-    SELECT pg_catalog.to_char(
-        moment AT TIME ZONE INTERVAL '0',
-        '", \"' OPERATOR(pg_catalog.||) key OPERATOR(pg_catalog.||) '\": \""YYYY-MM-DD"T"HH24:MI:SS.US"Z\""')
+    SELECT to_char(moment AT TIME ZONE INTERVAL '0', '", \"' || key || '\": \""YYYY-MM-DD"T"HH24:MI:SS.US"Z\""')
 $$;
 
 REVOKE ALL ON FUNCTION time_member FROM PUBLIC;

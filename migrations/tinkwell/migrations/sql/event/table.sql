@@ -2,9 +2,8 @@
 
 CREATE SEQUENCE events_revision AS bigint CACHE 1;
 
--- The kinds that every reader of the log must know, and the largest event that a watcher can receive. These are domains
--- that `record_event` casts to, and not constraints of the table, since PostgreSQL reads a table's constraints anew for
--- every statement. No list has more than eight members: of a longer one PostgreSQL makes a hash table for every
+-- The kinds that every reader of the log must know. These are domains that `write_event` takes, and not constraints of
+-- the table, since PostgreSQL reads a table's constraints anew for every statement. No list has more than eight members: of a longer one PostgreSQL makes a hash table for every
 -- statement.
 CREATE DOMAIN resource_type AS text CONSTRAINT resource_type_known
     CHECK (VALUE IN ('TEMPLATE', 'HARDWARE', 'WORKFLOW', 'ACTION', 'CUSTOM'));
@@ -16,7 +15,6 @@ CREATE DOMAIN event_type AS text CONSTRAINT event_type_known CHECK (
                  'WORKFLOW_CANCELLED')
     OR VALUE IN ('HARDWARE_PHONE_HOME', 'CUSTOM')
 );
-CREATE DOMAIN event_size AS integer CONSTRAINT events_size CHECK (VALUE <= 8388608);
 
 -- The next two are called by the defaults of `events`.
 

@@ -4,13 +4,10 @@
 
 CREATE TRIGGER hardware_version BEFORE UPDATE ON hardware FOR EACH ROW EXECUTE FUNCTION count_version();
 
-CREATE TRIGGER hardware_addresses AFTER INSERT ON hardware FOR EACH ROW EXECUTE FUNCTION keep_new_addresses();
-CREATE TRIGGER hardware_addresses_change AFTER UPDATE ON hardware FOR EACH ROW EXECUTE FUNCTION keep_addresses();
+CREATE TRIGGER hardware_addresses AFTER INSERT OR UPDATE ON hardware FOR EACH ROW EXECUTE FUNCTION keep_addresses();
 
 CREATE TRIGGER hardware_truncate BEFORE TRUNCATE ON hardware EXECUTE FUNCTION refuse_truncate();
 
 -- Deferred: the revision is drawn while the transaction commits, so a gap in the log lives as long as one commit.
-CREATE CONSTRAINT TRIGGER hardware_event AFTER INSERT ON hardware
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION record_new_hardware();
-CREATE CONSTRAINT TRIGGER hardware_event_change AFTER UPDATE OR DELETE ON hardware
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION record_hardware();
+CREATE CONSTRAINT TRIGGER hardware_event AFTER INSERT OR UPDATE OR DELETE ON hardware
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION write_hardware_event();

@@ -5,4 +5,4 @@ CREATE TRIGGER template_truncate BEFORE TRUNCATE ON template EXECUTE FUNCTION re
 
 -- Deferred: the revision is drawn while the transaction commits, so a gap in the log lives as long as one commit.
 CREATE CONSTRAINT TRIGGER template_event AFTER INSERT OR UPDATE OR DELETE ON template
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION record_template();
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION write_template_event();

@@ -92,80 +92,41 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- One trigger writes each table's events, by one statement. It asks as little as it can on the way: every expression
--- and every function adds to what a change costs. What no longer exists is told as it was, one version on. They know
--- what they wrote, for the ring: to have the INSERT return it would cost silent writers more.
-CREATE OR REPLACE FUNCTION record_workflow() RETURNS trigger
+-- What no longer exists is told as it was, one version on.
+CREATE OR REPLACE FUNCTION write_workflow_event() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
 AS $$
 DECLARE
-    kind  text;
-    name  text;
-    shape json;
-    id    uuid;
-    at    timestamptz;
+    kind text := change_type(TG_OP, OLD.deleted_at, NEW.deleted_at);
 BEGIN
     IF TG_OP = 'UPDATE' AND NEW.state <> OLD.state AND coalesce(OLD.deleted_at, NEW.deleted_at) IS NULL THEN
         kind := CASE NEW.state WHEN 'RUNNING' THEN 'WORKFLOW_STARTED' ELSE 'WORKFLOW_' || NEW.state END;
-    ELSE
-        kind := change_type(TG_OP, OLD.deleted_at, NEW.deleted_at);
-        IF kind IS NULL THEN
-            RETURN NULL;
-        END IF;
-        IF kind = 'UPDATED' AND NEW.completed_actions > OLD.completed_actions THEN
-            kind := 'WORKFLOW_INPROGRESS';
-        ELSIF TG_OP = 'DELETE' THEN
-            NEW := OLD;
-            NEW.version := OLD.version + 1;
-        END IF;
+    ELSIF kind = 'UPDATED' AND NEW.completed_actions > OLD.completed_actions THEN
+        kind := 'WORKFLOW_INPROGRESS';
+    ELSIF kind IS NULL THEN
+        RETURN NULL;
+    ELSIF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
     END IF;
-    shape := workflow_shape(NEW, kind = 'CREATED');
-    IF octet_length(shape::text) > 8388608 THEN
-        PERFORM refuse_size(TG_TABLE_NAME, NEW.id);
-    END IF;
-    name := event_name('WORKFLOW', kind);
-    id := public.new_event_id(pg_catalog.clock_timestamp());
-    at := clock_timestamp();
-    INSERT INTO events (id, resource_type, resource_id, event_type, name, version, created_at, data, size)
-    VALUES (id, 'WORKFLOW', NEW.id, kind, name, NEW.version, at, shape, octet_length(shape::text));
-    IF must_ring() THEN
-        PERFORM ring_bell(id, 'WORKFLOW', NEW.id, NULL, kind, name, NEW.version, at, shape);
-    END IF;
+    PERFORM write_event('WORKFLOW', NEW.id, NULL, kind, NEW.version, workflow_shape(NEW, kind = 'CREATED'));
     RETURN NULL;
 END $$;
 
-CREATE OR REPLACE FUNCTION record_action() RETURNS trigger
+CREATE OR REPLACE FUNCTION write_action_event() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
 AS $$
 DECLARE
-    kind  text;
-    name  text;
-    shape json;
-    id    uuid;
-    at    timestamptz;
+    kind text := change_type(TG_OP, NULL, NULL);
 BEGIN
     IF TG_OP = 'UPDATE' AND NEW.state <> OLD.state THEN
         kind := CASE NEW.state WHEN 'RUNNING' THEN 'ACTION_STARTED' WHEN 'PENDING' THEN 'ACTION_RETRYING'
                                ELSE 'ACTION_' || NEW.state END;
-    ELSE
-        kind := change_type(TG_OP, NULL, NULL);
-        IF TG_OP = 'DELETE' THEN
-            NEW := OLD;
-            NEW.version := OLD.version + 1;
-        END IF;
+    ELSIF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
     END IF;
-    shape := action_shape(NEW);
-    IF octet_length(shape::text) > 8388608 THEN
-        PERFORM refuse_size(TG_TABLE_NAME, NEW.id);
-    END IF;
-    name := event_name('ACTION', kind);
-    id := public.new_event_id(pg_catalog.clock_timestamp());
-    at := clock_timestamp();
-    INSERT INTO events (id, resource_type, resource_id, parent_id, event_type, name, version, created_at, data, size)
-    VALUES (id, 'ACTION', NEW.id, NEW.workflow_id, kind, name, NEW.version, at, shape, octet_length(shape::text));
-    IF must_ring() THEN
-        PERFORM ring_bell(id, 'ACTION', NEW.id, NEW.workflow_id, kind, name, NEW.version, at, shape);
-    END IF;
+    PERFORM write_event('ACTION', NEW.id, NEW.workflow_id, kind, NEW.version, action_shape(NEW));
     RETURN NULL;
 END $$;
 
@@ -294,5 +255,5 @@ BEGIN
 END $$;
 
 REVOKE ALL ON FUNCTION
-    check_transition, check_retry, check_workflow_size, hold_machines, record_workflow, record_action, move_actions
+    check_transition, check_retry, check_workflow_size, hold_machines, write_workflow_event, write_action_event, move_actions
 FROM PUBLIC;

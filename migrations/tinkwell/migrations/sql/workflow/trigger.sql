@@ -22,6 +22,6 @@ CREATE TRIGGER action_truncate BEFORE TRUNCATE ON action EXECUTE FUNCTION refuse
 
 -- Deferred: the revision is drawn while the transaction commits, so a gap in the log lives as long as one commit.
 CREATE CONSTRAINT TRIGGER workflow_event AFTER INSERT OR UPDATE OR DELETE ON workflow
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION record_workflow();
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION write_workflow_event();
 CREATE CONSTRAINT TRIGGER action_event AFTER INSERT OR UPDATE OR DELETE ON action
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION record_action();
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION write_action_event();

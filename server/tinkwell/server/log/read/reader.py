@@ -231,7 +231,7 @@ class _Drive:
             Step.HOLDERS: self._ask_holders,
             Step.PAUSE: self._rest,
             Step.CLEAR: self._clear,
-            Step.HUSH: self._ask_for_bell,
+            Step.REQUEST: self._request_bell,
             Step.DOZE: self._doze,
             Step.LINGER: self._linger,
             Step.COMPARE: self._compare,
@@ -345,8 +345,8 @@ class _Drive:
         self._bell.clear()
         self._cycle.cleared()
 
-    async def _ask_for_bell(self) -> None:
-        is_granted = await self._bell.hush()
+    async def _request_bell(self) -> None:
+        is_granted = await self._bell.request()
         self._counts.refusals += not is_granted
         now = self._clock()
         self._ask_at, self._leave_at = now + self._pace.ask_again_seconds, now + self._pace.longest_sleep_seconds

@@ -12,8 +12,8 @@ what came of it, which decides the next one. A lost connection is told by `conne
     └─ PAUSE                      └─▶ DOZE ──▶ rung: CLEAR ──▶ READ, still holding the bell
         │ time to sleep, no gap    ▲ ▲ ├──▶ a while: COMPARE ──▶ DOZE, or CLEAR ──▶ READ
         ▼                          │ │ └──▶ told of an event: DOZE, or, above a gap, LINGER
-      CLEAR ──▶ HUSH ──▶ READ,     │ └─ told of what is missing ──┘ └──▶ a moment: CLEAR ──▶ READ
-                         holding the bell or refused
+      CLEAR ──▶ REQUEST ──▶ READ,  │ └─ told of what is missing ──┘ └──▶ a moment: CLEAR ──▶ READ
+                            holding the bell or refused
 
 Why nothing is slept over: a reader dozes only with the bell, no gap, and after a poll that began after it got the bell
 and after it forgot former rings. Whoever commits after that poll began has found that it must ring; who found that it
@@ -49,7 +49,7 @@ class Step(enum.Enum):
     HOLDERS = "read who may still commit what is missing"  # observe_holders
     PAUSE = "wait for the next poll"  # rested
     CLEAR = "forget former rings"  # cleared
-    HUSH = "ask for the bell"  # asked
+    REQUEST = "ask for the bell"  # asked
     DOZE = "wait for a ring"  # told, dozed
     LINGER = "wait a moment for what others have not told of yet"  # told, lingered
     COMPARE = "read the highest drawn revision"  # compared
@@ -184,7 +184,7 @@ class Cycle:
         if self._has_bell:
             self._poll()
         else:
-            self.step = Step.HUSH
+            self.step = Step.REQUEST
 
     def asked(self, *, is_granted: bool) -> None:
         """Take the answer to the request for the bell: refused means that somebody may be writing silently."""

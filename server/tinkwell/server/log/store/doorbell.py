@@ -61,7 +61,7 @@ class PostgresBell:
         """Listen; must have returned before the bell is used."""
         for connection in (self._listener, self._holder):
             connection.add_termination_listener(self._lose)
-        channel = await self._listener.fetchval("SELECT secret_channel()")
+        channel = await self._listener.fetchval("SELECT bell_channel()")
         if channel is None:
             raise Incomplete("bell_secret is empty")
         self._listener.hear = self._ring
@@ -78,10 +78,10 @@ class PostgresBell:
         # A lost connection stays a reason not to sleep.
         self._must_read = self._is_lost
 
-    async def hush(self) -> bool:
+    async def request(self) -> bool:
         async with self._using_holder(_TIMEOUT_SECONDS):
             await self._holder.execute("BEGIN")
-            self._is_held = bool(await self._holder.fetchval("SELECT hush_bell()"))
+            self._is_held = bool(await self._holder.fetchval("SELECT request_bell()"))
             if not self._is_held:
                 await self._holder.execute("ROLLBACK")
             return self._is_held

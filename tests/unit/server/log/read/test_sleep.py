@@ -175,7 +175,7 @@ async def test_what_a_silent_writer_committed_before_the_bell_was_had_is_found_b
             log.commit(1)
             log.sleeper = sleeper
 
-    log.after_hush = commit_once
+    log.after_request = commit_once
     async with running(log, hub) as reader:
         await eventually(lambda: hub.released == 1)
         assert reader.counts.rings == 0

@@ -243,7 +243,7 @@ class LogSession:
     def clear(self) -> None:
         self._rung.clear()
 
-    async def hush(self) -> bool:
+    async def request(self) -> bool:
         self._check()
         return True
 
