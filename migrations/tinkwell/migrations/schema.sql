@@ -278,7 +278,7 @@ CREATE FUNCTION public.is_writing() RETURNS boolean
         SELECT FROM pg_locks
          WHERE locktype = 'relation'
            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-           AND relation = 'public.events'::regclass
+           AND relation = 'events'::regclass
            AND mode = 'RowExclusiveLock'
            AND granted
     )
@@ -628,7 +628,7 @@ DECLARE
     written events;
 BEGIN
     IF size > 8388608 THEN
-        RAISE EXCEPTION '% % has more than 8 MiB of JSON in its event', lower(resource_type), resource_id
+        RAISE EXCEPTION '% has more than 8 MiB of JSON in its event', concat_ws(' ', lower(resource_type), resource_id)
             USING ERRCODE = 'check_violation', CONSTRAINT = 'events_size', TABLE = 'events';
     END IF;
     -- An event that was delivered must survive a crash, or its revision would be handed out twice.

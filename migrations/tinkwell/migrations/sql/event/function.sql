@@ -84,7 +84,7 @@ AS $$
         SELECT FROM pg_locks
          WHERE locktype = 'relation'
            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-           AND relation = 'public.events'::regclass
+           AND relation = 'events'::regclass
            AND mode = 'RowExclusiveLock'
            AND granted
     )
@@ -139,7 +139,7 @@ DECLARE
     written events;
 BEGIN
     IF size > 8388608 THEN
-        RAISE EXCEPTION '% % has more than 8 MiB of JSON in its event', lower(resource_type), resource_id
+        RAISE EXCEPTION '% has more than 8 MiB of JSON in its event', concat_ws(' ', lower(resource_type), resource_id)
             USING ERRCODE = 'check_violation', CONSTRAINT = 'events_size', TABLE = 'events';
     END IF;
     -- An event that was delivered must survive a crash, or its revision would be handed out twice.
@@ -208,6 +208,6 @@ BEGIN
 END $$;
 
 REVOKE ALL ON FUNCTION
-    current_history, first_revision_since, is_bell_wanted, ring_bell, bell_channel, is_writing, silence_bell, request_bell,
-    write_event, publish_event, change_type, event_name, count_version, refuse_truncate
+    current_history, first_revision_since, is_bell_wanted, ring_bell(events), bell_channel, is_writing, silence_bell,
+    request_bell, write_event, publish_event, change_type, event_name, count_version, refuse_truncate
 FROM PUBLIC;
