@@ -3,4 +3,3 @@ GRANT SELECT, INSERT, UPDATE ON workflow, action, workflow_data TO :"server_role
 GRANT SELECT, INSERT ON action_status, log_line TO :"server_role";
 GRANT SELECT, UPDATE, DELETE ON machine_hold TO :"server_role";
 GRANT SELECT ON busy_machine TO :"server_role";
-GRANT EXECUTE ON FUNCTION move_actions TO :"server_role";
