@@ -13,13 +13,13 @@ from pathlib import Path
 
 from tinkwell import client
 from tinkwell.provisioner.hardware import enrolment
-from tinkwell.provisioner.lease import keeper as lease
 from tinkwell.provisioner.lease import run_claim
+from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.runtime import port
-from tinkwell.provisioner.runtime.docker import runtime as docker
 from tinkwell.provisioner.runtime.docker import setting
-from tinkwell.provisioner.runtime.process import runtime as process
-from tinkwell.provisioner.state_dir import state_dir as state
+from tinkwell.provisioner.runtime.docker.runtime import ANSWER_SECONDS, DockerRuntime
+from tinkwell.provisioner.runtime.process.runtime import ProcessRuntime
+from tinkwell.provisioner.state_dir import state_dir
 from tinkwell.provisioner.workflow import driver
 
 logger = logging.getLogger(__name__)
@@ -76,9 +76,9 @@ async def run(settings: Settings) -> None:
     """Work until SIGTERM or SIGINT; what runs is left running, for the next provisioner to adopt.
 
     An ephemeral one, whose state directory ends with it, has no next provisioner, and removes what it runs. Raises
-    `state.StateError`, `port.RunError` or `client.errors.Error` for what only an operator can mend.
+    `state_dir.StateError`, `port.RunError` or `client.errors.Error` for what only an operator can mend.
     """
-    with contextlib.closing(state.StateDir.open(settings.state_dir)) as directory, _signals() as stopped:
+    with contextlib.closing(state_dir.StateDir.open(settings.state_dir)) as directory, _signals() as stopped:
         runtime = await open_runtime(settings, directory)
         claims = run_claim.ClaimFolder(directory)
         try:
@@ -118,29 +118,29 @@ async def run(settings: Settings) -> None:
             await runtime.close()
 
 
-async def open_runtime(settings: Settings, directory: state.StateDir) -> port.Runtime:
+async def open_runtime(settings: Settings, directory: state_dir.StateDir) -> port.Runtime:
     """Open the runtime that was asked for; raises `port.RunError` where it does not answer."""
     if settings.runtime is not RuntimeName.PROCESS:
         is_asked_for = settings.runtime is RuntimeName.DOCKER
         try:
-            return await docker.DockerRuntime.connect(
+            return await DockerRuntime.connect(
                 directory,
                 concurrency=settings.concurrency,
                 settings=settings.docker,
-                answer_seconds=docker.ANSWER_SECONDS if is_asked_for else AUTO_SECONDS,
+                answer_seconds=ANSWER_SECONDS if is_asked_for else AUTO_SECONDS,
             )
         except port.RunError as error:
             if is_asked_for:
                 raise
             logger.warning("actions run as processes, for want of a Docker Engine", extra={"cause": str(error)})
     logger.warning("processes are not isolated: an action may do whatever the provisioner may")
-    return process.ProcessRuntime(directory, settings.process_images)
+    return ProcessRuntime(directory, settings.process_images)
 
 
-def _keeper(server: client.Client, runtime: port.Runtime, directory: state.StateDir) -> lease.Keeper:
+def _keeper(server: client.Client, runtime: port.Runtime, directory: state_dir.StateDir) -> Keeper:
     """Make the keeper of the lease. Whoever has the same engine, and shares the directory, can take its runs over."""
     engine = ":".join((directory.instance, runtime.name, runtime.engine_id))
-    return lease.Keeper(server.work, owner=directory.owner, engine=engine)
+    return Keeper(server.work, owner=directory.owner, engine=engine)
 
 
 async def _remove_runs(runtime: port.Runtime, claims: run_claim.Claims) -> bool:

@@ -36,8 +36,8 @@ from tinkwell.client.workflow.model import Action, Unfinished
 from tinkwell.core.event.kinds import EventType, State
 from tinkwell.core.workflow import decide
 from tinkwell.provisioner.agent import agent
-from tinkwell.provisioner.lease import keeper as lease
 from tinkwell.provisioner.lease import run_claim
+from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.queue import delay_queue, recent_set, retry, work_queue
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.workflow import (
@@ -82,7 +82,7 @@ class Driver:
         runtime: port.Runtime,
         files: workflow_folder.Files,
         *,
-        keeper: lease.Keeper,
+        keeper: Keeper,
         claims: run_claim.Claims,
         serves: Container[str],
         concurrency: int,

@@ -21,7 +21,7 @@ from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.agent import agent
 from tinkwell.provisioner.agent.job import Job
 from tinkwell.provisioner.agent.run_state import RunState
-from tinkwell.provisioner.lease import keeper as lease
+from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.queue import delay_queue
 from tinkwell.provisioner.workflow import action, admission, event_filter, event_snapshot, reporter, run_registry
 
@@ -61,7 +61,7 @@ class Runner:
 
     agent: agent.Agent
     api: reporter.Reporter
-    lease: lease.Keeper
+    lease: Keeper
     roster: run_registry.Roster
     admission: admission.Admission
     told: event_snapshot.Told
