@@ -24,8 +24,9 @@ from typing import TypeAlias
 from tinkwell.core import errors
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.hardware.service import check
-from tinkwell.server.hardware.service.check import Machine, Sent
+from tinkwell.server.hardware.service.check import Sent
 from tinkwell.server.hardware.store import batch as hardware_batch
+from tinkwell.server.hardware.store.queries import Machine
 
 # Revisions are drawn while a batch commits, and other events wait that long: it is some tens of milliseconds.
 MAX_BATCH_MACHINES = 250
@@ -247,14 +248,11 @@ async def _push(transaction: Transaction, batch: Sequence[Machine]) -> int:
     """Store machines of different ids, and return how many were not the same already."""
     for machine in batch:
         await check.check_size(transaction.fetch, machine)
-    ids = [machine.id for machine in batch]
-    locked = await hardware_batch.lock(transaction.fetch, ids)
+    locked = await hardware_batch.lock(transaction.fetch, [machine.id for machine in batch])
     for machine in batch:
         found = locked.get(machine.id)
         _expect(machine, found.version if found and found.is_live else 0)
-    changed = await hardware_batch.push(
-        transaction.fetch, ids, [machine.metadata for machine in batch], [machine.network for machine in batch]
-    )
+    changed = await hardware_batch.push(transaction.fetch, batch)
     for machine in batch:
         # What was not there could not be locked, and another may have created it since; its version is 1 otherwise.
         if machine.id not in locked and changed.get(machine.id) != 1:

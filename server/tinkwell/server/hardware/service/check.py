@@ -8,6 +8,7 @@ from tinkwell.core.value import check, document, parse
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Database, Fetch
 from tinkwell.server.hardware.store import queries
+from tinkwell.server.hardware.store.queries import Machine
 
 _PARSERS = 2
 # A document above this is parsed aside, lest it hold other calls up.
@@ -24,21 +25,6 @@ class Sent:
     metadata: str
     network: network.Network
     expected_version: int | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Machine:
-    """A machine as it is stored: its id in lower case, and two JSON texts."""
-
-    id: str
-    metadata: str
-    network: str
-    expected_version: int | None
-
-    @property
-    def characters(self) -> int:
-        """How long the texts are."""
-        return len(self.metadata) + len(self.network)
 
 
 class Checker:
@@ -73,7 +59,7 @@ async def check_size(fetch: Fetch, machine: Machine, *, path: str = "") -> None:
     limit = document.MAX_DOCUMENT_BYTES
     if len(machine.metadata.encode()) + len(machine.network.encode()) <= limit // _LARGEST_GROWTH:
         return
-    of_metadata, of_network = await queries.stored_sizes(fetch, machine.metadata, machine.network)
+    of_metadata, of_network = await queries.stored_sizes(fetch, machine)
     if of_metadata + of_network > limit:
         raise errors.InvalidField.of(
             f"{path}data.metadata" if of_metadata >= of_network else f"{path}data.network",

@@ -90,7 +90,8 @@ async def _enrol(transaction: Transaction, call: Call, limit: int) -> str:
     is_taken = bool(call.mac) and await queries.find_id(transaction.fetch, "mac", call.mac) is not None
     dhcp = network.Dhcp(mac="" if is_taken else call.mac, ip=network.Ip(address=call.address))
     known_by = network.dump(network.Network((network.Interface(dhcp=dhcp),)))
-    pushed = await queries.push(transaction.fetch, hardware_id, "{}", known_by, expected_version=0, actor=None)
+    machine = queries.Machine(hardware_id, "{}", known_by, expected_version=0)
+    pushed = await queries.push(transaction.fetch, machine, actor=None)
     if pushed is None or not pushed.is_changed:
         raise errors.LostRace(f"hardware {hardware_id} was pushed in this moment; call again")
     await enrolment.add(connection, hardware_id)

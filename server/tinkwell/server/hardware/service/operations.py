@@ -105,12 +105,10 @@ class HardwareService:
         return revision
 
 
-async def _push(fetch: Fetch, machine: check.Machine, *, actor: str) -> tuple[int, bool]:
+async def _push(fetch: Fetch, machine: queries.Machine, *, actor: str) -> tuple[int, bool]:
     expected = machine.expected_version
     for _ in range(_TRIES):
-        pushed = await queries.push(
-            fetch, machine.id, machine.metadata, machine.network, expected_version=expected, actor=actor
-        )
+        pushed = await queries.push(fetch, machine, actor=actor)
         if pushed is not None:
             if not pushed.is_changed and expected not in (None, pushed.version):
                 raise check.lost_race(machine.id, pushed.version, expected)

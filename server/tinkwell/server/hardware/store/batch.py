@@ -34,11 +34,12 @@ async def lock(fetch: Fetch, ids: Sequence[str]) -> Mapping[str, Locked]:
     return {row["id"]: Locked(row["version"], row["is_live"]) for row in await fetch(_LOCK, ids)}
 
 
-async def push(
-    fetch: Fetch, ids: Sequence[str], metadata: Sequence[str], network_texts: Sequence[str]
-) -> Mapping[str, int]:
+async def push(fetch: Fetch, machines: Sequence[queries.Machine]) -> Mapping[str, int]:
     """Store machines of different ids, and return the new versions of those that were not the same already, by id.
 
     Their rows are written, and their addresses taken, in this order, and so are their events when the transaction ends.
     """
-    return {row["id"]: row["version"] for row in await fetch(_PUSH, ids, metadata, network_texts)}
+    ids = [machine.id for machine in machines]
+    metadata = [machine.metadata for machine in machines]
+    networks = [machine.network for machine in machines]
+    return {row["id"]: row["version"] for row in await fetch(_PUSH, ids, metadata, networks)}

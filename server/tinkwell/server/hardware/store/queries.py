@@ -71,6 +71,24 @@ _DELETE = """
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine as it is stored: its id in lower case, and two JSON texts.
+
+    The expected version makes its push conditional; 0 means that there must be none.
+    """
+
+    id: str
+    metadata: str
+    network: str
+    expected_version: int | None
+
+    @property
+    def characters(self) -> int:
+        """How long the texts are."""
+        return len(self.metadata) + len(self.network)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Pushed:
     """A machine's version after a push, 0 where there is none, and whether the push has changed it."""
 
@@ -78,26 +96,25 @@ class Pushed:
     is_changed: bool
 
 
-async def push(
-    fetch: Fetch, hardware_id: str, metadata: str, network_text: str, *, expected_version: int | None, actor: str | None
-) -> Pushed | None:
-    """Store a machine, unless the live one is the same already or its version is not the expected one (0: none).
+async def push(fetch: Fetch, machine: Machine, *, actor: str | None) -> Pushed | None:
+    """Store a machine, unless the live one is the same already or its version is not the expected one.
 
     The row is locked until the transaction ends. None is returned where somebody else creates the machine at this
     moment: what has become of it, only another statement can see. The event names the actor; without one it is the
     transaction's.
     """
-    [row] = await fetch(_PUSH, hardware_id, metadata, network_text, expected_version, actor)
+    expected = machine.expected_version
+    [row] = await fetch(_PUSH, machine.id, machine.metadata, machine.network, expected, actor)
     if row["pushed"] is not None:
         return Pushed(row["pushed"], is_changed=True)
-    if row["stored"] is not None or expected_version:
+    if row["stored"] is not None or expected:
         return Pushed(row["stored"] or 0, is_changed=False)
     return None
 
 
-async def stored_sizes(fetch: Fetch, metadata: str, network_text: str) -> tuple[int, int]:
-    """Return how many bytes both take as the database writes them, which is what its limit is about."""
-    [row] = await fetch(_STORED_SIZES, metadata, network_text)
+async def stored_sizes(fetch: Fetch, machine: Machine) -> tuple[int, int]:
+    """Return how many bytes metadata and network take as the database writes them, which is what its limit is about."""
+    [row] = await fetch(_STORED_SIZES, machine.metadata, machine.network)
     return int(row[0]), int(row[1])
 
 
