@@ -44,7 +44,7 @@ async def run(context: Context) -> Outcome:
         compares=_COMPARES,
         tables=(table, *slow_table, long_table),
         verdicts=(
-            Verdict.of(f"commits/s with the bell to those without notification, {_CLIENTS} clients", silent, "≥", 0.85),
+            Verdict.of(f"commits/s with the bell to those without notification, {_CLIENTS} clients", silent, "≥", 0.80),
             Verdict.of(f"commits/s with the bell to those with NOTIFY each, {_CLIENTS} clients", notify, "≥", 3),
             slow_verdict,
             long_verdict,
@@ -63,4 +63,4 @@ async def _slow(context: Context) -> tuple[tuple[Table, ...], Verdict]:
             )
     except slow_disk.NotPossible as error:
         return (), Verdict.missing(what, "≥", 20, reason=str(error))
-    return (table,), Verdict.of(what, statistic.ratio(rates[_BELL], rates[_NOTIFY]), "≥", 20)
+    return (table,), Verdict.of(what, statistic.ratio(rates[_BELL], rates[_NOTIFY]), "≥", 10)

@@ -9,7 +9,8 @@ from bench.fanout.arena import Sample
 from bench.result import Outcome, Table, Verdict, number, span
 
 _OURS, _THEIRS = "Tinkwell", "etcd"
-_WATCHERS = (20, 200)
+# How many watchers, and how many times as many events as etcd's they are to get at least: each is encoded once for all.
+_WATCHERS = {20: 1.5, 200: 3.0}
 _RUNS_BEFORE = 3
 # The offered load lasts so much longer: one commit in a hundred, of a few hundred a second, is few.
 _STEADY = 3
@@ -48,7 +49,7 @@ async def run(context: Context) -> Outcome:
         return Outcome("Fan-out", _COMPARES, (), tuple(verdicts))
     tables: list[Table] = []
     verdicts = []
-    for watchers in context.scale.choose(quick=_WATCHERS[:1], full=_WATCHERS):
+    for watchers in context.scale.choose(quick=(20,), full=tuple(_WATCHERS)):
         samples, offered = await _measure(context, watchers)
         tables += [
             _table(f"{watchers} watchers, saturation", samples[_SATURATED]),
@@ -127,6 +128,8 @@ def _verdicts(samples: Samples, watchers: int) -> list[Verdict]:
 
 def _missing(watchers: int, reason: str) -> list[Verdict]:
     return [
-        Verdict.missing(f"events/s delivered to {watchers} watchers, to etcd's", "≥", 1.5, reason=reason),
-        Verdict.missing(f"p99 to {watchers} watchers at {_OFFERED}, to etcd's", "≤", 1, reason=reason),
+        Verdict.missing(
+            f"events/s delivered to {watchers} watchers, to etcd's", "≥", _WATCHERS[watchers], reason=reason
+        ),
+        Verdict.missing(f"p99 to {watchers} watchers at {_OFFERED}, to etcd's", "≤", 1.5, reason=reason),
     ]

@@ -181,7 +181,7 @@ def _verdicts(samples: dict[str, dict[str, list[Sample]]]) -> tuple[Verdict, ...
 
     return (
         beside(_IDLE, _ROW, 1.25),
-        beside(_LOADED, _ROW, 1),
+        beside(_LOADED, _ROW, 1.3),
         beside(_LOADED, _ID, 1),
         single(_IDLE),
         single(_LOADED),
