@@ -86,8 +86,13 @@ class ActionReporter:
             logger.info("an action has ended", extra=fields(self.key) | end)
         return receipt_of(self.action, outcome, answer)
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody waits for the answer to this start, which goes along with an end."""
+        return self.ahead is not None and not self.ahead.done()
+
     def hear(self, answer: Reported | None) -> None:
-        """Take the answer to the start that went along with an end, the first time."""
+        """Take the answer to the start that went along with an end, the first time; None for no answer."""
         if self.ahead is not None and not self.ahead.done():
             self.ahead.set_result(answer)
 
@@ -110,7 +115,8 @@ class ActionReporter:
 
     async def _report(self, outcome: Outcome, token: int) -> Reported:
         report = self._told(outcome, token)
-        if self.following is None:
+        # Whoever was stopped while it waited would not run what the server lets it begin.
+        if self.following is None or not self.following.is_awaited:
             return await self.api.report(report)
         reported, started = await self.api.report_both(report, self.following._told(_STARTED, token))
         self.following.hear(started)

@@ -173,13 +173,17 @@ class Runner:
 
     async def _run(self, job: Job, attempt: _Attempt, teller: action.ActionReporter, *, adopts: bool) -> bool:
         """Carry out an action, and say whether its workflow is to be looked at again."""
-        work, follower = action.work_of(attempt.key, attempt.action), None
-        async with job.until_stopped(), asyncio.TaskGroup() as beside:
-            ended = await self.agent.run(job, work, teller, beside, adopts=adopts)
-            if ended is not None and job.state is RunState.REPORTING:
-                if ended.outcome.state is State.SUCCEEDED:
-                    follower, teller = self._follow(attempt, teller)
-                await self.agent.conclude(job, ended, teller)
+        work, ending, follower = action.work_of(attempt.key, attempt.action), teller, None
+        try:
+            async with job.until_stopped(), asyncio.TaskGroup() as beside:
+                ended = await self.agent.run(job, work, teller, beside, adopts=adopts)
+                if ended is not None and job.state is RunState.REPORTING:
+                    if ended.outcome.state is State.SUCCEEDED:
+                        follower, ending = self._follow(attempt, teller)
+                    await self.agent.conclude(job, ended, ending)
+        finally:
+            # One that was stopped before it could wait for its start must not be begun any more.
+            teller.hear(None)
         await self.agent.clear(job)
         if job.state is RunState.REFUSED:
             return self._note_refusal(job, attempt)
@@ -187,8 +191,8 @@ class Runner:
             return job.state is not RunState.STUCK  # which is not tried again at once; the next list leads back to it
         if job.receipt.hook and job.state is RunState.LEFT:
             self._begin_hook(replace(attempt.key, hook=job.receipt.hook), attempt.action, is_first=True)
-        if follower is not None and follower.state is not RunState.REFUSED:
-            return False  # its end leads to a look
+        if follower is not None and (follower.state.is_watched or follower.receipt is not None):
+            return False  # its end leads to a look; that of one which was stopped has led to one that came too early
         if job.receipt.has_succeeded and attempt.following is None:
             self.told.hear_of_success(attempt.key.workflow_id)
         return True

@@ -101,6 +101,27 @@ async def test_an_action_that_follows_reports_nothing_by_itself_before_the_end_i
     assert len(starts) == 2
 
 
+async def test_no_start_is_told_for_an_action_that_was_stopped_while_it_waited_to_follow(stage: Stage) -> None:
+    ends = list[str]()
+
+    async def fail_until_stopped(call: ReceivedCall) -> None:
+        if said(call) == ("w-0", SUCCEEDED):
+            ends.append("w-0")
+            if len(ends) == 2:
+                living.lose()
+            if len(ends) < 4:
+                raise errors.Unavailable("the line is cut")
+
+    stage.server.on_call = fail_until_stopped
+    async with stage.provisioner() as living:
+        stage.server.add_workflow("w", action(), action(retries=1))
+        await stage.finish("w-0")
+        await stage.finish("w-1")
+        await stage.reaches("w", SUCCEEDED)
+    assert len([call for call in stage.server.together if ("w-1", RUNNING) in call]) == 2
+    assert stage.server.rows["w"][1].attempt == 1
+
+
 async def test_an_action_that_follows_waits_behind_a_workflow_that_has_waited_for_a_place(stage: Stage) -> None:
     async def answer_about_w_later(call: ReceivedCall) -> None:
         if call.method == "GetWorkflowContext" and call.request.id == "w":
