@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from tinkwell.server.hardware.store import table
 
 # Any number will do, as long as every release takes the same.
-_TURN = 7_436_019_256
+_TURN = 7_436_019_257
 
 _HARDWARE = table.hardware.c
 _ENROLMENT = table.self_enrolment.c
