@@ -38,7 +38,7 @@ _FORMS = (
     ),
     re.compile(
         r"postgres(?:ql)?://(?P<user>[^:/]*)(?::(?P<password>[^@]*))?@(?P<hosts>[^/?@]*)"
-        r"(?:/(?P<database>[^?]*))?(?:\?(?P<query>.*))?",
+        r"(?:/(?P<database>[^?@]*))?(?:\?(?P<query>.*))?",
         re.DOTALL,
     ),
 )

@@ -216,6 +216,7 @@ def test_tls_from_the_first_byte_on_needs_a_mode_that_demands_tls() -> None:
         ("", "it must look like postgresql://USER:PASSWORD@HOST/DATABASE"),
         ("mysql://u@h/d", "it must look like postgresql://"),
         (f"postgresql://u:{SECRET}@{SECRET}@h/d", "it must look like postgresql://"),
+        (f"postgresql://u:p@{SECRET}/w@h:5433/d", "it must look like postgresql://"),
         (f"postgresql://u:{SECRET}", "a port in it is no number from 1 to 65535"),
         (f"postgresql://u:{SECRET}@h:0/d", "a port in it is no number"),
         (f"postgresql://u@h/d?{SECRET}", "it must look like postgresql://USER:PASSWORD@HOST/DATABASE?NAME=VALUE"),
