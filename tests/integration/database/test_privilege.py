@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
+from tinkwell.server.database import schema
+
 ROLE = f"nobody_{uuid.uuid4().hex}"
 # A row of the attacker's own that passes for a machine, by code of the attacker's own.
 ATTACK = """
@@ -87,3 +89,16 @@ async def test_a_role_without_grants_puts_no_trigger_of_ours_on_its_own_table(
     for row in triggers:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await nobody.execute(f"CREATE TRIGGER t AFTER INSERT ON pg_temp.trap EXECUTE FUNCTION {row['signature']}")
+
+
+async def test_nobody_creates_anything_in_a_schema_that_everybody_could_create_in_before(
+    empty_database_url: str,
+) -> None:
+    connection = await asyncpg.connect(empty_database_url)
+    try:
+        await connection.execute(f"GRANT CREATE ON SCHEMA public TO PUBLIC; CREATE ROLE {ROLE}")
+        await schema.upgrade(empty_database_url)
+        assert not await connection.fetchval("SELECT has_schema_privilege($1, 'public', 'CREATE')", ROLE)
+    finally:
+        await connection.execute(f"DROP ROLE {ROLE}")
+        await connection.close(timeout=5)

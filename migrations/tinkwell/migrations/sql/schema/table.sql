@@ -1,3 +1,7 @@
+-- Whoever may create a function here could have it called in place of one of ours, by functions that run as the owner.
+-- Databases that come from PostgreSQL 14 let everybody.
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+
 -- What stands in this schema, beside the revision that Alembic keeps.
 
 -- The files that are run whole whenever their text has changed, by the SHA-256 of what was run.
