@@ -55,8 +55,8 @@ def _mark(record: logging.LogRecord, worker: int) -> bool:
 def _log_uncaught() -> None:
     """Have errors that nobody catches logged, unless something else, such as a test's runner, waits for them."""
 
-    def log(error: BaseException | None) -> None:
-        logger.critical("an error was not caught", exc_info=error)
+    def log(error: BaseException | None, **fields: object) -> None:
+        logger.critical("an error was not caught", exc_info=error, extra=fields)
 
     def in_main_thread(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if isinstance(error, KeyboardInterrupt):
@@ -64,12 +64,19 @@ def _log_uncaught() -> None:
         else:
             log(error)
 
+    def in_thread(arguments: threading.ExceptHookArgs) -> None:
+        # A thread may end by that, as a process does.
+        if not isinstance(arguments.exc_value, SystemExit):
+            log(arguments.exc_value)
+
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = in_main_thread
     if threading.excepthook is threading.__excepthook__:
-        threading.excepthook = lambda arguments: log(arguments.exc_value)
+        threading.excepthook = in_thread
     if sys.unraisablehook is sys.__unraisablehook__:
-        sys.unraisablehook = lambda arguments: log(arguments.exc_value)
+        sys.unraisablehook = lambda arguments: log(
+            arguments.exc_value, cause=f"{arguments.err_msg or 'ignored'}: {arguments.object!r}"
+        )
 
 
 class TextFormatter(logging.Formatter):
