@@ -9,8 +9,9 @@ Theory of operation. Most of what a report costs is what its transaction costs, 
 So a report that comes by itself is written at once, and many are written in few transactions. Only reports of one
 actor under one lease are written together, and of each workflow a start, a success, or a success and the start that
 follows it. What they do is decided and written as for any report, but that nothing is waited for: a workflow that
-somebody else moves at this moment is left out, and so is one that would start on a busy machine. Whatever is left out,
-or fails, gets no answer here; it is done by itself, as if there were no groups, and is answered with its own error. A
+somebody else moves at this moment is left out, and so is one that would start on a busy machine. Whatever is left out
+gets no answer here; it is done by itself, as if there were no groups, and is answered with its own error. Where a write
+fails, as of a start whose machine another workflow takes at this moment, all of the group are done by themselves. A
 report is answered once it is durable.
 """
 
