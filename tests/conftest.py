@@ -88,6 +88,15 @@ async def _no_task_is_left() -> AsyncIterator[None]:
         pytest.fail("tasks were left running:\n" + "\n".join(left), pytrace=False)
 
 
+# What tests may need that is not everywhere.
+_NEEDS = ("docker", "nats", "ssh")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Have a test's report carry what it needs. A report's keywords also have the names of folders, such as docker."""
+    item.user_properties += [("needs", mark) for mark in _NEEDS if item.get_closest_marker(mark) is not None]
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Tell what a row of dots hides: how much was explored, and how many tests used real containers, a real broker and
     real logins, since where these are missing the tests are skipped and all looks well.
@@ -95,7 +104,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
     def count(mark: str, *outcomes: str) -> int:
         reports = [report for outcome in outcomes for report in terminalreporter.stats.get(outcome, [])]
-        return sum(mark in getattr(report, "keywords", ()) for report in reports)
+        return sum(("needs", mark) in map(tuple, getattr(report, "user_properties", ())) for report in reports)
 
     properties = [
         found for report in terminalreporter.stats.get("passed", []) for found in getattr(report, "user_properties", ())
@@ -107,7 +116,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             f"log model: {states:,} states, {steps:,} steps, {interleavings:.1e} interleavings of writers and readers"
             f" within {len(explored)} bounds kept every promise; {mistakes} mistakes were found"
         )
-    for mark in ("docker", "nats", "ssh"):
+    for mark in _NEEDS:
         terminalreporter.write_line(
             f"{mark} tests: {count(mark, 'passed', 'failed')} ran, {count(mark, 'skipped')} skipped"
         )
