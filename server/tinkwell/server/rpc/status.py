@@ -112,7 +112,7 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
 
 
 def _held_key(kind: str) -> str:
-    """Return the key of an id: machines have always been told by the ids of their workers."""
+    """Return the key under which an error tells what is held; a machine goes by the id of its worker."""
     return "worker_id" if kind == "machine" else f"{kind}_id"
 
 
