@@ -1,0 +1,1 @@
+"""The rules of releases: manifests whose resources are images that settle them."""

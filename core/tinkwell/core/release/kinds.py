@@ -1,0 +1,107 @@
+"""The kinds and states of releases, operations, their nodes and their steps, named as everywhere outside protobuf."""
+
+from enum import StrEnum
+
+
+class ReleaseState(StrEnum):
+    """The state of a release."""
+
+    PENDING_INSTALL = "PENDING_INSTALL"
+    PENDING_UPGRADE = "PENDING_UPGRADE"
+    PENDING_ROLLBACK = "PENDING_ROLLBACK"
+    DEPLOYED = "DEPLOYED"
+    FAILED = "FAILED"
+    UNINSTALLING = "UNINSTALLING"
+    UNINSTALLED = "UNINSTALLED"
+
+
+class RevisionState(StrEnum):
+    """The state of one revision of a release; at most one of them is DEPLOYED."""
+
+    PENDING = "PENDING"
+    DEPLOYED = "DEPLOYED"
+    FAILED = "FAILED"
+    SUPERSEDED = "SUPERSEDED"
+    UNINSTALLED = "UNINSTALLED"
+
+
+class OperationKind(StrEnum):
+    """What an operation does to its release. The state of an operation is an `event.kinds.State`."""
+
+    INSTALL = "INSTALL"
+    UPGRADE = "UPGRADE"
+    ROLLBACK = "ROLLBACK"
+    UNINSTALL = "UNINSTALL"
+
+
+class Phase(StrEnum):
+    """How far a running operation is. Until SubmitPlan, which ends VALIDATE, it has changed nothing."""
+
+    LOAD = "LOAD"
+    RENDER = "RENDER"
+    VALIDATE = "VALIDATE"
+    APPLY = "APPLY"
+    CLEANUP = "CLEANUP"
+
+
+class NodeKind(StrEnum):
+    """What a node of a plan stands for."""
+
+    RESOURCE = "RESOURCE"
+
+
+class NodeTask(StrEnum):
+    """What an operation does with a node."""
+
+    INSTALL = "INSTALL"
+    REMOVE = "REMOVE"
+
+
+class NodeState(StrEnum):
+    """The state of a node within its operation."""
+
+    PENDING = "PENDING"
+    INSTALLING = "INSTALLING"
+    REMOVING = "REMOVING"
+    READY = "READY"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+    REMOVED = "REMOVED"
+    LEFT = "LEFT"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing may change this state any more within its operation."""
+        return self not in (NodeState.PENDING, NodeState.INSTALLING, NodeState.REMOVING)
+
+
+class StepKind(StrEnum):
+    """Which call of the resource protocol a step is. The state of a step is an `event.kinds.State`."""
+
+    INIT = "INIT"
+    STATE = "STATE"
+    ACTION = "ACTION"
+    RECHECK = "RECHECK"
+    DESTROY = "DESTROY"
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether the call may change something, so that it is told in events, adopted, and never run twice at once."""
+        return self in (StepKind.ACTION, StepKind.DESTROY)
+
+
+class ResourceStatus(StrEnum):
+    """What is known of a resource of a release since its last call."""
+
+    UNKNOWN = "UNKNOWN"
+    VALID = "VALID"
+    STALE = "STALE"
+    ABSENT = "ABSENT"
+    LEFT = "LEFT"
+
+
+class OnFailure(StrEnum):
+    """What an operation does when a node has failed: start nothing more, or finish what does not depend on it."""
+
+    STOP = "stop"
+    CONTINUE = "continue"

@@ -1,0 +1,195 @@
+"""Releases as they are stored: the release, its revisions and resources, its operations with their nodes and steps."""
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tinkwell.core.event.kinds import State
+from tinkwell.core.release.kinds import (
+    NodeKind,
+    NodeState,
+    NodeTask,
+    OnFailure,
+    OperationKind,
+    Phase,
+    ReleaseState,
+    ResourceStatus,
+    RevisionState,
+    StepKind,
+)
+
+DEFAULT_TIMEOUT_SECONDS = 300
+DEFAULT_PARALLEL = 8
+DEFAULT_HISTORY_MAX = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How an operation is carried out. `readiness_timeout_seconds` is 0 where only the operation's deadline counts."""
+
+    timeout_seconds: int = DEFAULT_TIMEOUT_SECONDS
+    readiness_timeout_seconds: int = 0
+    on_failure: OnFailure = OnFailure.STOP
+    parallel: int = DEFAULT_PARALLEL
+    history_max: int = DEFAULT_HISTORY_MAX
+    atomic: bool = False
+    verbose: bool = False
+    accept_lost: bool = False
+    move_engine: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What a user gave: manifests by the name of their file, in order, and the variables with their values merged."""
+
+    files: tuple[tuple[str, str], ...] = ()
+    variables: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A release. `revision` is the last that was DEPLOYED, 0 for none, and `latest_revision` the newest that exists.
+
+    `operation_id` is its newest operation; `engine` names the engine that it belongs to, empty for any.
+    """
+
+    id: str
+    version: int
+    namespace: str
+    name: str
+    state: ReleaseState
+    revision: int
+    latest_revision: int
+    operation_id: str
+    engine: str
+    description: str
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+    deleted_at: datetime.datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """One revision of a release. The documents are JSON text, empty in lists; see `plan` and `manifest`."""
+
+    release_id: str
+    revision: int
+    state: RevisionState
+    source: str
+    manifest: str
+    late: str
+    plan: str
+    rollback_of: int
+    operation_id: str
+    description: str
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One change of a release, from its request to its end.
+
+    `revision` is the one that it installs, 0 before SubmitPlan and at an uninstall. `cause` is JSON text that says why
+    it ended without success, empty where it did not. `follows` is the id of the operation that it makes up for, empty
+    for none. `remaining_seconds` is the time left to its deadline, negative when past, and None once it has ended.
+    """
+
+    id: str
+    version: int
+    release_id: str
+    release_name: str
+    namespace: str
+    revision: int
+    kind: OperationKind
+    state: State
+    phase: Phase
+    options: Options
+    cause: str
+    actor: str
+    reason: str
+    follows: str
+    total_nodes: int
+    changed_nodes: int
+    failed_nodes: int
+    skipped_nodes: int
+    lease_token: int
+    is_cancel_requested: bool
+    cancel_grace_seconds: int
+    remaining_seconds: float | None
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+    started_at: datetime.datetime | None
+    finished_at: datetime.datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A place in an operation's plan: a resource that is installed or removed. `path` is the resource's name."""
+
+    id: str
+    version: int
+    operation_id: str
+    release_id: str
+    path: str
+    kind: NodeKind
+    task: NodeTask
+    ordinal: int
+    batch: int
+    state: NodeState
+    changed: bool
+    message: str
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+    started_at: datetime.datetime | None
+    finished_at: datetime.datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One call of the resource protocol for a node. `ordinal` counts the steps of the node from 1.
+
+    An empty `image` is the resource's own; `args` None leaves the image's own.
+    """
+
+    id: str
+    version: int
+    node_id: str
+    operation_id: str
+    release_id: str
+    path: str
+    ordinal: int
+    kind: StepKind
+    name: str
+    description: str
+    image: str
+    entrypoint: str
+    args: tuple[str, ...] | None
+    state: State
+    attempt: int
+    exit_code: int | None
+    message: str
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+    started_at: datetime.datetime | None
+    finished_at: datetime.datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """A resource of a release as it was seen last. `init`, `config` and `state` are JSON text, empty for none.
+
+    `owned` says that the release made it: the first `state` of it in this release found nothing.
+    """
+
+    release_id: str
+    path: str
+    type: str
+    revision: int
+    image_id: str
+    init: str
+    config: str
+    state: str
+    status: ResourceStatus
+    owned: bool
+    observed_at: datetime.datetime
