@@ -22,7 +22,8 @@ from tinkwell.client.workflow import message
 from tinkwell.client.workflow.model import Action, LogLine, Workflow
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import EventType, ResourceType, State
-from tinkwell.core.workflow.decide import ALL_WORKERS, RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
+from tinkwell.core.workflow.decide import ALL_WORKERS
 from tinkwell.provisioner.lease import keeper
 from tinkwell.provisioner.workflow import driver
 
@@ -251,15 +252,14 @@ class SlotClaims:
         if self._claims.slots.get(key) == self._slot:
             del self._claims.slots[key]
 
-    def keep_only(self, keys: Container[RunKey]) -> None:
-        for key in [key for key in self._claims.slots if key not in keys]:
+    def keep_only(self, kind: RunKind, keys: Container[RunKey]) -> None:
+        for key in [key for key in self._claims.slots if key.kind is kind and key not in keys]:
             self.drop(key)
 
-    def others(self, workflow_id: str = "") -> frozenset[RunKey]:
+    def others(self, kind: RunKind, owner: str = "") -> frozenset[RunKey]:
         living = self._claims.living - {self._slot}
-        return frozenset(
-            key for key, slot in self._claims.slots.items() if slot in living and workflow_id in ("", key.workflow_id)
-        )
+        claimed = (key for key, slot in self._claims.slots.items() if slot in living)
+        return frozenset(key for key in claimed if key.kind is kind and owner in ("", key.owner))
 
 
 class Stage:
@@ -325,7 +325,7 @@ class Stage:
 
     async def run_of(self, action_id: str, attempt: int = 1, *, hook: str = "") -> FakeRun:
         """Wait until an action, or its hook, runs."""
-        key = RunKey(action_id.rpartition("-")[0], action_id, attempt, hook)
+        key = key_of(action_id, attempt, hook=hook)
         await eventually(lambda: key in self.world.runs)
         return self.world.runs[key]
 
@@ -365,6 +365,11 @@ class Stage:
     async def is_clear(self) -> None:
         """Wait until nothing is left of any run."""
         await eventually(lambda: not self.world.runs)
+
+
+def key_of(action_id: str, attempt: int = 1, *, hook: str = "") -> RunKey:
+    """Return the key of an attempt at an action, or of its hook."""
+    return RunKey(RunKind.WORKFLOW, action_id.rpartition("-")[0], action_id, attempt, hook)
 
 
 def action(worker: str = "m-1", **fields: Any) -> Action:

@@ -278,7 +278,7 @@ class Driver:
             case decide.StopAction(key=key, reason=reason):
                 self._runner.stop(key, reason)
             case decide.RunHook(key=key):
-                self._runner.run_hook(key, actions[key.action_id])
+                self._runner.run_hook(key, actions[key.run])
             case decide.ReleaseMachines(workflow_id=workflow_id):
                 self._group.create_task(self._release(workflow_id), name=f"release {workflow_id}")
             case decide.Wait(action=action):
