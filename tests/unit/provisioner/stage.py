@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
 
+from support.together import together
 from support.waiting import eventually
 from tinkwell import client
 from tinkwell.api.v1 import work_service_pb2
@@ -295,26 +296,28 @@ class Stage:
         slot: int = 0,
         engine: str = "engine",
         runtime: FakeRuntime | None = None,
-    ) -> driver.Driver:
-        """Make a driver in a slot."""
-        return driver.Driver(
+    ) -> tuple[driver.Driver, keeper.Keeper]:
+        """Make a driver in a slot, and the keeper of its lease."""
+        lease = keeper.Keeper(server.work, owner=f"owner/{slot}", engine=engine)
+        worker = driver.Driver(
             server.workflows,
             runtime or self.runtime,
             self.files,
-            keeper=keeper.Keeper(server.work, owner=f"owner/{slot}", engine=engine),
+            keeper=lease,
             claims=self.claims.of(slot),
             serves=serves,
             concurrency=concurrency,
             resync_seconds=resync_seconds,
         )
+        return worker, lease
 
     @contextlib.asynccontextmanager
     async def provisioner(self, *, slot: int = 0, **options: Any) -> AsyncIterator[driver.Driver]:
         """Run a provisioner in a slot; leaving is its death."""
         async with self.connect(slot) as server:
-            worker = self.make(server, slot=slot, **options)
+            worker, lease = self.make(server, slot=slot, **options)
             self.claims.living.add(slot)
-            task = asyncio.ensure_future(worker.run())
+            task = asyncio.ensure_future(together(worker.run(), lease.run()))
             try:
                 yield worker
             finally:

@@ -105,7 +105,7 @@ async def run(settings: Settings) -> None:
                     concurrency=settings.concurrency,
                     resync_seconds=settings.resync_seconds,
                 )
-                works: dict[str, Coroutine[object, object, None]] = {"driver": worker.run()}
+                works: dict[str, Coroutine[object, object, None]] = {"driver": worker.run(), "keeper": keeper.run()}
                 if settings.default_template is not None:
                     works["enrolment"] = enrolment.Enrolment(server, settings.default_template).run()
                 if settings.beside is not None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from unit.provisioner.fake_runtime import FakeRuntime, FakeWorld
 from unit.provisioner.stage import Claims
 
+from support.together import together
 from support.waiting import eventually
 from tinkwell.client import Client, State
 from tinkwell.core.event.kinds import EventType
@@ -43,17 +44,18 @@ class Files:
 @contextlib.asynccontextmanager
 async def provisioner(client: Client, world: FakeWorld, machine: str) -> AsyncIterator[None]:
     # Only events lead it on: the list comes too late for this test.
+    lease = keeper.Keeper(client.work, owner="here/0", engine="here")
     worker = driver.Driver(
         client.workflows,
         FakeRuntime(world),
         Files(),
-        keeper=keeper.Keeper(client.work, owner="here/0", engine="here"),
+        keeper=lease,
         claims=Claims().of(0),
         serves={machine},
         concurrency=8,
         resync_seconds=1_000,
     )
-    task = asyncio.ensure_future(worker.run())
+    task = asyncio.ensure_future(together(worker.run(), lease.run()))
     try:
         yield
     finally:

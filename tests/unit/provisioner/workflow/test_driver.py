@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from unit.provisioner.stage import Stage, action, key_of, said
 
+from support.together import together
 from support.waiting import eventually
 from tinkwell.client import errors
 from tinkwell.client.testing.gate import ReceivedCall
@@ -499,5 +500,5 @@ async def test_a_server_that_does_not_know_us_ends_the_provisioner(stage: Stage)
     async with stage.connect() as server:
         stage.server.gate.token = "another"
         with pytest.raises(ExceptionGroup) as caught:
-            await stage.make(server).run()
+            await together(*(each.run() for each in stage.make(server)))
     assert caught.group_contains(errors.Unauthenticated)

@@ -10,6 +10,7 @@ import docker as sdk
 import pytest
 from integration.provisioner import engine_image
 
+from support.together import together
 from support.waiting import eventually
 from tinkwell.client import connect
 from tinkwell.client.testing import FakeServer
@@ -90,17 +91,18 @@ async def server() -> AsyncIterator[FakeServer]:
 async def provisioner(server: FakeServer, directory: state_dir.StateDir) -> AsyncIterator[None]:
     runtime = await docker.DockerRuntime.connect(directory, concurrency=2)
     async with connect(server.address) as client:
+        lease = keeper.Keeper(client.work, owner=directory.owner, engine=directory.instance)
         worker = driver.Driver(
             client.workflows,
             runtime,
             directory,
-            keeper=keeper.Keeper(client.work, owner=directory.owner, engine=directory.instance),
+            keeper=lease,
             claims=run_claim.ClaimFolder(directory),
             serves=ALL_WORKERS,
             concurrency=2,
             resync_seconds=1000,
         )
-        task = asyncio.ensure_future(worker.run())
+        task = asyncio.ensure_future(together(worker.run(), lease.run()))
         try:
             yield
         finally:
