@@ -146,9 +146,9 @@ class DockerRun:
         """Start the container, which was never started; before that, attach to it what it gets and what it says."""
         async with contextlib.AsyncExitStack() as undo:
             attach = functools.partial(self._attach, undo)
-            says = await attach("stdout", "stderr") if answer_bytes else None
-            gets = None if stdin is None else await attach("stdin")
             try:
+                says = await attach("stdout", "stderr") if answer_bytes else None
+                gets = None if stdin is None else await attach("stdin")
                 await self._engine.start(self.container)
             except engine.Refused as error:
                 await self._engine.remove(self.container)
