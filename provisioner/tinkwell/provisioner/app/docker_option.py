@@ -116,7 +116,8 @@ OPTIONS = (
     setting(
         "--docker-memory",
         type=Size(MIN_MEMORY_BYTES),
-        help="For containers: memory of each, such as 512m, with no swap beside it.  [default: no limit; for releases 512m]",
+        help="For containers: memory of each, such as 512m, with no swap beside it.  "
+        "[default: no limit; for releases 512m]",
     ),
     setting(
         "--docker-cpus",

@@ -195,8 +195,8 @@ class DockerRun:
         deadline = asyncio.get_running_loop().time() + CREATOR_SECONDS
         while (found := await self._inspect()).status == "created":
             if asyncio.get_running_loop().time() > deadline:
-                if found.takes_input:
-                    raise port.RunError(port.Reason.LOST, "it never ran: who was to give it its input is gone")
+                if found.takes_input or not found.keeps_output:
+                    raise port.RunError(port.Reason.LOST, "it never ran, and who was to attach to it is gone")
                 await self.start()
             await asyncio.sleep(POLL_SECONDS)
 
