@@ -3,7 +3,6 @@
 What is missing or wrong reads as its default, so that reading goes on, and its author hears of every mistake at once.
 """
 
-import decimal
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -12,17 +11,20 @@ from tinkwell.core import errors
 from tinkwell.core.value import check, parse
 from tinkwell.core.value.document import JsonObject, JsonValue, describe
 
-Number: TypeAlias = int | decimal.Decimal
 Parse: TypeAlias = Callable[[str, str], str]
 
 _NEAR_CHARACTERS = 100
+_NEAR_NAMES = 1_000
+_LISTED_NAMES = 15
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """Ask whether one of the known names was meant, or list them."""
-    if near := difflib.get_close_matches(name[:_NEAR_CHARACTERS], known, n=1):
+    if near := difflib.get_close_matches(name[:_NEAR_CHARACTERS], known[:_NEAR_NAMES], n=1):
         return f"did you mean {near[0]}?"
-    return f"known are {', '.join(known)}" if known else "there is none"
+    names = sorted(set(known))
+    listed = ", ".join(names[:_LISTED_NAMES])
+    return f"known are {listed}{' and more' if len(names) > _LISTED_NAMES else ''}" if names else "there is none"
 
 
 class ClosedObject:
@@ -47,7 +49,7 @@ class ClosedObject:
         if not self.is_object:
             self.refuse(field, f"an object with {', '.join(known)}", value)
         for name in self._members:
-            if name not in known:
+            if name not in known and not checks.is_full:
                 hint = (hints or {}).get(name) or nearest(name, known)
                 checks.refuse(parse.child(field, name), f"there is no such field; {hint}")
 
@@ -117,22 +119,12 @@ class ClosedObject:
         return self.integer_at(self.path(name), self._members[name], low=low, high=high)
 
     def integer_at(self, path: str, given: JsonValue, *, low: int, high: int) -> int | None:
-        """Return a part of a member as a whole number."""
+        """Return a whole number that stands within a member; None where it is wrong."""
         if isinstance(given, bool) or not isinstance(given, int):
             self.refuse(path, f"a whole number from {low:,} to {high:,}", given, if_text="write it without quotes")
             return None
-        return self.checks.take(parse.parse_int_range, path, given, low=low, high=high)
-
-    def seconds(self, name: str, *, high: int) -> Number | None:
-        """Return a number of seconds, above 0 and at most `high`; None where it is missing."""
-        given = self._members.get(name)
-        if name not in self._members:
-            return None
-        if isinstance(given, bool) or not isinstance(given, int | decimal.Decimal):
-            self.refuse(self.path(name), "a number of seconds", given, if_text="write it without quotes")
-            return None
-        if not 0 < given <= high:
-            self.checks.refuse(self.path(name), f"is {given:,}; it must be above 0 and at most {high:,} seconds")
+        if not low <= given <= high:
+            self.checks.refuse(path, f"is {given:,}; it must be from {low:,} to {high:,}")
             return None
         return given
 
@@ -143,6 +135,10 @@ class ClosedObject:
             return given
         self.refuse(self.path(name), "an object", given)
         return {}
+
+    def inner(self, name: str, known: Sequence[str]) -> "ClosedObject":
+        """Return a member that is a closed object itself; one without members where it is missing."""
+        return ClosedObject(self.checks, self.path(name), self._members.get(name, {}), known)
 
     def members(self, name: str, parse_key: Parse) -> Iterator[tuple[str, str, JsonValue]]:
         """Iterate over the members of an object whose keys its author chose: the path, the key, the value.
