@@ -61,6 +61,11 @@ def test_a_file_that_is_wrong_is_refused(value: JsonValue, sentence: str) -> Non
     assert sentence in [f"{v.field}: {v.description}"[: len(sentence)] for v in caught.value.violations]
 
 
+def test_a_file_may_hold_any_values_by_name() -> None:
+    values: JsonObject = {"a": {"b": [1, None]}, "_c-1": "{{ x }}"}
+    assert variables.parse_file("vars.yaml", values) == variables.Layer(values)
+
+
 def test_merging_goes_into_objects_and_leaves_its_sources_alone() -> None:
     under: JsonObject = {"k1": "v1", "k4": {"v40": 1, "v42": {"a": 1}}, "l": [1, 2]}
     over: JsonObject = {"k2": "v2", "k3": {"x": 1}, "k4": {"v41": 2, "v42": {"b": 2}}, "l": [3], "k1": {"now": 1}}

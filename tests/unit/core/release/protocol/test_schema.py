@@ -105,12 +105,13 @@ def listener() -> Iterator[tuple[str, list[str]]]:
 
 def test_nobody_is_asked_for_what_a_reference_names(listener: tuple[str, list[str]]) -> None:
     url, asked = listener
-    for schema in (
+    schemas: list[dict[str, Any]] = [
         {"$ref": url},
         {"properties": {"a": {"$ref": f"{url}#/x"}}},
         {"$schema": url},
         {"id": url, "$ref": "x"},
-    ):
+    ]
+    for schema in schemas:
         with pytest.raises(WrongSchema):
             Schema.compile(schema)
     assert asked == []
