@@ -42,7 +42,8 @@ async def works(child: Child) -> bool:
 
 
 async def test_a_call_is_answered_by_one_process_after_the_other(child: Child) -> None:
-    assert child.pid is None
+    before = child.pid
+    assert before is None
     value = {"a": [1, 2.5, None, True, "ä\u2028"], "b": {}}
     assert await ask(child, "echo", value) == value
     pid = child.pid
