@@ -1,6 +1,7 @@
 """The provisioner's side of expressions: each call is one request to a limited child process."""
 
 import asyncio
+import decimal
 import importlib.util
 import json
 from collections.abc import Mapping, Sequence
@@ -154,9 +155,14 @@ def _instance(given: JsonObject) -> assembly.Instance:
         dependencies=cast(JsonObject, given.get("dependencies", {})),
         config=given.get("config", {}),
         late=_roots(given.get("late", {})),
-        timeouts=cast(JsonObject, given.get("timeouts", {})),
+        # A division gives a fraction, which may be a whole number.
+        timeouts={name: _double(value) for name, value in cast(JsonObject, given.get("timeouts", {})).items()},
         concurrency_key=given.get("concurrency_key", ""),
     )
+
+
+def _double(value: JsonValue) -> object:
+    return float(value) if isinstance(value, decimal.Decimal) else value
 
 
 def _roots(given: JsonValue) -> dict[str, assembly.Roots]:

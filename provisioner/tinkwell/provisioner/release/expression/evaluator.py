@@ -53,7 +53,7 @@ class Evaluator:
         self.refused = 0
 
     def value(self, value: Json, place: Place, scope: Scope) -> Json:
-        """Evaluate every text of a value, keys aside. What is wrong becomes null, as does all after too much of that."""
+        """Evaluate every text of a value, keys aside. What is wrong becomes null; so does all after too much of it."""
         match value:
             case str():
                 return value if language.is_plain(value) else self._text(value, place, scope)

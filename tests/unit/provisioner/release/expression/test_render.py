@@ -176,6 +176,13 @@ async def test_only_config_and_outputs_may_wait(field: str, value: str) -> None:
     assert said == f"`{value}`: {root} is known only when it has settled; config and outputs alone can name it"
 
 
+async def test_a_timeout_is_whole_seconds_also_as_the_result_of_a_division() -> None:
+    web = {"type": "t", "timeouts": {"action": "{{ minutes * 60 / 2 }}", "state": 5}}
+    found = await rendered({"web": web}, {"minutes": 1})
+    assert found.manifest.resources["web"].timeouts == {"action": 30, "state": 5}
+    assert list(await refused({"web": web}, {"minutes": 0.01})) == ["resources.web.timeouts.action"]
+
+
 async def test_each_is_known_only_with_for_each() -> None:
     assert await refused({"web": {"type": "t", "when": "{{ each.key }}"}}) == {
         "resources.web.when": "`{{ each.key }}`: each is known only where for_each is given"
