@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from unit.provisioner.release.expression.asking import RELEASE
 
 from support import waiting
 from tinkwell.core import errors
+from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.manifest.model import Manifest
 from tinkwell.core.release.manifest.rendered import Late
 from tinkwell.provisioner.release.expression.evaluate import Expressions
@@ -71,6 +73,21 @@ async def test_a_manifest_is_rendered_and_what_waits_is_resolved_later(expressio
         "name": "front",
     }
     assert await resolve(expressions, manifest.outputs, manifest.late_outputs, {"disk": DISK}) == {"zone": "eu"}
+
+
+async def test_the_example_of_the_documentation_is_rendered(expressions: Expressions) -> None:
+    page = (Path(__file__).parents[5] / "docs" / "expression.md").read_text(encoding="utf-8")
+    example = page.split("```yaml\n")[1].split("```")[0]
+    manifest = reader.read([("example.yaml", example)])
+    rendered = await expressions.render(manifest, {"gigabytes": 5, "version": "1.2"}, RELEASE)
+    resources = rendered.manifest.resources
+    assert list(resources) == ["disk[eu]", "disk[us]", "vm"]
+    assert resources["disk[us]"].config == {"name": "disk-us", "size": 10}
+    vm = resources["vm"]
+    assert vm.type == "acme/vm:1.2"
+    disks: Any = {"eu": DISK, "us": DISK}
+    config = await resolve(expressions, vm.config, vm.late, {"disks": disks, "first": DISK})
+    assert config == {"zone": "eu", "disks": 2}
 
 
 async def test_what_has_nothing_that_waits_asks_nobody(expressions: Expressions) -> None:
