@@ -72,7 +72,7 @@ class Evaluator:
         try:
             return _value(text, language.compile_text(text), place, scope)
         except Unknown as fault:
-            reason = _explain(fault.name, scope)
+            reason = _explain(fault.name, text, scope)
         except Fault as fault:
             reason = fault.reason
         self.refused += 1
@@ -87,25 +87,26 @@ def _value(text: str, compiled: language.Text, place: Place, scope: Scope) -> Js
     if not scope.may_wait or not (needed or roots.intersection(scope.aliases)):
         return compiled.evaluate(scope.now, depth=place.depth)
     for root in sorted(needed.difference(scope.resources)):
-        if reason := _unwritable(root, scope):
+        if reason := _unwritable(root, text, scope):
             raise Fault(reason)
     scope.late[place.pointer] = {"names": [*sorted(roots)], "optional": [*sorted(roots & compiled.optional)]}
     return text
 
 
-def _explain(unknown: str, scope: Scope) -> str:
+def _explain(unknown: str, text: str, scope: Scope) -> str:
     if unknown in scope.aliases or unknown in scope.resources:
         return f"{unknown} is known only when it has settled; config and outputs alone can name it"
     if unknown == "each":
         return "each is known only where for_each is given"
-    return _unwritable(unknown, scope) or f"there is no {unknown} here; {closed_object.nearest(unknown, [*scope.now])}"
+    nearest = closed_object.nearest(unknown, [*scope.now])
+    return _unwritable(unknown, text, scope) or f"there is no {unknown} here; {nearest}"
 
 
-def _unwritable(unknown: str, scope: Scope) -> str:
+def _unwritable(unknown: str, text: str, scope: Scope) -> str:
     """Say why something cannot be named at all; nothing if it can."""
     if unknown in language.REMOVED_GLOBALS:
         return f"{unknown} is not available in expressions"
     for known in (*scope.aliases, *scope.now, *scope.resources):
-        if known.startswith(f"{unknown}-"):
+        if known.startswith(f"{unknown}-") and known in text:
             return f"there is no {unknown} here; the - of {known} reads as minus, so give it an alias or another name"
     return ""

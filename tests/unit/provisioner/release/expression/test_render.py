@@ -132,6 +132,11 @@ async def test_what_is_wrong_is_told_with_the_nearest_name(text: str, said: str)
     assert said in await reason({"x": text}, variables, {"disk": "my_disk", "my-alias": "my_disk"})
 
 
+async def test_a_name_is_not_taken_for_the_beginning_of_another_one() -> None:
+    found = await late({"x": "{{ www_data_disk.state }}"}, {"www_data_disk-2": 1})
+    assert found.names == {"www_data_disk": "my_disk"}
+
+
 async def test_a_long_expression_is_shortened_and_no_value_is_told() -> None:
     said = await reason({"x": "{{ " + "size + " * 30 + "'a' }}"}, {"size": 1, "password": "hunter2"})
     assert len(said) < 200
