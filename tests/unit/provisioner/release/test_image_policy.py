@@ -15,7 +15,7 @@ def test_without_a_policy_every_reference_is_allowed() -> None:
 
 
 def test_what_is_no_reference_is_refused_in_any_case() -> None:
-    with pytest.raises(errors.InvalidField, match="type: .* is not an image"):
+    with pytest.raises(errors.InvalidField, match=r"type: .* is not an image"):
         _policy().check("type", "https://quay.io/x")
 
 
@@ -28,5 +28,5 @@ def test_one_of_the_expressions_must_match_all_of_the_reference() -> None:
 
 
 def test_an_expression_that_is_none_is_refused() -> None:
-    with pytest.raises(errors.InvalidField, match="image-allow: .* is no regular expression"):
+    with pytest.raises(errors.InvalidField, match=r"image-allow: .* is no regular expression"):
         image_policy.parse_allowed("(")

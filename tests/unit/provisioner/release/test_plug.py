@@ -51,7 +51,7 @@ def test_an_expression_for_images_may_have_commas() -> None:
     ],
 )
 def test_what_is_no_grant_is_refused_with_what_to_write(text: str) -> None:
-    with pytest.raises(errors.InvalidField, match="plug: .*(write it as|regular expression)"):
+    with pytest.raises(errors.InvalidField, match=r"plug: .*(write it as|regular expression)"):
         plug.parse_grant(text)
 
 
