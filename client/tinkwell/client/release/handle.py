@@ -1,0 +1,138 @@
+"""An operation that was begun, until it has ended and what came of it."""
+
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Protocol, Unpack
+
+from tinkwell.client import errors
+from tinkwell.client.release import outcome
+from tinkwell.client.release.model import Node, Operation, Release, Step, StepLogLine
+from tinkwell.client.watch import reflector, service
+from tinkwell.client.watch.event import Event
+from tinkwell.client.watch.watch import Watch
+from tinkwell.core.event.kinds import ResourceType, State
+
+TAIL_LINES = 20
+
+
+class ReleaseFailed(errors.Error):
+    """The operation has ended without success.
+
+    `node` is the first resource that failed, None where none did, `step` the call of it that was the last, and
+    `log_tail` what that printed last. `follow_up` is the operation that made up for this one, if it was atomic and had
+    changed something; that may have failed, too.
+    """
+
+    default_code = "FAILED"
+
+    def __init__(
+        self,
+        operation: Operation,
+        node: Node | None = None,
+        log_tail: tuple[str, ...] = (),
+        follow_up: Operation | None = None,
+    ) -> None:
+        self.operation = operation
+        self.node = node
+        self.step: Step | None = outcome.last_step(node) if node is not None else None
+        self.log_tail = log_tail
+        self.follow_up = follow_up
+        super().__init__(outcome.sentence(operation, node))
+
+
+class Releases(Protocol):
+    """The calls that a handle needs."""
+
+    async def get(self, name: str | None = None, *, namespace: str = "", id: str | None = None) -> Release:  # noqa: A002
+        """Get a release."""
+
+    async def operation(self, id: str) -> Operation:  # noqa: A002
+        """Get an operation."""
+
+    def nodes(self, operation_id: str) -> AsyncIterator[Node]:
+        """Iterate over an operation's nodes."""
+
+    def logs(self, operation_id: str, *, follow: bool = False, path: str = "") -> AsyncIterator[StepLogLine]:
+        """Iterate over what an operation's steps printed."""
+
+    def watch(self, **options: Unpack[service.WatchOptions]) -> Watch:
+        """Watch events."""
+
+
+class OperationHandle:
+    """An operation as it was when it was begun, and a way to its end.
+
+    handle = await client.releases.apply("shop", files={"shop.yaml": text})
+    try:
+        await handle.result()
+    except tinkwell.client.ReleaseFailed as failure:
+        print(failure, failure.log_tail)
+    """
+
+    def __init__(self, operation: Operation, releases: Releases) -> None:
+        self.operation = operation
+        self._releases = releases
+
+    @property
+    def id(self) -> str:
+        """The id of the operation."""
+        return self.operation.id
+
+    async def result(self) -> Operation:
+        """Wait until the operation has succeeded, over lost connections; raises `ReleaseFailed` for any other end.
+
+        After an atomic one it waits for the operation that makes up for it, too. To stop waiting changes nothing.
+        """
+        ended = await self._ended(self.operation)
+        if ended.state is State.SUCCEEDED:
+            return ended
+        follow_up = await self._follow_up(ended)
+        node = await self._failed_node(ended)
+        raise ReleaseFailed(ended, node, await self._tail(ended, node), follow_up)
+
+    async def _ended(self, operation: Operation) -> Operation:
+        async def list_all() -> AsyncIterator[Operation]:
+            yield await self._releases.operation(operation.id)
+
+        def open_watch() -> Watch:
+            return self._releases.watch(
+                resource_id=operation.release_id, resource_types=[ResourceType.OPERATION], now=True
+            )
+
+        async with aclosing(reflector.Reflector(list_all, open_watch).stream()) as parts:
+            async for part in parts:
+                found = part.resource if isinstance(part, Event) else part.items[0]
+                if isinstance(found, Operation) and found.id == operation.id and found.state.is_final:
+                    # Events have no options.
+                    return found if found.options is not None else await self._releases.operation(operation.id)
+        raise AssertionError("a reflector never ends")
+
+    async def _follow_up(self, ended: Operation) -> Operation | None:
+        if ended.options is None or not ended.options.atomic:
+            return None
+        try:
+            release = await self._releases.get(id=ended.release_id)
+            newest = await self._releases.operation(release.operation_id)
+        except errors.NotFound:
+            return None
+        return await self._ended(newest) if newest.follows == ended.id else None
+
+    async def _failed_node(self, ended: Operation) -> Node | None:
+        try:
+            return outcome.first_failed([node async for node in self._releases.nodes(ended.id)])
+        except errors.NotFound:
+            return None
+
+    async def _tail(self, ended: Operation, node: Node | None) -> tuple[str, ...]:
+        step = outcome.last_step(node) if node is not None else None
+        if step is None:
+            return ()
+        lines: deque[str] = deque(maxlen=TAIL_LINES)
+        try:
+            async for line in self._releases.logs(ended.id, path=step.path):
+                if (line.step_id, line.attempt) == (step.id, step.attempt):
+                    lines.append(line.text)
+        except errors.NotFound:
+            return ()
+        return tuple(lines)
