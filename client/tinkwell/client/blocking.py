@@ -295,6 +295,7 @@ class ReleaseClient(_Service[release.ReleaseClient]):
     list = _iterate(release.ReleaseClient.list)
     history = _iterate(release.ReleaseClient.history)
     revision = _call(release.ReleaseClient.revision)
+    wait = _call(release.ReleaseClient.wait)
     operation = _call(release.ReleaseClient.operation)
     operations = _iterate(release.ReleaseClient.operations)
     nodes = _iterate(release.ReleaseClient.nodes)
@@ -304,6 +305,7 @@ class ReleaseClient(_Service[release.ReleaseClient]):
     acquire = _call(release.ReleaseClient.acquire)
     work = _call(release.ReleaseClient.work)
     submit_plan = _call(release.ReleaseClient.submit_plan)
+    report = _call(release.ReleaseClient.report)
     append_logs = _call(release.ReleaseClient.append_logs)
 
 

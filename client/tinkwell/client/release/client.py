@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import aclosing
 from typing import Any, Unpack
 
 from tinkwell.api.v1 import release_service_pb2 as pb
@@ -19,7 +20,9 @@ from tinkwell.client.release.model import (
 )
 from tinkwell.client.release.worker import ReleaseWorker
 from tinkwell.client.value import field
-from tinkwell.client.watch import informer
+from tinkwell.client.watch import informer, reflector
+from tinkwell.client.watch.event import Event
+from tinkwell.client.watch.watch import Watch
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.release.kinds import ReleaseState
 
@@ -176,6 +179,25 @@ class ReleaseClient(ReleaseWorker):
         """Get an operation; raises `NotFound`."""
         request = field.build(pb.GetOperationRequest, id=id)
         return message.operation(await self._caller.unary(self._stub.GetOperation, request, may_repeat=True))
+
+    async def wait(self, operation_id: str) -> Operation:
+        """Wait until an operation has ended, over lost connections, and get it as it is then; raises `NotFound`."""
+        operation = await self.operation(operation_id)
+
+        async def read() -> AsyncIterator[Operation]:
+            yield await self.operation(operation_id)
+
+        def open_watch() -> Watch:
+            return self.watch(resource_id=operation.release_id, resource_types=[ResourceType.OPERATION], now=True)
+
+        while not operation.state.is_final:
+            async with aclosing(reflector.Reflector(read, open_watch).stream()) as parts:
+                async for part in parts:
+                    found = part.resource if isinstance(part, Event) else part.items[0]
+                    if isinstance(found, Operation) and found.id == operation_id and found.state.is_final:
+                        break
+            operation = await self.operation(operation_id)  # events do not have all of it
+        return operation
 
     def operations(self, name: str, *, namespace: str = "") -> AsyncIterator[Operation]:
         """Iterate over a release's operations, newest first; raises `NotFound`."""

@@ -2,16 +2,13 @@
 
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import aclosing
-from typing import Protocol, Unpack
+from typing import Protocol
 
 from tinkwell.client import errors
 from tinkwell.client.release import outcome
-from tinkwell.client.release.model import Node, Operation, Release, Step, StepLogLine
-from tinkwell.client.watch import reflector, service
-from tinkwell.client.watch.event import Event
-from tinkwell.client.watch.watch import Watch
-from tinkwell.core.event.kinds import ResourceType, State
+from tinkwell.client.release.model import Node, Operation, Step, StepLogLine
+from tinkwell.core.event.kinds import State
+from tinkwell.core.release.transition.ending import follow_up_id
 
 TAIL_LINES = 20
 
@@ -44,20 +41,14 @@ class ReleaseFailed(errors.Error):
 class Releases(Protocol):
     """The calls that a handle needs."""
 
-    async def get(self, name: str | None = None, *, namespace: str = "", id: str | None = None) -> Release:  # noqa: A002
-        """Get a release."""
-
-    async def operation(self, id: str) -> Operation:  # noqa: A002
-        """Get an operation."""
+    async def wait(self, operation_id: str) -> Operation:
+        """Wait until an operation has ended."""
 
     def nodes(self, operation_id: str) -> AsyncIterator[Node]:
         """Iterate over an operation's nodes."""
 
     def logs(self, operation_id: str, *, follow: bool = False, path: str = "") -> AsyncIterator[StepLogLine]:
         """Iterate over what an operation's steps printed."""
-
-    def watch(self, **options: Unpack[service.WatchOptions]) -> Watch:
-        """Watch events."""
 
 
 class OperationHandle:
@@ -84,39 +75,20 @@ class OperationHandle:
 
         After an atomic one it waits for the operation that makes up for it, too. To stop waiting changes nothing.
         """
-        ended = await self._ended(self.operation)
+        ended = await self._releases.wait(self.id)
         if ended.state is State.SUCCEEDED:
             return ended
         follow_up = await self._follow_up(ended)
         node = await self._failed_node(ended)
         raise ReleaseFailed(ended, node, await self._tail(ended, node), follow_up)
 
-    async def _ended(self, operation: Operation) -> Operation:
-        async def list_all() -> AsyncIterator[Operation]:
-            yield await self._releases.operation(operation.id)
-
-        def open_watch() -> Watch:
-            return self._releases.watch(
-                resource_id=operation.release_id, resource_types=[ResourceType.OPERATION], now=True
-            )
-
-        async with aclosing(reflector.Reflector(list_all, open_watch).stream()) as parts:
-            async for part in parts:
-                found = part.resource if isinstance(part, Event) else part.items[0]
-                if isinstance(found, Operation) and found.id == operation.id and found.state.is_final:
-                    # Events have no options.
-                    return found if found.options is not None else await self._releases.operation(operation.id)
-        raise AssertionError("a reflector never ends")
-
     async def _follow_up(self, ended: Operation) -> Operation | None:
         if ended.options is None or not ended.options.atomic:
             return None
         try:
-            release = await self._releases.get(id=ended.release_id)
-            newest = await self._releases.operation(release.operation_id)
+            return await self._releases.wait(follow_up_id(ended.id))
         except errors.NotFound:
-            return None
-        return await self._ended(newest) if newest.follows == ended.id else None
+            return None  # it had changed nothing
 
     async def _failed_node(self, ended: Operation) -> Node | None:
         try:

@@ -102,6 +102,7 @@ def operation(source: pb.Operation) -> Operation:
         skipped_nodes=source.skipped_nodes,
         cancel_requested=source.cancel_requested,
         cancel_grace_seconds=source.cancel_grace_seconds,
+        cancel_reason=source.cancel_reason,
         options=_options(source.options),
         created_at=field.time(source, "created_at"),
         updated_at=field.time(source, "updated_at"),

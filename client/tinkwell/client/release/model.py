@@ -117,6 +117,7 @@ class Operation(Shaped):
     skipped_nodes: int = 0
     cancel_requested: bool = False
     cancel_grace_seconds: int = 0
+    cancel_reason: str = field(default="", metadata=shape.OPTIONAL)
     options: Options | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None

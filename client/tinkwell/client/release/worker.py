@@ -1,14 +1,16 @@
 """The calls of those who carry operations out: provisioners."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
 
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.api.v1 import release_service_pb2_grpc
 from tinkwell.client import call, errors
 from tinkwell.client.release import message
-from tinkwell.client.release.model import Acquired, StepLogLine, Submitted, UnfinishedOperation, Work
+from tinkwell.client.release.model import Acquired, Operation, StepLogLine, Submitted, UnfinishedOperation, Work
+from tinkwell.client.release.report import to_report
 from tinkwell.client.value import field, output
 from tinkwell.client.watch import service
+from tinkwell.core.release.report import Report
 
 # A part of a document has at most 1 MiB, and a character at most four bytes.
 _PART_CHARACTERS = 256 * 1024
@@ -71,6 +73,23 @@ class ReleaseWorker(service.Service):
 
         answer = await self._caller.upload(self._stub.SubmitPlan, requests, may_repeat=True)
         return Submitted(answer.revision, tuple(message.node(node) for node in answer.nodes))
+
+    async def report(self, operation_id: str, lease_token: int, reports: Sequence[Report]) -> Operation:
+        """Say what becomes of an operation: up to 500 reports, all or none, in order. A repetition changes nothing.
+
+            await client.releases.report(operation_id, token, [NodeReport(path="db", state=NodeState.INSTALLING)])
+
+        Raises `LeaseLost` where the operation is not held under this lease any more, `IllegalTransition` where the
+        states do not allow it, `InvalidField` with the place of a report that fits nothing.
+        """
+        request = field.build(
+            pb.ReportOperationRequest,
+            operation_id=operation_id,
+            lease_token=lease_token,
+            reports=[to_report(operation_id, report) for report in reports],
+        )
+        answer = await self._caller.unary(self._stub.ReportOperation, request, may_repeat=True)
+        return message.operation(answer.operation)
 
     async def append_logs(self, operation_id: str, lines: Iterable[StepLogLine] | AsyncIterable[StepLogLine]) -> int:
         """Store output lines, and give how many the server took; a line that is already there is left as it is.
