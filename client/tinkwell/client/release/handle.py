@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from tinkwell.client import errors
-from tinkwell.client.release import outcome
+from tinkwell.client.release import failure
 from tinkwell.client.release.model import Node, Operation, Step, StepLogLine
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.transition.ending import follow_up_id
@@ -32,10 +32,10 @@ class ReleaseFailed(errors.Error):
     ) -> None:
         self.operation = operation
         self.node = node
-        self.step: Step | None = outcome.last_step(node) if node is not None else None
+        self.step: Step | None = failure.last_step(node) if node is not None else None
         self.log_tail = log_tail
         self.follow_up = follow_up
-        super().__init__(outcome.sentence(operation, node))
+        super().__init__(failure.sentence(operation, node))
 
 
 class Releases(Protocol):
@@ -92,12 +92,12 @@ class OperationHandle:
 
     async def _failed_node(self, ended: Operation) -> Node | None:
         try:
-            return outcome.first_failed([node async for node in self._releases.nodes(ended.id)])
+            return failure.first_failed([node async for node in self._releases.nodes(ended.id)])
         except errors.NotFound:
             return None
 
     async def _tail(self, ended: Operation, node: Node | None) -> tuple[str, ...]:
-        step = outcome.last_step(node) if node is not None else None
+        step = failure.last_step(node) if node is not None else None
         if step is None:
             return ()
         lines: deque[str] = deque(maxlen=TAIL_LINES)

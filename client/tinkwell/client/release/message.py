@@ -154,6 +154,7 @@ def node(source: pb.Node) -> Node:
         updated_at=field.time(source, "updated_at"),
         started_at=field.time(source, "started_at"),
         finished_at=field.time(source, "finished_at"),
+        after=tuple(source.after),
         steps=tuple(step(found) for found in source.steps),
     )
 

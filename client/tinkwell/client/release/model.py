@@ -164,7 +164,8 @@ class Node(Shaped):
     """A place in an operation's plan: a resource, which `path` names, that is installed or removed.
 
     `ordinal` is the place in the plan, from 0, and `batch` the layer, from 1. `changed` says that an action has run.
-    `steps` are in order, and come with `nodes` and `work` alone.
+    `steps` are in order, and come with `nodes` and `work` alone; `after` names the nodes that this one waits for by
+    their paths, and comes with `nodes` alone.
     """
 
     id: str
@@ -183,6 +184,7 @@ class Node(Shaped):
     updated_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    after: tuple[str, ...] = field(default=(), metadata=shape.OPTIONAL)
     steps: tuple[Step, ...] = field(default=(), metadata=shape.OPTIONAL)
 
 

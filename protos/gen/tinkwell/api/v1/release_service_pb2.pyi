@@ -539,6 +539,7 @@ class Node(_message.Message):
     STARTED_AT_FIELD_NUMBER: _builtins.int
     FINISHED_AT_FIELD_NUMBER: _builtins.int
     STEPS_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     operation_id: _builtins.str
     release_id: _builtins.str
@@ -566,6 +567,10 @@ class Node(_message.Message):
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___Step]:
         """steps in order; filled in by ListNodes and GetWork."""
 
+    @_builtins.property
+    def after(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """after names the nodes that this one waits for by their paths, as the plan has them; filled in by ListNodes."""
+
     def __init__(
         self,
         *,
@@ -586,10 +591,11 @@ class Node(_message.Message):
         started_at: _timestamp_pb2.Timestamp | None = ...,
         finished_at: _timestamp_pb2.Timestamp | None = ...,
         steps: _abc.Iterable[Global___Step] | None = ...,
+        after: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "finished_at", b"finished_at", "started_at", b"started_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch", "changed", b"changed", "created_at", b"created_at", "finished_at", b"finished_at", "id", b"id", "kind", b"kind", "message", b"message", "operation_id", b"operation_id", "ordinal", b"ordinal", "path", b"path", "release_id", b"release_id", "started_at", b"started_at", "state", b"state", "steps", b"steps", "task", b"task", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "batch", b"batch", "changed", b"changed", "created_at", b"created_at", "finished_at", b"finished_at", "id", b"id", "kind", b"kind", "message", b"message", "operation_id", b"operation_id", "ordinal", b"ordinal", "path", b"path", "release_id", b"release_id", "started_at", b"started_at", "state", b"state", "steps", b"steps", "task", b"task", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

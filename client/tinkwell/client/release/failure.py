@@ -1,4 +1,4 @@
-"""What came of an operation that ended without success, in words."""
+"""Why an operation ended without success, in words."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ def step_title(step: Step) -> str:
             return step.kind.lower()
 
 
-def failure(node: Node) -> str:
+def of_node(node: Node) -> str:
     """Say of a node that failed at which step, and why: `db failed at action create-role (exit 3): role exists`."""
     step = last_step(node)
     where = f" at {step_title(step)}" if step is not None else ""
@@ -52,6 +52,6 @@ def reason(operation: Operation) -> str:
 
 def sentence(operation: Operation, node: Node | None) -> str:
     """Say in one sentence how an operation ended that did not succeed; `node` is the first that failed."""
-    why = failure(node) if node is not None else reason(operation)
+    why = of_node(node) if node is not None else reason(operation)
     ended = f"{operation.kind.lower()} of {operation.release_name} ended as {operation.state}"
     return f"{ended}: {why}" if why else ended
