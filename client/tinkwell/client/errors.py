@@ -12,6 +12,7 @@ Error
 ├── PermissionDenied      the caller may not do this
 │   └── WrongWorker       the reporting worker is not the action's
 ├── LostRace              another writer was faster: read again and retry
+│   └── OperationActive   the release has an operation that has not ended
 ├── HistoryGone           events from that revision on cannot be had: list again, then watch from now
 │   ├── Compacted         the revision is older than the oldest kept one
 │   └── OtherHistory      the revision belongs to another log, or lies beyond its end
@@ -178,6 +179,15 @@ class LostRace(Error):
     default_code = "ABORTED"
 
 
+class OperationActive(LostRace):
+    """The release has an operation that has not ended: wait for it, or cancel it."""
+
+    @property
+    def operation_id(self) -> str:
+        """The id of that operation; empty where the server did not say."""
+        return self.metadata.get("operation_id", "")
+
+
 class HistoryGone(Error):
     """Events from that revision on cannot be had: list again, then watch from now."""
 
@@ -262,6 +272,7 @@ _BY_REASON: Mapping[str, type[Error]] = {
     "LEASE_LOST": LeaseLost,
     "WRONG_WORKER": WrongWorker,
     "LOST_RACE": LostRace,
+    "OPERATION_ACTIVE": OperationActive,
     "COMPACTED": Compacted,
     "OTHER_HISTORY": OtherHistory,
     "TOO_SLOW": TooSlow,

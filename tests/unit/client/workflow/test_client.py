@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tinkwell.client import Client, Hardware, LogLine, LogStream, State, errors, testing
-from tinkwell.client.workflow import output
+from tinkwell.client.value import output
 from tinkwell.client.workflow.model import Report, Reported
 from tinkwell.core import errors as core_errors
 

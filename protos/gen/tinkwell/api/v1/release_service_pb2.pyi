@@ -435,6 +435,7 @@ class Operation(_message.Message):
     STARTED_AT_FIELD_NUMBER: _builtins.int
     FINISHED_AT_FIELD_NUMBER: _builtins.int
     LEASE_TOKEN_FIELD_NUMBER: _builtins.int
+    CANCEL_REASON_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     release_id: _builtins.str
     namespace: _builtins.str
@@ -462,6 +463,8 @@ class Operation(_message.Message):
     """remaining_seconds until the deadline, negative when past; not set once the operation has ended."""
     lease_token: _builtins.int
     """lease_token under which it is held; 0 for none, or one that is not known any more."""
+    cancel_reason: _builtins.str
+    """cancel_reason is what whoever asked for its end gave as a reason."""
     @_builtins.property
     def options(self) -> Global___OperationOptions: ...
     @_builtins.property
@@ -501,10 +504,11 @@ class Operation(_message.Message):
         started_at: _timestamp_pb2.Timestamp | None = ...,
         finished_at: _timestamp_pb2.Timestamp | None = ...,
         lease_token: _builtins.int = ...,
+        cancel_reason: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "created_at", b"created_at", "finished_at", b"finished_at", "options", b"options", "remaining_seconds", b"remaining_seconds", "started_at", b"started_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "actor", b"actor", "cancel_grace_seconds", b"cancel_grace_seconds", "cancel_requested", b"cancel_requested", "cause", b"cause", "changed_nodes", b"changed_nodes", "created_at", b"created_at", "failed_nodes", b"failed_nodes", "finished_at", b"finished_at", "follows", b"follows", "id", b"id", "kind", b"kind", "lease_token", b"lease_token", "namespace", b"namespace", "options", b"options", "phase", b"phase", "reason", b"reason", "release_id", b"release_id", "release_name", b"release_name", "remaining_seconds", b"remaining_seconds", "revision", b"revision", "skipped_nodes", b"skipped_nodes", "started_at", b"started_at", "state", b"state", "total_nodes", b"total_nodes", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "actor", b"actor", "cancel_grace_seconds", b"cancel_grace_seconds", "cancel_reason", b"cancel_reason", "cancel_requested", b"cancel_requested", "cause", b"cause", "changed_nodes", b"changed_nodes", "created_at", b"created_at", "failed_nodes", b"failed_nodes", "finished_at", b"finished_at", "follows", b"follows", "id", b"id", "kind", b"kind", "lease_token", b"lease_token", "namespace", b"namespace", "options", b"options", "phase", b"phase", "reason", b"reason", "release_id", b"release_id", "release_name", b"release_name", "remaining_seconds", b"remaining_seconds", "revision", b"revision", "skipped_nodes", b"skipped_nodes", "started_at", b"started_at", "state", b"state", "total_nodes", b"total_nodes", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__remaining_seconds: _TypeAlias = _typing.Literal["remaining_seconds"]  # noqa: Y015
     _WhichOneofArgType__remaining_seconds: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds"]  # noqa: Y015
@@ -535,6 +539,7 @@ class Node(_message.Message):
     STARTED_AT_FIELD_NUMBER: _builtins.int
     FINISHED_AT_FIELD_NUMBER: _builtins.int
     STEPS_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     operation_id: _builtins.str
     release_id: _builtins.str
@@ -562,6 +567,10 @@ class Node(_message.Message):
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___Step]:
         """steps in order; filled in by ListNodes and GetWork."""
 
+    @_builtins.property
+    def after(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """after names the nodes that this one waits for by their paths, as the plan has them; filled in by ListNodes."""
+
     def __init__(
         self,
         *,
@@ -582,10 +591,11 @@ class Node(_message.Message):
         started_at: _timestamp_pb2.Timestamp | None = ...,
         finished_at: _timestamp_pb2.Timestamp | None = ...,
         steps: _abc.Iterable[Global___Step] | None = ...,
+        after: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "finished_at", b"finished_at", "started_at", b"started_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch", "changed", b"changed", "created_at", b"created_at", "finished_at", b"finished_at", "id", b"id", "kind", b"kind", "message", b"message", "operation_id", b"operation_id", "ordinal", b"ordinal", "path", b"path", "release_id", b"release_id", "started_at", b"started_at", "state", b"state", "steps", b"steps", "task", b"task", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "batch", b"batch", "changed", b"changed", "created_at", b"created_at", "finished_at", b"finished_at", "id", b"id", "kind", b"kind", "message", b"message", "operation_id", b"operation_id", "ordinal", b"ordinal", "path", b"path", "release_id", b"release_id", "started_at", b"started_at", "state", b"state", "steps", b"steps", "task", b"task", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -799,12 +809,12 @@ class ApplyRequest(_message.Message):
     """namespace is empty for "default"."""
     name: _builtins.str
     variables: _builtins.str
-    """variables is a JSON object as text; empty for none."""
+    """variables is a JSON object as text, at most 1 MiB; empty for none."""
     description: _builtins.str
     reason: _builtins.str
     @_builtins.property
     def files(self) -> _containers.RepeatedCompositeFieldContainer[Global___ManifestFile]:
-        """files are united; at most 3 MiB in all."""
+        """files are united; at most 2 MiB in all."""
 
     @_builtins.property
     def options(self) -> Global___OperationOptions: ...
@@ -843,7 +853,7 @@ class RollbackRequest(_message.Message):
     namespace: _builtins.str
     name: _builtins.str
     revision: _builtins.int
-    """revision to go back to; 0 means the one before the last that was deployed."""
+    """revision to go back to; 0 means the last before the newest that was deployed."""
     description: _builtins.str
     reason: _builtins.str
     @_builtins.property
@@ -1710,7 +1720,9 @@ Global___StepReport: _TypeAlias = StepReport  # noqa: Y015
 
 @_typing.final
 class ResourceReport(_message.Message):
-    """ResourceReport stores what is known of a resource from now on; what is not set stays."""
+    """ResourceReport stores what is known of a resource from now on; what is not set stays. Of the documents init and state
+    have at most 1 MiB, config at most 3 MiB; empty means that there is none.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1780,7 +1792,7 @@ class FinishReport(_message.Message):
     state: _workflow_service_pb2.State.ValueType
     """state is SUCCEEDED, FAILED, TIMEOUT or CANCELLED."""
     cause: _builtins.str
-    """cause is a JSON object as text; empty after a success."""
+    """cause is a JSON object as text, at most 16 KiB; empty after a success."""
     def __init__(
         self,
         *,
