@@ -7,6 +7,7 @@ version counts. It knows no clock and reads nothing by itself.
 import dataclasses
 from collections import deque
 from collections.abc import Collection, Iterable
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
 from tinkwell.core.event.kinds import ResourceType, State
@@ -211,3 +212,10 @@ def seconds_taken(resource: "Resource") -> float | None:
     if resource.started_at is None or resource.finished_at is None:
         return None
     return max((resource.finished_at - resource.started_at).total_seconds(), 0.0)
+
+
+def moment_of_answer(operation: "Operation") -> "datetime | None":
+    """Give the server's time when it told of an operation; its deadline counts from its request."""
+    if operation.remaining_seconds is None or operation.created_at is None or operation.options is None:
+        return None
+    return operation.created_at + timedelta(seconds=operation.options.timeout_seconds - operation.remaining_seconds)
