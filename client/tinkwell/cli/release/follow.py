@@ -152,12 +152,8 @@ async def _read(
 
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(
-                    _list_again(client, tree, clock, shown, has_display=display is not None), name="list"
-                ),
-                group.create_task(_miss_provisioner(client, tree, shown), name="hint"),
-            ]
+            listing = _list_again(client, tree, clock, shown, has_display=display is not None)
+            tasks = [group.create_task(listing, name="list")]
             if display is not None:
                 output_task = group.create_task(_read_output(client, tree, display), name="output")
                 tasks += [output_task, group.create_task(display.run(), name="display")]
