@@ -1,6 +1,6 @@
 """What becomes of an operation as plain lines, one for each change: for pipes, files and terminals that can only add.
 
-    TIME  OPERATION  STATE  release  kind  done/all  seconds  cause
+    TIME  OPERATION  STATE  release  kind  ID  done/all  seconds  cause
     TIME  NODE       STATE  path  seconds  actions  what it waits for  message
     TIME  STEP       STATE  path  action  attempt N  seconds  exit N  message
 
@@ -54,6 +54,7 @@ class Lines:
 
         details = [
             operation.kind.lower(),
+            operation.id,
             f"{self._tree.done}/{operation.total_nodes}" if operation.total_nodes else "",
             "cancel requested" if operation.cancel_requested and not operation.state.is_final else "",
             _seconds(operation),

@@ -32,7 +32,7 @@ def outline(tree: release_tree.Tree, now: datetime, *, note: str = "") -> Node:
     if operation is None:
         return Node(f"operation {output.clean(tree.operation_id)}", children=notes)
     return Node(
-        output.clean(f"{operation.release_name}  {operation.kind.lower()}"),
+        output.clean(f"{operation.release_name} {operation.kind.lower()} {operation.id}"),
         operation.state,
         clean(*progress(tree), _operation_time(operation, now)),
         (*_batches(tree, now), *notes),

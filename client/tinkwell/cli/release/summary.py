@@ -7,11 +7,10 @@ from tinkwell.cli.release import tree as release_tree
 from tinkwell.cli.shell import output
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import NodeState, OperationKind
+from tinkwell.core.release.name import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
     from tinkwell.client import Node, Operation
-
-DEFAULT_NAMESPACE = "default"
 
 
 def success(tree: release_tree.Tree) -> str:
