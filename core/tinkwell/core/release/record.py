@@ -116,6 +116,7 @@ class Operation:
     lease_token: int
     is_cancel_requested: bool
     cancel_grace_seconds: int
+    cancel_reason: str = ""
     remaining_seconds: float | None
     created_at: datetime.datetime
     updated_at: datetime.datetime

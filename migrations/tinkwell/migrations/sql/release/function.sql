@@ -65,7 +65,7 @@ BEGIN
 END $$;
 
 -- An operation that ends before it has a plan puts its release back to where it was, which is neither a deployment nor a
--- failure of the release.
+-- failure of the release; a first installation has nothing to go back to.
 CREATE OR REPLACE FUNCTION write_release_event() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
 AS $$
@@ -82,9 +82,9 @@ BEGIN
             WHEN NEW.state = 'UNINSTALLED' THEN 'RELEASE_UNINSTALLED'
             WHEN NEW.state = 'DEPLOYED' AND EXISTS (
                 SELECT FROM operation WHERE id = NEW.operation_id AND state = 'SUCCEEDED') THEN 'RELEASE_DEPLOYED'
-            WHEN NEW.state = 'FAILED' AND NOT EXISTS (
+            WHEN NEW.state = 'FAILED' AND (OLD.state = 'PENDING_INSTALL' OR NOT EXISTS (
                 SELECT FROM operation
-                 WHERE id = NEW.operation_id AND former_state = 'FAILED' AND plan IS NULL) THEN 'RELEASE_FAILED'
+                 WHERE id = NEW.operation_id AND former_state = 'FAILED' AND plan IS NULL)) THEN 'RELEASE_FAILED'
             ELSE 'UPDATED' END;
     END IF;
     PERFORM write_event('RELEASE', NEW.id, NULL, kind, NEW.version, release_shape(NEW));
@@ -109,7 +109,8 @@ BEGIN
         NEW.version := OLD.version + 1;
     ELSIF NEW.state <> OLD.state THEN
         kind := CASE NEW.state WHEN 'RUNNING' THEN 'OPERATION_STARTED' ELSE 'OPERATION_' || NEW.state END;
-    ELSIF NEW.cancel_requested_at IS DISTINCT FROM OLD.cancel_requested_at THEN
+    ELSIF (NEW.cancel_requested_at, NEW.cancel_grace_seconds)
+          IS DISTINCT FROM (OLD.cancel_requested_at, OLD.cancel_grace_seconds) THEN
         kind := 'UPDATED';
     ELSE
         RETURN NULL;

@@ -73,10 +73,9 @@ CREATE TABLE release_revision (
 CREATE UNIQUE INDEX release_revision_deployed ON release_revision (release_id) WHERE state = 'DEPLOYED';
 
 -- A change of a release, from its request to its end. request is what was asked beside source, options and reason, so
--- that a repeated request is told from another one. The documents stand here as long as no revision has them; plan is
--- what is walked, removals included, and is there from SubmitPlan on. former_state is what the release goes back to
--- when there never is one, NULL where it began with this. It is held under lease_id, which has no foreign key: a lease
--- that is not there is dead.
+-- that a repeated request is told from another one. plan is what is walked, removals included, and is there from
+-- SubmitPlan on; without one the release goes back to its former_state. The operation is held under lease_id, which has
+-- no foreign key: a lease that is not there is dead.
 CREATE TABLE operation (
     id                   uuid PRIMARY KEY,
     version              bigint NOT NULL DEFAULT 1,
@@ -88,12 +87,9 @@ CREATE TABLE operation (
     request              jsonb NOT NULL,
     options              jsonb NOT NULL,
     source               release_document,
-    manifest             release_document,
-    late                 release_document,
     plan                 release_document,
-    former_state         release_state,
+    former_state         release_state NOT NULL,
     rollback_of          integer NOT NULL DEFAULT 0,
-    resumes              uuid,
     follows              uuid,
     cause                jsonb,
     actor                text NOT NULL DEFAULT current_actor(),
@@ -155,7 +151,7 @@ CREATE TABLE step (
     entrypoint   text NOT NULL DEFAULT '',
     args         text[],
     state        lifecycle_state NOT NULL DEFAULT 'PENDING',
-    attempt      integer NOT NULL DEFAULT 1,
+    attempt      integer NOT NULL DEFAULT 0,
     exit_code    bigint,
     message      text NOT NULL DEFAULT '',
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
