@@ -22,7 +22,8 @@ _WRITE_RELEASE = """
 """
 # The documents are those of the submission, or else those of the revision that is brought about again.
 _ADD_REVISION = """
-    INSERT INTO release_revision (release_id, revision, source, manifest, late, plan, rollback_of, operation_id, description)
+    INSERT INTO release_revision (release_id, revision, source, manifest, late, plan, rollback_of, operation_id,
+                                  description)
     SELECT o.release_id, $2, coalesce(o.source, former.source), coalesce($4::text::json, former.manifest),
            coalesce($5::text::json, former.late), $6::text::json, $3, o.id, coalesce(o.request ->> 'description', '')
       FROM operation o

@@ -14,7 +14,8 @@ _FORGET_OPERATIONS = """
     DELETE FROM operation o
      WHERE o.release_id = $1::text::uuid AND o.state NOT IN ('PENDING', 'RUNNING')
        AND NOT EXISTS (SELECT FROM release_revision v WHERE v.release_id = o.release_id AND v.operation_id = o.id)
-       AND o.id NOT IN (SELECT id FROM operation WHERE release_id = $1::text::uuid ORDER BY created_at DESC, id DESC LIMIT $2)
+       AND o.id NOT IN (SELECT id FROM operation WHERE release_id = $1::text::uuid
+                         ORDER BY created_at DESC, id DESC LIMIT $2)
        AND o.id NOT IN (SELECT id FROM operation WHERE release_id = $1::text::uuid AND plan IS NOT NULL
                          ORDER BY created_at DESC, id DESC LIMIT 1)
 """

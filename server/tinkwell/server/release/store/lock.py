@@ -40,7 +40,8 @@ _COLUMNS = """
 STATE = f"""
     SELECT {_COLUMNS}, o.cancel_reason, r.engine AS release_engine, CAST(o.lease_id AS text) AS lease_id,
            CAST(l.id AS text) AS held_id, l.engine, l.expires_at > clock_timestamp() AS is_live,
-           CAST(mine.id AS text) AS own_id, mine.engine AS own_engine, mine.expires_at > clock_timestamp() AS is_own_live
+           CAST(mine.id AS text) AS own_id, mine.engine AS own_engine,
+           mine.expires_at > clock_timestamp() AS is_own_live
       FROM operation o JOIN release r ON r.id = o.release_id
       LEFT JOIN lease l ON l.id = o.lease_id
       LEFT JOIN lease mine ON mine.token = $2

@@ -24,8 +24,8 @@ _APPEND = """
 """
 _STATE = "SELECT state FROM operation WHERE id = $1::text::uuid"
 PAGE = """
-    SELECT g.id, CAST(g.step_id AS text) AS step_id, g.attempt, g.number, g.stream, g.line AS text, g.created_at, s.path,
-           s.name AS step_name
+    SELECT g.id, CAST(g.step_id AS text) AS step_id, g.attempt, g.number, g.stream, g.line AS text, g.created_at,
+           s.path, s.name AS step_name
       FROM step_log g JOIN step s ON s.id = g.step_id
      WHERE g.operation_id = $1::text::uuid AND g.id > $2 AND ($3 = '' OR s.path = $3)
      ORDER BY g.id

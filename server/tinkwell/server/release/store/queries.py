@@ -56,7 +56,8 @@ _LIST = sqlalchemy.text(f"""
      ORDER BY r.namespace, r.name
 """).execution_options(yield_per=_LISTED_ROWS)  # noqa: S608
 _HISTORY = sqlalchemy.text(f"""
-    SELECT {row.REVISION} FROM release_revision v WHERE v.release_id = CAST(:release_id AS uuid) ORDER BY v.revision DESC
+    SELECT {row.REVISION} FROM release_revision v WHERE v.release_id = CAST(:release_id AS uuid)
+     ORDER BY v.revision DESC
 """).execution_options(yield_per=_LISTED_ROWS)  # noqa: S608
 _OPERATIONS = sqlalchemy.text(f"""
     SELECT {row.OPERATION} {row.FROM_OPERATION} WHERE o.release_id = CAST(:release_id AS uuid)

@@ -27,8 +27,8 @@ _MOVE_RELEASE = """
 _INSERT = """
     INSERT INTO operation (id, release_id, revision, kind, request, options, source, former_state, rollback_of, reason,
                            deadline_at)
-    VALUES ($1::text::uuid, $2::text::uuid, $3, $4::text, $5::text::jsonb, $6::text::jsonb, $7::text::json, $8::text, $9,
-            $10, clock_timestamp() + make_interval(secs => $11::double precision))
+    VALUES ($1::text::uuid, $2::text::uuid, $3, $4::text, $5::text::jsonb, $6::text::jsonb, $7::text::json, $8::text,
+            $9, $10, clock_timestamp() + make_interval(secs => $11::double precision))
         ON CONFLICT (id) DO NOTHING
     RETURNING id
 """

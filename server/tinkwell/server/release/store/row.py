@@ -1,8 +1,8 @@
 """Rows of the tables of releases as records, and the columns that make them. Documents are JSON text.
 
 A select gives the columns under their own names: those of a release come from `r`, of a revision from `v`, of an
-operation from `o` with its release as `r` and the lease that it is held under as `l`, of a node from `n`, of a step from
-`s`, and of a resource from `e`.
+operation from `o` with its release as `r` and the lease that it is held under as `l`, of a node from `n`, of a step
+from `s`, and of a resource from `e`.
 """
 
 import dataclasses
@@ -66,18 +66,18 @@ RESOURCE = """
 """
 
 
-def release(row: Mapping[str, Any]) -> record.Release:
+def release(row: Mapping[Any, Any]) -> record.Release:
     """Read a release from `RELEASE`."""
     return record.Release(**dict(row) | {"state": ReleaseState(row["state"])})
 
 
-def revision(row: Mapping[str, Any]) -> record.Revision:
+def revision(row: Mapping[Any, Any]) -> record.Revision:
     """Read a revision from `REVISION`, and its documents where there are `DOCUMENTS`."""
     documents = {name: row.get(name, "") for name in ("source", "manifest", "late", "plan")}
     return record.Revision(**dict(row) | documents | {"state": RevisionState(row["state"])})
 
 
-def operation(row: Mapping[str, Any]) -> record.Operation:
+def operation(row: Mapping[Any, Any]) -> record.Operation:
     """Read an operation from `OPERATION`."""
     typed = {
         "kind": OperationKind(row["kind"]),
@@ -88,24 +88,24 @@ def operation(row: Mapping[str, Any]) -> record.Operation:
     return record.Operation(**dict(row) | typed)
 
 
-def node(row: Mapping[str, Any]) -> record.Node:
+def node(row: Mapping[Any, Any]) -> record.Node:
     """Read a node from `NODE`."""
     typed = {"kind": NodeKind(row["kind"]), "task": NodeTask(row["task"]), "state": NodeState(row["state"])}
     return record.Node(**dict(row) | typed)
 
 
-def step(row: Mapping[str, Any]) -> record.Step:
+def step(row: Mapping[Any, Any]) -> record.Step:
     """Read a step from `STEP`."""
     args = None if row["args"] is None else tuple(row["args"])
     return record.Step(**dict(row) | {"kind": StepKind(row["kind"]), "state": State(row["state"]), "args": args})
 
 
-def resource(row: Mapping[str, Any]) -> record.Resource:
+def resource(row: Mapping[Any, Any]) -> record.Resource:
     """Read a resource from `RESOURCE`."""
     return record.Resource(**dict(row) | {"status": ResourceStatus(row["status"])})
 
 
-def unfinished(row: Mapping[str, Any]) -> record.UnfinishedOperation:
+def unfinished(row: Mapping[Any, Any]) -> record.UnfinishedOperation:
     """Read an operation that has not ended, of which a row has more."""
     fields = dataclasses.fields(record.UnfinishedOperation)
     return record.UnfinishedOperation(
