@@ -105,19 +105,18 @@ class StepRun:
 
     async def _until_stopped(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Do the work, unless a request interrupts it; then nothing of it runs any more."""
-        if self._stopped is not None:
-            return await self._kill(self._stopped)
         scope = asyncio.timeout(None)
-        try:
-            async with scope:
-                self._scope = scope
-                return await work()
-        except TimeoutError:
-            if self._stopped is None:
-                raise  # the work's own
-            return await self._kill(self._stopped)
-        finally:
-            self._scope = None
+        if self._stopped is None:
+            try:
+                async with scope:
+                    self._scope = scope
+                    return await work()
+            except TimeoutError:
+                if not scope.expired():
+                    raise  # the work's own
+            finally:
+                self._scope = None
+        return await self._kill()
 
     async def _start(self, spec: port.RunSpec, timeout_seconds: float) -> Result:
         try:
@@ -166,7 +165,9 @@ class StepRun:
             message = f"the state directory cannot be used: {error}"
             raise port.RunError(port.Reason.UNAVAILABLE, message) from error
 
-    async def _kill(self, stopped: Result) -> Result:
+    async def _kill(self) -> Result:
+        assert self._stopped is not None
+        stopped = self._stopped
         try:
             # A start that was interrupted may have come to something.
             self._run = self._run or await self._runtime.find(self.key)
