@@ -19,10 +19,13 @@ class Places:
         # Who was woken, and has not looked yet; a place is kept for each.
         self._woken: set[str] = set()
 
+    def has(self, operation_id: str) -> bool:
+        """Say whether there is a place for this operation."""
+        return self._taken + len(self._woken - {operation_id}) < self._count
+
     def take(self, operation_id: str) -> bool:
         """Take a place, if there is one for this operation."""
-        kept = len(self._woken - {operation_id})
-        is_free = self._taken + kept < self._count
+        is_free = self.has(operation_id)
         if is_free:
             self._taken += 1
             self._woken.discard(operation_id)

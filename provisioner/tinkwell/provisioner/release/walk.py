@@ -17,12 +17,14 @@ from datetime import UTC, datetime
 from typing import Protocol, assert_never
 
 from tinkwell.client.release.model import Operation
+from tinkwell.core.event.kinds import State
 from tinkwell.core.release import outcome
 from tinkwell.core.release.command import AdoptStep, Command, Finish, MoveNode, MovePhase, StartStep, StopStep, Wait
 from tinkwell.core.release.decide import decide
 from tinkwell.core.release.outcome import Outcome, Settled
 from tinkwell.core.release.report import PhaseReport, step_id
 from tinkwell.core.release.view import OperationView, StepKey
+from tinkwell.core.release.walk import BEGUN
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent.deadline import ADOPTION_SECONDS, Deadline
 from tinkwell.provisioner.release.place import Keys, Places
@@ -129,7 +131,9 @@ class Walk:
                         continue
                     case Wait(seconds=float(wait)):
                         seconds = min(seconds, max(wait, SHORTEST_SECONDS))
-                    case StartStep() if lacks_place or not self._places.take(view.id):
+                    case MoveNode(state=state) if state in BEGUN and not self._places.has(view.id):
+                        lacks_place = True
+                    case StartStep() if not self._places.take(view.id):
                         lacks_place = True
                     case _:
                         has_moved |= self._obey(command)
@@ -139,14 +143,8 @@ class Walk:
             self._places.wait(view.id, self._has_changed.set)
         else:
             self._places.leave(view.id)
-        return None, min(seconds, *self._moments())
-
-    def _moments(self) -> tuple[float, float]:
-        """Return in how many seconds the operation's time ends, and that of what runs after a cancellation."""
-        view = self._view
-        remaining = view.remaining_seconds if view.remaining_seconds > 0 else LONGEST_SECONDS
-        left = view.cancel_seconds
-        return remaining, left if left is not None and left > 0 else LONGEST_SECONDS
+        remaining = self._view.remaining_seconds
+        return None, min(seconds, remaining) if remaining > 0 else seconds
 
     def _obey(self, command: Command) -> bool:
         """Begin what a command says; False where it was begun before."""
@@ -191,15 +189,18 @@ class Walk:
 
     def _stop(self, command: StopStep) -> bool:
         """Have a step stopped, which may be running by the server's account alone."""
-        key = command.step
+        key, step = command.step, self._view.step(command.step)
         if key in self._stopping:
             return False
+        if step.state is State.PENDING:
+            _ = self._settle(outcome.end(self._view, key, Outcome(state=command.state, message=command.reason)))
+            return True
         self._stopping.add(key)
         run = self._running.get(key)
         if run is not None:
             run.stop(command.state, command.reason)
             return True
-        run = self._caller.run_of(self._key(key, self._view.step(key).attempt))
+        run = self._caller.run_of(self._key(key, step.attempt))
         run.stop(command.state, command.reason)
 
         async def stop() -> Outcome:
@@ -210,7 +211,8 @@ class Walk:
         return True
 
     def _begin(self, key: StepKey, run: StepRun, work: Callable[[], Awaitable[Outcome]]) -> None:
-        concurrency_key = self._view.nodes[key.path].settings.concurrency_key
+        node, has_effects = self._view.nodes[key.path], self._view.step(key).kind.has_effects
+        concurrency_key = node.settings.concurrency_key if has_effects else ""
         self._keys.use(self._view.id, concurrency_key)
         self._running[key] = run
         task = self._group.create_task(
