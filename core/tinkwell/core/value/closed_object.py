@@ -5,13 +5,16 @@ What is missing or wrong reads as its default, so that reading goes on, and its 
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from enum import StrEnum
+from typing import TypeAlias, TypeVar
 
 from tinkwell.core import errors
 from tinkwell.core.value import check, parse
 from tinkwell.core.value.document import JsonObject, JsonValue, describe
 
 Parse: TypeAlias = Callable[[str, str], str]
+
+E = TypeVar("E", bound=StrEnum)
 
 _NEAR_CHARACTERS = 100
 _NEAR_NAMES = 1_000
@@ -94,15 +97,15 @@ class ClosedObject:
 
     def texts(self, name: str, parse_text: Parse, *, most: int) -> tuple[str, ...]:
         """Return a list of texts, at most so many; none where it is missing."""
-        given = self._members.get(name, [])
-        path = self.path(name)
-        if not isinstance(given, list):
-            self.refuse(path, "a list of texts", given)
-            return ()
-        if len(given) > most:
-            self.checks.refuse(path, f"has {len(given):,} entries; at most {most:,} are allowed")
-            return ()
-        return tuple(self._text(parse.child(path, index), item, parse_text) for index, item in enumerate(given))
+        return tuple(self._text(path, item, parse_text) for path, item in self.items(name, most=most))
+
+    def choice(self, name: str, choices: type[E], *, default: E) -> E:
+        """Return a text that is one of some words."""
+        given = self._members.get(name, str(default))
+        if isinstance(given, str) and given in set(choices):
+            return choices(given)
+        self.refuse(self.path(name), f"one of {', '.join(choices)}", given)
+        return default
 
     def boolean(self, name: str, *, default: bool = False) -> bool:
         """Return true or false."""
@@ -135,6 +138,16 @@ class ClosedObject:
             return given
         self.refuse(self.path(name), "an object", given)
         return {}
+
+    def items(self, name: str, *, most: int) -> Iterator[tuple[str, JsonValue]]:
+        """Iterate over a list, with the path of each item; nothing where it is missing, or longer than allowed."""
+        given = self._members.get(name, [])
+        if not isinstance(given, list):
+            self.refuse(self.path(name), "a list", given)
+        elif len(given) > most:
+            self.checks.refuse(self.path(name), f"has {len(given):,} entries; at most {most:,} are allowed")
+        else:
+            yield from ((parse.child(self.path(name), index), item) for index, item in enumerate(given))
 
     def inner(self, name: str, known: Sequence[str]) -> "ClosedObject":
         """Return a member that is a closed object itself; one without members where it is missing."""
