@@ -17,11 +17,15 @@ the machine, so no link is followed anywhere in a path.
 import re
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tinkwell.core import errors
-from tinkwell.core.value import parse
+from tinkwell.core.release.manifest import model
+from tinkwell.core.release.protocol import plug as rules
+from tinkwell.core.release.protocol.answer import PlugRequest
+from tinkwell.core.value import check, parse
+from tinkwell.provisioner.runtime import port
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
@@ -150,3 +154,38 @@ def _check_real(field: str, path: Path) -> None:
         raise errors.InvalidField.of(
             parse.child(field, "path"), f"{path} leads over a link to {real}; let plug and manifest name that"
         )
+
+
+class Plugs:
+    """The plugs of one manifest on this machine; raises `errors.InvalidField` with all that cannot be had here."""
+
+    def __init__(self, places: Places, manifest: Mapping[str, model.Plug]) -> None:
+        checks = check.Checks()
+        self._places: dict[str, Place] = {}
+        for name, plug in manifest.items():
+            try:
+                self._places[name] = places.find(name, plug.path, read_only=plug.read_only)
+            except errors.InvalidField as error:
+                checks.note(error)
+        checks.finish()
+        self._rules = rules.Plugs(
+            {name: replace(plug, read_only=self._places[name].read_only) for name, plug in manifest.items()}
+        )
+
+    def grant(self, path: str, image_type: str, requests: Iterable[PlugRequest]) -> rules.Granted:
+        """Say which plugs a resource gets; raises `errors.InvalidField` for each that it needs and cannot have."""
+        granted = self._rules.grant(path, image_type, requests)
+        for grant in granted.grants:
+            if not self._places[grant.name].allows_image(image_type):
+                message = f"is needed by {path}, but may not be used by the image {parse.show(image_type)} here"
+                raise errors.InvalidField.of(parse.child("plugs", grant.name), message)
+        return granted
+
+    def mounts(self, grants: Iterable[rules.Grant]) -> dict[str, port.Mount]:
+        """Return what is mounted for plugs, by their names."""
+        return {
+            grant.name: port.Mount(
+                source=self._places[grant.name].path, target=grant.container_path, read_only=grant.read_only
+            )
+            for grant in grants
+        }

@@ -1,18 +1,16 @@
 """The provisioner's side of expressions: each call is one request to a limited child process."""
 
 import asyncio
-import importlib.util
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import TypedDict, cast
 
-import tinkwell
 from tinkwell.core import errors
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonObject, JsonValue
+from tinkwell.provisioner.release import import_path
 from tinkwell.sandbox import errors as sandbox
 from tinkwell.sandbox.child import Child
 from tinkwell.sandbox.limit import Limits
@@ -54,7 +52,7 @@ class Expressions:
 
     def __init__(self, *, limits: Limits | None = None) -> None:
         """Start nothing yet."""
-        self._child = Child(_MODULE, _import_paths(), limits=limits)
+        self._child = Child(_MODULE, import_path.of(*_LIBRARIES), limits=limits)
 
     async def __aenter__(self) -> "Expressions":
         """Start nothing; the first call does."""
@@ -127,14 +125,3 @@ class Expressions:
 def _dump(request: Mapping[str, object]) -> bytes:
     # The only values that are of no kind that JSON knows are decimals. Jinja has doubles.
     return json.dumps(request, ensure_ascii=False, allow_nan=False, default=float).encode()
-
-
-def _import_paths() -> list[Path]:
-    """Return where the child finds our modules and the libraries, which are not imported in this process."""
-    paths = [Path(path).parent for path in tinkwell.__path__]
-    for library in _LIBRARIES:
-        spec = importlib.util.find_spec(library)
-        if spec is None or spec.origin is None:
-            raise ModuleNotFoundError(f"{library} is not installed; install tinkwell[provisioner]")
-        paths.append(Path(spec.origin).parents[1])
-    return list(dict.fromkeys(paths))
