@@ -81,14 +81,9 @@ async def test_output_goes_on_where_it_was_when_a_login_has_broken_off(
     script = "echo one; until [ -e /data/go ]; do sleep 0.05; done; echo two"
     spec = port.RunSpec(
         key=RunKey(RunKind.WORKFLOW, str(uuid.uuid4()), str(uuid.uuid4()), 1),
-        worker_id=str(uuid.uuid4()),
-        task_name="task",
-        action_name="action",
         image=engine_image.IMAGE,
         command=("/bin/sh", "-c", script),
-        environment=(),
         volumes=(f"{tmp_path}:/data",),
-        pid="",
     )
     runtime = await connect(directory, host.url, host.config())
     try:

@@ -101,7 +101,9 @@ class FakeEngine(ThreadingHTTPServer):
         """Let a container be in a state."""
         found = {
             "Id": name,
-            "Config": {"Labels": {}},
+            "Image": "sha256:1",
+            "Config": {"Labels": {}, "OpenStdin": False},
+            "HostConfig": {"LogConfig": {"Type": "json-file"}},
             "State": {
                 "Status": status,
                 "ExitCode": 3,

@@ -34,20 +34,21 @@ class DockerHarness:
     def __init__(self, directory: state_dir.StateDir, runtime: docker.DockerRuntime) -> None:
         self.directory = directory
         self.runtime = runtime
+        self.files = directory.path / "files"
 
     @classmethod
     async def open(cls, path: Path) -> Self:
         directory = state_dir.StateDir.open(path)
-        return cls(directory, await docker.DockerRuntime.connect(directory, concurrency=4))
+        return cls(directory, await docker.DockerRuntime.connect(directory, concurrency=4, fed_concurrency=4))
 
     async def restart(self) -> None:
         await self.runtime.close()
         self.directory.close()
         self.directory = state_dir.StateDir.open(self.directory.path)
-        self.runtime = await docker.DockerRuntime.connect(self.directory, concurrency=4)
+        self.runtime = await docker.DockerRuntime.connect(self.directory, concurrency=4, fed_concurrency=4)
 
-    def spec(self, key: RunKey, program: Program, *, environment: tuple[str, ...] = ()) -> port.RunSpec:
-        return self.spec_of(key, command=("/bin/sh", "-c", str(program)), environment=environment)
+    def spec(self, key: RunKey, program: Program, **fields: Any) -> port.RunSpec:
+        return self.spec_of(key, command=("/bin/sh", "-c", str(program)), **fields)
 
     def spec_without_image(self, key: RunKey) -> port.RunSpec:
         return self.spec_of(key, image=f"registry.invalid/absent-{uuid.uuid4()}:v1", command=("true",))
@@ -55,10 +56,11 @@ class DockerHarness:
     def spec_without_entry_point(self, key: RunKey) -> port.RunSpec:
         return self.spec_of(key, command=("no-such-command",))
 
+    def spec_with_entry_point(self, key: RunKey, *command: str) -> port.RunSpec:
+        return self.spec_of(key, entrypoint="/bin/echo", command=("other", *command))
+
     def spec_of(self, key: RunKey, *, image: str = engine_image.IMAGE, **fields: Any) -> port.RunSpec:
-        return port.RunSpec(
-            key=key, worker_id="machine-1", task_name="task", action_name="action", image=image, **fields
-        )
+        return conformance.spec_of(self.runtime, self.files, key, image=image, **fields)
 
     async def close(self) -> None:
         for key in [key for kind in RunKind for key in await self.runtime.held(kind)]:
@@ -109,7 +111,7 @@ async def start(harness: DockerHarness, script: str, **fields: Any) -> tuple[Run
 
 
 async def test_a_container_says_whose_it_is(harness: DockerHarness, client: APIClient) -> None:
-    key, run = await start(harness, "sleep 1000")
+    key, run = await start(harness, "sleep 1000", labels={"task": "disk & boot"})
     labels = inspect(client, key)["Config"]["Labels"]
     assert labels == {
         "tinkwell.managed": "true",
@@ -117,9 +119,7 @@ async def test_a_container_says_whose_it_is(harness: DockerHarness, client: APIC
         "tinkwell.workflow": key.owner,
         "tinkwell.action": key.run,
         "tinkwell.attempt": "1",
-        "tinkwell.task": "task",
-        "tinkwell.name": "action",
-        "tinkwell.worker": "machine-1",
+        "tinkwell.task": "disk & boot",
     }
     await run.remove()
 
@@ -136,7 +136,7 @@ async def test_a_container_is_what_the_action_says(harness: DockerHarness, clien
     assert (await wait(run)).code == 0
     assert await texts(run) == ["from outside"]
     found = inspect(client, key)
-    files = harness.directory.workflow_dir(key.owner, "machine-1")
+    files = harness.files / key.owner
     assert (files / "result").read_text() == "kept\n"
     assert found["HostConfig"]["Binds"] == [f"{files}:/workflow", f"{tmp_path}/given:/data:ro"]
     assert not found["HostConfig"]["Privileged"]
@@ -165,7 +165,7 @@ async def test_containers_are_privileged_only_when_asked_for(
     await runtime.close()
 
 
-async def _do_nothing(_: object) -> None:
+async def _do_nothing(_: object, **__: object) -> None:
     pass
 
 
@@ -219,7 +219,7 @@ async def test_a_container_that_was_created_but_not_started_is_started_by_who_ad
     assert (lines, ending.code) == (["x"], 0)
 
 
-async def _die(_: object) -> None:
+async def _die(_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
@@ -331,7 +331,7 @@ async def test_output_that_the_engine_forgot_unread_is_noted_and_the_rest_keeps_
     async with contextlib.aclosing(run.lines()) as reading:
         async for line in reading:
             if not lines:
-                (harness.directory.workflow_dir(key.owner, "machine-1") / "resume").touch()
+                ((harness.files / key.owner) / "resume").touch()
                 assert (await wait(run)).code == 5
             lines.append((line.number, line.text))
     assert lines[0] == (1, "0")
