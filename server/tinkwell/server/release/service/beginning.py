@@ -32,8 +32,8 @@ class Beginning:
     """Apply, Rollback, Uninstall and Resume.
 
     All raise `errors.InvalidField`, `errors.OperationActive` while another operation of the release has not ended,
-    `errors.IllegalTransition` where its state does not allow this, and `errors.AlreadyExists` for the id of an operation
-    that was asked for in other words. All but Apply raise `errors.NotFound`.
+    `errors.IllegalTransition` where its state does not allow this, and `errors.AlreadyExists` for an id that an
+    operation has which was asked for in other words. All but Apply raise `errors.NotFound`.
     """
 
     def __init__(self, database: Database, expiry: Expiry) -> None:

@@ -57,7 +57,7 @@ def _check(checks: checking.Checks, field: str, report: Report) -> None:
             _check_path(checks, f"{field}.removed", report.path)
         case FinishReport() if report.cause:
             cause = f"{field}.finish.cause"
-            checks.take(document.parse_json_object, cause, report.cause, max_bytes=MAX_CAUSE_BYTES)
+            checks.take(_parse_document, cause, report.cause, max_bytes=MAX_CAUSE_BYTES)
         case _:
             pass
 
@@ -90,7 +90,12 @@ def _check_resource(checks: checking.Checks, field: str, report: ResourceReport)
     checks.take(_parse_text, f"{field}.image_id", report.image_id or "", max_bytes=MAX_NAME_BYTES)
     for name, limit in _DOCUMENT_BYTES.items():
         if text := getattr(report, name):
-            checks.take(document.parse_json_object, f"{field}.{name}", text, max_bytes=limit)
+            checks.take(_parse_document, f"{field}.{name}", text, max_bytes=limit)
+
+
+def _parse_document(field: str, text: str, *, max_bytes: int) -> str:
+    document.parse_json_object(field, text, max_bytes=max_bytes)
+    return text
 
 
 def _parse_message(field: str, text: str) -> str:
