@@ -5,11 +5,10 @@ from collections.abc import AsyncIterator
 
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.core import errors
-from tinkwell.core.release import plan
 from tinkwell.core.release.record import Operation, Release, Resource
 from tinkwell.core.value import parse
 from tinkwell.server.release.api import message
-from tinkwell.server.release.service.carrying import NewPlan
+from tinkwell.server.release.service.carrying import MAX_DOCUMENT_BYTES, NewPlan
 from tinkwell.server.release.service.work import DocumentPart, Part
 
 SILENCE_SECONDS = 60.0
@@ -34,8 +33,8 @@ async def receive_plan(
             raise errors.InvalidField.of("document.name", f"is {parse.show(name)}; give {', '.join(DOCUMENTS)}")
         parts[name].append(text)
         sizes[name] += len(text.encode())
-        if sizes[name] > plan.MAX_DOCUMENT_BYTES:
-            raise errors.InvalidField.of(name, f"has more than the {plan.MAX_DOCUMENT_BYTES:,} bytes that are allowed")
+        if sizes[name] > MAX_DOCUMENT_BYTES:
+            raise errors.InvalidField.of(name, f"has more than the {MAX_DOCUMENT_BYTES:,} bytes that are allowed")
     if not parts["plan"]:
         raise errors.InvalidField.of("plan", "is missing; the stream ends with it")
     return NewPlan(

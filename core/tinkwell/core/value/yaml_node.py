@@ -7,6 +7,7 @@ copy of what it names, so a few lines can unfold to billions of values; their nu
 import decimal
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import ruamel.yaml
@@ -14,7 +15,7 @@ from ruamel.yaml import error as yaml_error
 from ruamel.yaml import reader
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from tinkwell.cli.document import position
+from tinkwell.core.value import position
 from tinkwell.core.value.document import MAX_DEPTH, JsonValue
 
 MAX_VALUES = 1_000_000
@@ -45,9 +46,37 @@ def documents(text: str) -> Iterator[Node]:
         raise position.Malformed(position.Position(1, 1), f"not YAML: {error}") from error
 
 
-def value_of(node: Node) -> JsonValue:
-    """Build the JSON value of a node; raises `Malformed` for what JSON cannot hold."""
-    return _Builder().build(node, 1)
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How many nodes were written out, and how often an alias stands for one of them."""
+
+    nodes: int
+    aliases: int
+
+
+def count(node: Node) -> Written:
+    """Count what was written to make a node, itself included."""
+    nodes, aliases = 0, 0
+    seen: set[int] = set()
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        if id(found) in seen:
+            aliases += 1
+            continue
+        seen.add(id(found))
+        nodes += 1
+        match found:
+            case MappingNode():
+                waiting.extend(part for pair in found.value for part in pair)
+            case SequenceNode():
+                waiting.extend(found.value)
+    return Written(nodes, aliases)
+
+
+def value_of(node: Node, *, max_values: int | None = None, max_characters: int | None = None) -> JsonValue:
+    """Build the JSON value of a node; raises `Malformed` for what JSON cannot hold, and beyond the limits."""
+    return _Builder(max_values or MAX_VALUES, max_characters or MAX_CHARACTERS).build(node, 1)
 
 
 def locate(node: Node, path: position.Path) -> position.Position:
@@ -69,14 +98,16 @@ def _member(node: MappingNode, part: str | int) -> tuple[Node, Node] | None:
 
 
 class _Builder:
-    def __init__(self) -> None:
+    def __init__(self, max_values: int, max_characters: int) -> None:
+        self._max_values = max_values
+        self._max_characters = max_characters
         self._values = 0
         self._characters = 0
 
     def build(self, node: Node, depth: int) -> JsonValue:
         self._values += 1
-        if self._values > MAX_VALUES:
-            raise _malformed(node, f"unfolds to more than {MAX_VALUES:,} values")
+        if self._values > self._max_values:
+            raise _malformed(node, f"unfolds to more than {self._max_values:,} values")
         if depth > MAX_DEPTH:
             raise _malformed(node, f"is nested deeper than {MAX_DEPTH} levels")
         match node:
@@ -94,8 +125,8 @@ class _Builder:
 
     def _count(self, node: Node, characters: int) -> None:
         self._characters += characters
-        if self._characters > MAX_CHARACTERS:
-            raise _malformed(node, f"unfolds to more than {MAX_CHARACTERS:,} characters")
+        if self._characters > self._max_characters:
+            raise _malformed(node, f"unfolds to more than {self._max_characters:,} characters")
 
 
 def _pairs(node: MappingNode, depth: int = 1) -> dict[str, Node]:
