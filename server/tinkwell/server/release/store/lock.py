@@ -24,7 +24,7 @@ from tinkwell.core.release.kinds import (
 )
 from tinkwell.core.release.transition.ending import Leftover
 from tinkwell.core.release.transition.row import NodeRow, OperationRow, ReleaseRow, RevisionRow, StepRow
-from tinkwell.server.database.database import Transaction
+from tinkwell.server.database.database import Fetch, Transaction
 from tinkwell.server.release.store import row
 
 LOCK = "SELECT id FROM operation WHERE id = $1::text::uuid FOR NO KEY UPDATE"
@@ -86,7 +86,7 @@ UNFINISHED_STEPS = """
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Locked:
-    """An operation that nobody else moves until the transaction ends.
+    """An operation, which nobody else moves until the transaction ends if there is one.
 
     `own` is the lease whose token was asked about, None where there is no such lease.
     """
@@ -102,7 +102,12 @@ class Locked:
 async def lock(transaction: Transaction, operation_id: str, *, lease_token: int = 0) -> Locked | None:
     """Lock an operation and return its state; None if there is none."""
     await transaction.fetch(LOCK, operation_id)
-    found = await transaction.fetch(STATE, operation_id, lease_token)
+    return await state(transaction.fetch, operation_id, lease_token=lease_token)
+
+
+async def state(fetch: Fetch, operation_id: str, *, lease_token: int) -> Locked | None:
+    """Return the same without a lock, as it is at this moment."""
+    found = await fetch(STATE, operation_id, lease_token)
     return _locked(found[0]) if found else None
 
 

@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Collection, Sequence
 
-from tinkwell.core.event.kinds import State
 from tinkwell.core.release.record import NewStepLine, StepLine
 from tinkwell.core.workflow.record import LogStream
 from tinkwell.server.database.database import Fetch, Transaction
@@ -22,7 +21,13 @@ _APPEND = """
      ORDER BY given.place
         ON CONFLICT DO NOTHING
 """
-_STATE = "SELECT state FROM operation WHERE id = $1::text::uuid"
+_EXISTS = "SELECT id FROM operation WHERE id = $1::text::uuid"
+# Once it is over, no more lines come; what is past its deadline without an owner is to be ended by whoever sees it.
+STATE = """
+    SELECT o.state NOT IN ('PENDING', 'RUNNING') AS is_over,
+           o.deadline_at <= clock_timestamp() AND coalesce(l.expires_at <= clock_timestamp(), true) AS is_late
+      FROM operation o LEFT JOIN lease l ON l.id = o.lease_id WHERE o.id = $1::text::uuid
+"""
 PAGE = """
     SELECT g.id, CAST(g.step_id AS text) AS step_id, g.attempt, g.number, g.stream, g.line AS text, g.created_at,
            s.path, s.name AS step_name
@@ -35,10 +40,11 @@ PAGE = """
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Page:
-    """Lines in their order, and whether the operation was over when they were read."""
+    """Lines in their order, and whether the operation was over when they were read, or is due to be ended."""
 
     lines: Sequence[StepLine]
     is_over: bool
+    is_due: bool
 
 
 async def lock_operation(transaction: Transaction, operation_id: str) -> bool:
@@ -61,12 +67,13 @@ async def append(transaction: Transaction, operation_id: str, lines: Sequence[Ne
 async def page(fetch: Fetch, operation_id: str, *, path: str, after: int, limit: int) -> Page:
     """Return the lines of an operation that follow the place `after`, those of one path if that is not empty."""
     # The state first: what comes in later than it was read is read below, or by the next page.
-    found = await fetch(_STATE, operation_id)
+    found = await fetch(STATE, operation_id)
     rows = await fetch(PAGE, operation_id, after, path, limit)
     lines = [StepLine(**dict(row) | {"stream": LogStream(row["stream"])}) for row in rows]
-    return Page(lines, is_over=not found or State(found[0]["state"]).is_final)
+    is_over = not found or found[0]["is_over"]
+    return Page(lines, is_over=is_over, is_due=not is_over and found[0]["is_late"])
 
 
 async def exists(fetch: Fetch, operation_id: str) -> bool:
     """Return whether there is such an operation."""
-    return bool(await fetch(_STATE, operation_id))
+    return bool(await fetch(_EXISTS, operation_id))

@@ -1,4 +1,4 @@
-"""Those who watch output: of a workflow, of an operation on a release, of whatever has lines that come one after another.
+"""Those who watch output: of a workflow, of an operation on a release, of whatever writes one line after another.
 
 A watcher reads page after page. With nothing left it waits: whoever adds lines through this server wakes it, and as
 lines may also come in through another server it looks again twice a second. It holds nothing but its place, so it may
