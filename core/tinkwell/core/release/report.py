@@ -47,8 +47,8 @@ class NodeReport:
 class StepReport:
     """A step is in this state; the first report about it inserts it.
 
-    `ordinal` counts the steps of a node from 1. `attempt` counts from 1; it is 0 for an action that is inserted PENDING,
-    and PENDING with another attempt says that this one ended without success and another is left.
+    `ordinal` counts the steps of a node from 1, and `attempt` from 1. An action is inserted PENDING with attempt 0;
+    PENDING with another attempt says that this one has ended without success, and that another is left.
     """
 
     path: str

@@ -83,7 +83,7 @@ class InitFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSpec:
-    """What manifest and stored resource say of a node.
+    """What manifest and stored resource say of a node: `status` is that of the resource, UNKNOWN for a new one.
 
     `owned` is None where no `state` of the resource was answered in this release yet. `moved_to` is the node to which a
     removed resource has moved, empty for none.
@@ -93,6 +93,7 @@ class NodeSpec:
     settings: Settings = field(default_factory=Settings)
     readonly: bool = False
     keep: bool = False
+    status: ResourceStatus = ResourceStatus.UNKNOWN
     owned: bool | None = None
     moved_to: str = ""
 
@@ -140,7 +141,8 @@ class NodeView:
 
     `init` is None until it is known. `problem` is what was found to be wrong with the node before anything changed,
     empty for nothing. `answer` is the last one of `state` in this round. `ready_seconds` is the time left for the
-    resource to become ready, None where only the operation's deadline counts. `is_begun`: it was INSTALLING or REMOVING.
+    resource to become ready, None where only the operation's deadline counts. `is_begun`: it has been INSTALLING or
+    REMOVING.
     """
 
     path: str
@@ -169,6 +171,11 @@ class NodeView:
     def is_changed(self) -> bool:
         """Whether something with effects has run in this operation."""
         return any(step.kind.has_effects and step.has_run for step in self.steps)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether nobody can tell how something with effects ended in this operation."""
+        return any(step.is_lost for step in self.steps)
 
     def key(self, step: StepView) -> StepKey:
         """Return the key of one of its steps."""
@@ -204,6 +211,13 @@ class OperationView:
 
     def after(self, seconds: float) -> "OperationView":
         """Return the view so many seconds later."""
+        cancel_seconds = None if self.cancel_seconds is None else self.cancel_seconds - seconds
+        return replace(
+            self,
+            remaining_seconds=self.remaining_seconds - seconds,
+            cancel_seconds=cancel_seconds,
+            nodes={path: _age(node, seconds) for path, node in self.nodes.items()},
+        )
 
 
 def build(
@@ -219,7 +233,65 @@ def build(
     cancel_seconds: float | None = None,
     is_same_engine: bool = True,
 ) -> OperationView:
-    """Make a view of what is stored: all steps belong to earlier rounds. `specs` has all nodes, `inits` those known."""
+    """Make a view of what is stored: all steps belong to earlier rounds.
+
+    `specs` has all nodes, and `inits` those whose answer is known, among them all that were begun.
+    """
+    views = (
+        NodeView(
+            path=node.path,
+            task=node.task,
+            state=node.state,
+            message=node.message,
+            spec=specs[node.path],
+            init=inits.get(node.path),
+            steps=tuple(_former(step) for step in sorted(steps, key=lambda step: step.ordinal)),
+            is_begun=node.started_at is not None,
+        )
+        for node, steps in nodes
+    )
+    return OperationView(
+        id=operation_id,
+        plan=plan,
+        nodes={view.path: view for view in views},
+        options=options,
+        phase=phase,
+        remaining_seconds=remaining_seconds,
+        cancel_seconds=cancel_seconds,
+        is_same_engine=is_same_engine,
+    )
+
+
+def _former(step: Step) -> StepView:
+    call = Call(
+        name=step.name,
+        description=step.description,
+        image=step.image,
+        entrypoint=step.entrypoint,
+        args=step.args,
+    )
+    return StepView(
+        ordinal=step.ordinal,
+        kind=step.kind,
+        state=step.state,
+        attempt=step.attempt,
+        call=call,
+        exit_code=step.exit_code,
+        message=step.message,
+        is_former=True,
+    )
+
+
+def _age(node: NodeView, seconds: float) -> NodeView:
+    """Return a node later; one that waits for no time is the same."""
+    is_waiting = any(step.wait_seconds > 0 for step in node.steps)
+    if node.ready_seconds is None and not is_waiting:
+        return node
+    steps = node.steps
+    if is_waiting:
+        steps = tuple(replace(step, wait_seconds=max(step.wait_seconds - seconds, 0.0)) for step in steps)
+    ready_seconds = None if node.ready_seconds is None else node.ready_seconds - seconds
+    return replace(node, steps=steps, ready_seconds=ready_seconds)
 
 
 def _first(ours: int | None, theirs: int | None) -> int | None:
