@@ -163,17 +163,21 @@ CREATE TABLE step (
 
 -- The tables below have no event triggers.
 
--- Output of steps. The number is given by whoever runs the attempt, so that a repeated line is recognised.
+-- Output of steps. The number is given by whoever runs the attempt, so that a repeated line is recognised. Steps run side
+-- by side, so the output of an operation is in the order of the ids: who adds lines has locked the operation's row.
 CREATE TABLE step_log (
-    step_id    uuid NOT NULL REFERENCES step ON DELETE CASCADE,
-    attempt    integer NOT NULL,
-    number     bigint NOT NULL,
-    stream     text NOT NULL,
-    line       text NOT NULL,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    id           bigint GENERATED ALWAYS AS IDENTITY,
+    operation_id uuid NOT NULL,
+    step_id      uuid NOT NULL REFERENCES step ON DELETE CASCADE,
+    attempt      integer NOT NULL,
+    number       bigint NOT NULL,
+    stream       text NOT NULL,
+    line         text NOT NULL,
+    created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (step_id, attempt, number),
     CONSTRAINT step_log_stream_known CHECK (stream IN ('STDOUT', 'STDERR'))
 );
+CREATE INDEX step_log_operation ON step_log (operation_id, id);
 
 -- The resources of a release as they were seen last, by the operation that installed `revision`. A resource is owned if
 -- the release made it.

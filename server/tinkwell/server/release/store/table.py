@@ -1,6 +1,6 @@
 """The tables of releases, as their queries see them."""
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Integer, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Identity, Integer, Table, Text
 from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 
 from tinkwell.server.database import column
@@ -132,6 +132,8 @@ step = Table(
 step_log = Table(
     "step_log",
     metadata,
+    Column("id", BigInteger, Identity(always=True), nullable=False),
+    Column("operation_id", column.uuid(), nullable=False),
     Column("step_id", column.uuid(), ForeignKey("step.id", ondelete="CASCADE"), primary_key=True),
     Column("attempt", Integer, primary_key=True),
     Column("number", BigInteger, primary_key=True),
