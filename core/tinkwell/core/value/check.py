@@ -19,6 +19,11 @@ class Checks:
         self._violations: list[errors.Violation] = []
         self._most = most
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no more violations are kept."""
+        return len(self._violations) >= self._most
+
     def take(self, parse: Callable[..., T], field: str, given: T, **limits: object) -> T:
         """Return the parsed value; the value as it was given if it is wrong, until `finish` says so."""
         try:

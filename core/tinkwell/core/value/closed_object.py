@@ -3,26 +3,31 @@
 What is missing or wrong reads as its default, so that reading goes on, and its author hears of every mistake at once.
 """
 
-import decimal
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from enum import StrEnum
+from typing import TypeAlias, TypeVar
 
 from tinkwell.core import errors
 from tinkwell.core.value import check, parse
 from tinkwell.core.value.document import JsonObject, JsonValue, describe
 
-Number: TypeAlias = int | decimal.Decimal
 Parse: TypeAlias = Callable[[str, str], str]
 
+E = TypeVar("E", bound=StrEnum)
+
 _NEAR_CHARACTERS = 100
+_NEAR_NAMES = 1_000
+_LISTED_NAMES = 15
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """Ask whether one of the known names was meant, or list them."""
-    if near := difflib.get_close_matches(name[:_NEAR_CHARACTERS], known, n=1):
+    if near := difflib.get_close_matches(name[:_NEAR_CHARACTERS], known[:_NEAR_NAMES], n=1):
         return f"did you mean {near[0]}?"
-    return f"known are {', '.join(known)}" if known else "there is none"
+    names = sorted(set(known))
+    listed = ", ".join(names[:_LISTED_NAMES])
+    return f"known are {listed}{' and more' if len(names) > _LISTED_NAMES else ''}" if names else "there is none"
 
 
 class ClosedObject:
@@ -47,7 +52,7 @@ class ClosedObject:
         if not self.is_object:
             self.refuse(field, f"an object with {', '.join(known)}", value)
         for name in self._members:
-            if name not in known:
+            if name not in known and not checks.is_full:
                 hint = (hints or {}).get(name) or nearest(name, known)
                 checks.refuse(parse.child(field, name), f"there is no such field; {hint}")
 
@@ -92,15 +97,15 @@ class ClosedObject:
 
     def texts(self, name: str, parse_text: Parse, *, most: int) -> tuple[str, ...]:
         """Return a list of texts, at most so many; none where it is missing."""
-        given = self._members.get(name, [])
-        path = self.path(name)
-        if not isinstance(given, list):
-            self.refuse(path, "a list of texts", given)
-            return ()
-        if len(given) > most:
-            self.checks.refuse(path, f"has {len(given):,} entries; at most {most:,} are allowed")
-            return ()
-        return tuple(self._text(parse.child(path, index), item, parse_text) for index, item in enumerate(given))
+        return tuple(self._text(path, item, parse_text) for path, item in self.items(name, most=most))
+
+    def choice(self, name: str, choices: type[E], *, default: E) -> E:
+        """Return a text that is one of some words."""
+        given = self._members.get(name, str(default))
+        if isinstance(given, str) and given in set(choices):
+            return choices(given)
+        self.refuse(self.path(name), f"one of {', '.join(choices)}", given)
+        return default
 
     def boolean(self, name: str, *, default: bool = False) -> bool:
         """Return true or false."""
@@ -117,22 +122,12 @@ class ClosedObject:
         return self.integer_at(self.path(name), self._members[name], low=low, high=high)
 
     def integer_at(self, path: str, given: JsonValue, *, low: int, high: int) -> int | None:
-        """Return a part of a member as a whole number."""
+        """Return a whole number that stands within a member; None where it is wrong."""
         if isinstance(given, bool) or not isinstance(given, int):
             self.refuse(path, f"a whole number from {low:,} to {high:,}", given, if_text="write it without quotes")
             return None
-        return self.checks.take(parse.parse_int_range, path, given, low=low, high=high)
-
-    def seconds(self, name: str, *, high: int) -> Number | None:
-        """Return a number of seconds, above 0 and at most `high`; None where it is missing."""
-        given = self._members.get(name)
-        if name not in self._members:
-            return None
-        if isinstance(given, bool) or not isinstance(given, int | decimal.Decimal):
-            self.refuse(self.path(name), "a number of seconds", given, if_text="write it without quotes")
-            return None
-        if not 0 < given <= high:
-            self.checks.refuse(self.path(name), f"is {given:,}; it must be above 0 and at most {high:,} seconds")
+        if not low <= given <= high:
+            self.checks.refuse(path, f"is {given:,}; it must be from {low:,} to {high:,}")
             return None
         return given
 
@@ -143,6 +138,20 @@ class ClosedObject:
             return given
         self.refuse(self.path(name), "an object", given)
         return {}
+
+    def items(self, name: str, *, most: int) -> Iterator[tuple[str, JsonValue]]:
+        """Iterate over a list, with the path of each item; nothing where it is missing, or longer than allowed."""
+        given = self._members.get(name, [])
+        if not isinstance(given, list):
+            self.refuse(self.path(name), "a list", given)
+        elif len(given) > most:
+            self.checks.refuse(self.path(name), f"has {len(given):,} entries; at most {most:,} are allowed")
+        else:
+            yield from ((parse.child(self.path(name), index), item) for index, item in enumerate(given))
+
+    def inner(self, name: str, known: Sequence[str]) -> "ClosedObject":
+        """Return a member that is a closed object itself; one without members where it is missing."""
+        return ClosedObject(self.checks, self.path(name), self._members.get(name, {}), known)
 
     def members(self, name: str, parse_key: Parse) -> Iterator[tuple[str, str, JsonValue]]:
         """Iterate over the members of an object whose keys its author chose: the path, the key, the value.

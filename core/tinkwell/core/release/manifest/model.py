@@ -9,14 +9,11 @@ hold an expression, it is a text until it is evaluated: `when` and the timeouts 
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from tinkwell.core.release.manifest import name
 from tinkwell.core.value import check, closed_object, image, parse
 from tinkwell.core.value.document import MAX_VIOLATIONS, JsonObject, JsonValue
 from tinkwell.core.workflow import retry
-
-Seconds: TypeAlias = closed_object.Number
 
 MAX_TIMEOUT_SECONDS = 7 * 24 * 60 * 60
 MAX_PATTERNS = 64
@@ -39,7 +36,7 @@ _RESOURCE_HINTS = {
     "image": "the image is named by type",
 }
 
-_pattern = functools.partial(parse.parse_text, max_bytes=MAX_PATTERN_BYTES)
+parse_pattern = functools.partial(parse.parse_text, max_bytes=MAX_PATTERN_BYTES)
 _text = functools.partial(parse.parse_text, max_bytes=MAX_TEXT_BYTES)
 _key = functools.partial(parse.parse_text, max_bytes=MAX_KEY_BYTES)
 
@@ -58,7 +55,7 @@ class Plug:
 
     def as_json(self) -> JsonObject:
         """Give the JSON form."""
-        return _given(
+        return without_defaults(
             path=self.path,
             read_only=self.read_only,
             resource_names=list(self.resource_names),
@@ -72,8 +69,8 @@ class Plug:
         return cls(
             path=members.text("path", _text, is_required=True),
             read_only=members.boolean("read_only"),
-            resource_names=_distinct(members, "resource_names", _pattern, MAX_PATTERNS),
-            resource_types=_distinct(members, "resource_types", _pattern, MAX_PATTERNS),
+            resource_names=_distinct(members, "resource_names", parse_pattern, MAX_PATTERNS),
+            resource_types=_distinct(members, "resource_types", parse_pattern, MAX_PATTERNS),
         )
 
 
@@ -81,7 +78,7 @@ class Plug:
 class ManifestResource:
     """A resource. `dependencies` maps an alias to a resource's name, or to NAME[KEY] for one that `for_each` makes.
 
-    `timeouts` maps names of TIMEOUTS to seconds or an expression. `for_each` is a list of texts, an object, an
+    `timeouts` maps names of TIMEOUTS to whole seconds or an expression. `for_each` is a list of texts, an object, an
     expression, or None. `retries` None leaves it to the image. `ignore` and `sensitive` are JSON pointers.
     """
 
@@ -92,7 +89,7 @@ class ManifestResource:
     for_each: JsonValue = None
     readonly: bool = False
     keep: bool = False
-    timeouts: Mapping[str, Seconds | str] = field(default_factory=dict)
+    timeouts: Mapping[str, int | str] = field(default_factory=dict)
     retries: int | None = None
     concurrency_key: str = ""
     ignore: tuple[str, ...] = ()
@@ -100,7 +97,7 @@ class ManifestResource:
 
     def as_json(self) -> JsonObject:
         """Give the JSON form."""
-        given = _given(
+        given = without_defaults(
             type=self.type,
             dependencies=dict(self.dependencies),
             config=self.config,
@@ -125,7 +122,7 @@ class ManifestResource:
         members = closed_object.ClosedObject(checks, path, value, _RESOURCE_FIELDS, hints=_RESOURCE_HINTS)
         return cls(
             type=members.text("type", _parse_type, is_required=True),
-            dependencies=members.texts_by_key("dependencies", name.parse_name, _parse_target),
+            dependencies=members.texts_by_key("dependencies", name.parse_alias, _parse_target),
             config=members.object("config"),
             when=_when(members),
             for_each=_for_each(members),
@@ -177,7 +174,7 @@ class Manifest:
         )
 
 
-def _given(**members: JsonValue) -> JsonObject:
+def without_defaults(**members: JsonValue) -> JsonObject:
     """Leave out what is false or empty, which is the default of each field."""
     return {key: value for key, value in members.items() if value not in (False, "", [], {})}
 
@@ -217,15 +214,13 @@ def _for_each(members: closed_object.ClosedObject) -> JsonValue:
     return None
 
 
-def _timeouts(members: closed_object.ClosedObject) -> dict[str, Seconds | str]:
-    inner = closed_object.ClosedObject(
-        members.checks, members.path("timeouts"), members.value("timeouts", default={}), TIMEOUTS
-    )
-    found: dict[str, Seconds | str] = {}
+def _timeouts(members: closed_object.ClosedObject) -> dict[str, int | str]:
+    inner = members.inner("timeouts", TIMEOUTS)
+    found: dict[str, int | str] = {}
     for timeout in TIMEOUTS:
         given = inner.value(timeout)
         if isinstance(given, str) and name.has_expression(given):
-            found[timeout] = given
-        elif (seconds := inner.seconds(timeout, high=MAX_TIMEOUT_SECONDS)) is not None:
+            found[timeout] = inner.text(timeout, _text)
+        elif (seconds := inner.integer(timeout, low=1, high=MAX_TIMEOUT_SECONDS)) is not None:
             found[timeout] = seconds
     return found

@@ -4,10 +4,14 @@ import re
 
 from tinkwell.core import errors
 from tinkwell.core.value import parse
+from tinkwell.core.value.document import JsonValue
 
 MAX_NAME_CHARACTERS = 128
 MAX_KEY_CHARACTERS = 64
 MAX_POINTER_BYTES = 1_024
+
+# What every expression may name, so that nothing else is called so.
+RESERVED = frozenset({"vars", "release", "each", "values", "chart", "files", "inputs", "subcharts"})
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
 _KEY = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_.-]*")
@@ -25,6 +29,13 @@ def parse_name(field: str, text: str) -> str:
             f"at most {MAX_NAME_CHARACTERS} in all",
         )
     return text
+
+
+def parse_alias(field: str, text: str) -> str:
+    """Check the alias of a dependency, by which expressions name it."""
+    if text in RESERVED:
+        raise errors.InvalidField.of(field, f"{text} means something else in expressions; choose another alias")
+    return parse_name(field, text)
 
 
 def parse_each_key(field: str, text: str) -> str:
@@ -75,6 +86,24 @@ def parse_pointer(field: str, text: str) -> str:
         )
     parse.check_size(field, text, max_bytes=MAX_POINTER_BYTES)
     return text
+
+
+def locate(field: str, document: JsonValue, pointer: str) -> tuple[str, JsonValue]:
+    """Follow a JSON pointer into a document: the path of the field that it leads to, and what stands there.
+
+    Raises `errors.InvalidField` where it leads nowhere.
+    """
+    found = document
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        match found:
+            case dict() if key in found:
+                field, found = parse.child(field, key), found[key]
+            case list() if key.isdecimal() and key.isascii() and int(key[:9]) < len(found):
+                field, found = parse.child(field, int(key)), found[int(key)]
+            case _:
+                raise errors.InvalidField.of(field, f"has nothing at the JSON pointer {parse.show(pointer)}")
+    return field, found
 
 
 def pointer_child(pointer: str, part: str | int) -> str:
