@@ -21,7 +21,7 @@ from tinkwell.client.testing.world import World
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.release import name as release_name
-from tinkwell.core.release.plan import parse_plan
+from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.transition import ending, operation, progress, submission
 
 _TYPES = (ResourceType.RELEASE, ResourceType.OPERATION, ResourceType.NODE, ResourceType.STEP)
@@ -96,7 +96,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
     async def ListNodes(self, request: pb.ListNodesRequest, context: Any) -> AsyncIterator[pb.Node]:
         found = self._operation(request.operation_id)
         plan = self._book.facts_of(found.id).plan
-        after = {node.path: node.after for node in parse_plan("plan", plan).nodes} if plan else {}
+        after = {node.path: node.after for node in Plan.load(plan).nodes} if plan else {}
         for node in release_book.nodes_of(self._world, found.id):
             yield self._node(dataclasses.replace(node, after=after.get(node.path, node.after)))
 
@@ -235,7 +235,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
             self._world, release_name.parse_namespace("namespace", request.namespace), request.name
         )
         if release is None:
-            raise errors.NotFound(ResourceType.RELEASE, request.name)
+            raise errors.NotFound(ResourceType.RELEASE, release_request.title(request))
         return release
 
     def _operation(self, operation_id: str) -> Operation:

@@ -11,8 +11,8 @@ from tinkwell.client.testing import release_book
 from tinkwell.client.testing.release_book import StoredRevision
 from tinkwell.client.testing.world import World
 from tinkwell.core.event.kinds import EventType, State
-from tinkwell.core.release.kinds import NodeState, NodeTask, ReleaseState
-from tinkwell.core.release.plan import Plan, parse_plan
+from tinkwell.core.release.kinds import NodeState, ReleaseState
+from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.report import step_id
 from tinkwell.core.release.transition import change, ending
 from tinkwell.core.release.transition.row import ReleaseRow
@@ -156,13 +156,12 @@ class _Writer:
             created_at=self._now,
             updated_at=self._now,
         )
-        plan = parse_plan("plan", self._documents.plan)
         self._book.revisions.setdefault(operation.release_id, {})[each.revision] = StoredRevision(
             revision=revision,
             source=facts.source or (former.source if former is not None else "{}"),
             manifest=self._documents.manifest or (former.manifest if former is not None else "{}"),
             late=self._documents.late or (former.late if former is not None else "{}"),
-            plan=_installation(plan).dump(),
+            plan=Plan.load(self._documents.plan).installation.dump(),
         )
 
     def _move_revision(self, each: change.MoveRevision) -> None:
@@ -320,7 +319,3 @@ def _release_event(old: Release, new: Release, operation: Operation, facts: rele
             return EventType.RELEASE_FAILED
         case _:
             return EventType.UPDATED
-
-
-def _installation(plan: Plan) -> Plan:
-    return Plan([node for node in plan.nodes if node.task is NodeTask.INSTALL])

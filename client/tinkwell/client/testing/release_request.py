@@ -17,7 +17,7 @@ from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.release import name as release_name
 from tinkwell.core.release.kinds import OnFailure
 from tinkwell.core.release.manifest import reader
-from tinkwell.core.release.plan import parse_plan
+from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import DEFAULT_HISTORY_MAX, DEFAULT_PARALLEL, DEFAULT_TIMEOUT_SECONDS, Options
 from tinkwell.core.release.transition import operation as rule
 from tinkwell.core.release.transition.operation import Begun
@@ -47,14 +47,14 @@ def rollback(world: World, request: pb.RollbackRequest) -> Operation:
             target = world.releases.revision_row(found.id, request.revision)
         elif found is not None:
             target = world.releases.former(found)
-        return rule.begin_rollback(release, name=request.name, wanted=request.revision, target=target)
+        return rule.begin_rollback(release, name=title(request), wanted=request.revision, target=target)
 
     return _begin(world, request, begin)
 
 
 def uninstall(world: World, request: pb.UninstallRequest) -> Operation:
     """Begin to remove a release."""
-    return _begin(world, request, lambda release: rule.begin_uninstall(release, name=request.name))
+    return _begin(world, request, lambda release: rule.begin_uninstall(release, name=title(request)))
 
 
 def resume(world: World, request: pb.ResumeRequest) -> Operation:
@@ -64,7 +64,7 @@ def resume(world: World, request: pb.ResumeRequest) -> Operation:
         mine = [each for each in world.all(Operation) if release is not None and each.release_id == release.id]
         planned = [each for each in mine if world.releases.facts_of(each.id).plan]
         newest = release_book.operation_row(world, planned[-1]) if planned else None
-        return rule.begin_resume(release, name=request.name, newest=newest)
+        return rule.begin_resume(release, name=title(request), newest=newest, options=_options(request.options))
 
     return _begin(world, request, begin)
 
@@ -101,7 +101,7 @@ def submission(world: World, operation: Operation, brought: release_change.Docum
     return Submission(
         release=release_book.release_row(release),
         operation=release_book.operation_row(world, operation),
-        plan=parse_plan("plan", brought.plan),
+        plan=Plan.load(brought.plan),
         plan_text=brought.plan,
         stored_plan=facts.plan,
         resumed=world.releases.revision_row(release.id, operation.revision),
@@ -115,7 +115,7 @@ def _begin(world: World, request: Any, begin: Callable[[ReleaseRow | None], Begu
     asked = request.SerializeToString(deterministic=True)
     if known is not None:
         if world.releases.facts_of(known.id).request != asked:
-            raise errors.AlreadyExists("operation", known.id)
+            raise errors.AlreadyExists("operation_id", known.id)
         return known
     namespace = release_name.parse_namespace("namespace", request.namespace)
     name = release_name.parse_name("name", request.name)
@@ -151,6 +151,13 @@ def _begin(world: World, request: Any, begin: Callable[[ReleaseRow | None], Begu
             options=_options(request.options),
         )
     )
+
+
+def title(request: Any) -> str:
+    """Give the name of a request's release as messages tell it."""
+    namespace = request.namespace or release_name.DEFAULT_NAMESPACE
+    name: str = request.name
+    return name if namespace == release_name.DEFAULT_NAMESPACE else f"{namespace}/{name}"
 
 
 def _options(source: pb.OperationOptions) -> Options:

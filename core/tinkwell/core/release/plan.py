@@ -4,28 +4,27 @@ A plan is made once, stored before the first effect, and never computed again. I
 
     {"format": 1, "nodes": [{"path": "db", "kind": "RESOURCE", "task": "INSTALL", "batch": 1, "after": ["role"]}, …]}
 
-A path occurs once. Nodes stand in the order in which ready ones start, and `after` names nodes by their paths.
+A path occurs once. Nodes stand in the order in which ready ones start, and `after` names nodes by their paths, all of
+which stand before.
 """
 
-import graphlib
+import functools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import TypeVar
 
-from tinkwell.core import errors
 from tinkwell.core.release.kinds import NodeKind, NodeTask
-from tinkwell.core.value import document, parse
+from tinkwell.core.value import check, closed_object, document, parse
+from tinkwell.core.value.document import JsonValue
 
 FORMAT = 1
-MAX_NODES = 5_000
-MAX_EDGES = 20_000
-MAX_PATH_BYTES = 500
-MAX_DOCUMENT_BYTES = 8 * 1024 * 1024
+MAX_BYTES = 16 * 1024 * 1024
+MAX_NODES = 20_000
+MAX_PATH_BYTES = 199
 
-_FIELDS = ("path", "kind", "task", "batch", "after")
-K = TypeVar("K", bound=StrEnum)
+_parse_path = functools.partial(parse.parse_text, max_bytes=MAX_PATH_BYTES)
+
+_NODE_FIELDS = ("path", "kind", "task", "batch", "after")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +48,8 @@ class Plan:
     def installation(self) -> "Plan":
         """The plan without what it removes, as a revision keeps it."""
         kept = {node.path for node in self.nodes if node.task is NodeTask.INSTALL}
-        nodes = [node for node in self.nodes if node.path in kept]
-        return Plan([replace(node, after=tuple(path for path in node.after if path in kept)) for node in nodes])
+        nodes = (node for node in self.nodes if node.path in kept)
+        return Plan(tuple(replace(node, after=tuple(path for path in node.after if path in kept)) for node in nodes))
 
     def dump(self) -> str:
         """Write the plan as JSON text."""
@@ -60,57 +59,36 @@ class Plan:
         ]
         return json.dumps({"format": FORMAT, "nodes": nodes}, ensure_ascii=False)
 
+    @classmethod
+    def load(cls, text: str, *, field: str = "plan") -> "Plan":
+        """Read a plan; raises `errors.InvalidField` for anything that `dump` does not write."""
+        checks = check.Checks(most=document.MAX_VIOLATIONS)
+        found = document.parse_json(field, text, max_bytes=MAX_BYTES)
+        members = closed_object.ClosedObject(checks, field, found, ("format", "nodes"))
+        members.demand("format")
+        members.integer("format", low=FORMAT, high=FORMAT)
+        nodes: dict[str, PlanNode] = {}
+        for path, given in members.items("nodes", most=MAX_NODES):
+            node = _read_node(checks, path, given, nodes)
+            if node.path in nodes:
+                checks.refuse(f"{path}.path", f"{parse.show(node.path)} is the path of another node, too")
+            nodes[node.path] = node
+        checks.finish()
+        return cls(tuple(nodes.values()))
 
-def parse_plan(field: str, text: str) -> Plan:
-    """Read a plan from JSON text; raises `errors.InvalidField`, also for one that could never be walked to its end."""
-    parsed = document.parse_json_object(field, text, max_bytes=MAX_DOCUMENT_BYTES)
-    if parsed.get("format") != FORMAT or parsed.keys() != {"format", "nodes"}:
-        raise errors.InvalidField.of(field, f'must be {{"format": {FORMAT}, "nodes": […]}}')
-    listed = parsed["nodes"]
-    if not isinstance(listed, list) or len(listed) > MAX_NODES:
-        raise errors.InvalidField.of(f"{field}.nodes", f"must be a list of at most {MAX_NODES:,} nodes")
-    plan = Plan([_parse_node(parse.child(f"{field}.nodes", index), found) for index, found in enumerate(listed)])
-    violations = [*_find_faults(field, plan)]
-    if violations:
-        raise errors.InvalidField(violations[: document.MAX_VIOLATIONS])
-    return plan
 
-
-def _parse_node(field: str, found: object) -> PlanNode:
-    if not isinstance(found, Mapping) or found.keys() != set(_FIELDS):
-        raise errors.InvalidField.of(field, f"must be an object of {', '.join(_FIELDS)}")
-    path, batch, after = found["path"], found["batch"], found["after"]
-    if not isinstance(after, list) or not all(isinstance(each, str) for each in after):
-        raise errors.InvalidField.of(f"{field}.after", "must be a list of paths")
-    if not isinstance(path, str):
-        raise errors.InvalidField.of(f"{field}.path", f"must be a string and not {document.describe(path)}")
+def _read_node(checks: check.Checks, path: str, given: JsonValue, before: Collection[str]) -> PlanNode:
+    members = closed_object.ClosedObject(checks, path, given, _NODE_FIELDS)
+    for name in _NODE_FIELDS:
+        members.demand(name)
+    after = members.texts("after", _parse_path, most=MAX_NODES)
+    for other in after:
+        if other not in before and not checks.is_full:
+            checks.refuse(members.path("after"), f"{parse.show(other)} is no node that stands before this one")
     return PlanNode(
-        path=parse.parse_text(f"{field}.path", path, max_bytes=MAX_PATH_BYTES),
-        kind=_member(NodeKind, f"{field}.kind", found["kind"]),
-        task=_member(NodeTask, f"{field}.task", found["task"]),
-        batch=parse.parse_int_range(f"{field}.batch", batch, low=1, high=MAX_NODES),
-        after=tuple(after),
+        path=members.text("path", _parse_path),
+        kind=members.choice("kind", NodeKind, default=NodeKind.RESOURCE),
+        task=members.choice("task", NodeTask, default=NodeTask.INSTALL),
+        batch=members.integer("batch", low=1, high=MAX_NODES) or 1,
+        after=after,
     )
-
-
-def _member(kind: type[K], field: str, found: object) -> K:
-    if not isinstance(found, str) or found not in list(kind):
-        raise errors.InvalidField.of(field, f"must be one of {', '.join(kind)}")
-    return kind(found)
-
-
-def _find_faults(field: str, plan: Plan) -> Iterator[errors.Violation]:
-    paths = {node.path for node in plan.nodes}
-    if len(paths) < len(plan.nodes):
-        yield errors.Violation(f"{field}.nodes", "has two nodes of one path")
-        return
-    if sum(len(node.after) for node in plan.nodes) > MAX_EDGES:
-        yield errors.Violation(f"{field}.nodes", f"wait for each other in more than {MAX_EDGES:,} places")
-        return
-    for index, node in enumerate(plan.nodes):
-        for path in set(node.after) - paths:
-            yield errors.Violation(f"{field}.nodes[{index}].after", f"{parse.show(path)} is no path of this plan")
-    try:
-        graphlib.TopologicalSorter({node.path: node.after for node in plan.nodes}).prepare()
-    except graphlib.CycleError as error:
-        yield errors.Violation(f"{field}.nodes", f"wait for each other: {' → '.join(error.args[1])}")

@@ -82,7 +82,7 @@ class Beginning:
 
         async def judge(transaction: Transaction, release: ReleaseRow | None) -> Begun:
             newest = await lock.planned(transaction, release.id) if release is not None else None
-            return rules.begin_resume(release, name=name, newest=newest)
+            return rules.begin_resume(release, name=name, newest=newest, options=asked.options)
 
         return await self._begin(asked, judge, actor=actor)
 

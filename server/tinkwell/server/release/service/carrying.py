@@ -21,6 +21,7 @@ from tinkwell.server.release.store import change, lock, queries
 from tinkwell.server.release.store import submission as store
 
 MAX_TOKEN = 2**63 - 1
+MAX_DOCUMENT_BYTES = 8 * 1024 * 1024
 # Documents of this size are checked in much less than a millisecond.
 MAX_QUICK_CHARACTERS = 16 * 1024
 _PARSERS = 2
@@ -195,8 +196,8 @@ def _parse(new: NewPlan) -> plans.Plan:
     """Check the documents of a submission, and return the plan."""
     for field, text in (("manifest", new.manifest), ("late", new.late)):
         if text:
-            document.parse_json_object(field, text, max_bytes=plans.MAX_DOCUMENT_BYTES)
-    return plans.parse_plan("plan", new.plan)
+            document.parse_json_object(field, text, max_bytes=MAX_DOCUMENT_BYTES)
+    return plans.Plan.load(new.plan)
 
 
 async def _lock(transaction: Transaction, operation_id: str, lease_token: int) -> lock.Locked:

@@ -5,6 +5,7 @@ Times are the database's, taken when a change is written.
 
 import dataclasses
 import itertools
+from collections.abc import Iterator
 from typing import Any, TypeAlias, assert_never
 
 from tinkwell.core.event.kinds import State
@@ -16,10 +17,11 @@ from tinkwell.server.release.store import row
 
 _WRITE_RELEASE = """
     UPDATE release
-       SET state = $2::text, revision = $3, latest_revision = $4, operation_id = $5::text::uuid, engine = $6,
-           deleted_at = CASE WHEN $7 THEN coalesce(deleted_at, clock_timestamp()) END
+       SET state = $2::text, revision = $3, latest_revision = $4, operation_id = $5::text::uuid, engine = $6
      WHERE id = $1::text::uuid
 """
+# By itself, so that the end of a release and its deletion are two events.
+_DELETE_RELEASE = "UPDATE release SET deleted_at = clock_timestamp() WHERE id = $1::text::uuid"
 # The documents are those of the submission, or else those of the revision that is brought about again.
 _ADD_REVISION = """
     INSERT INTO release_revision (release_id, revision, source, manifest, late, plan, rollback_of, operation_id,
@@ -101,6 +103,21 @@ _DROP_RESOURCE = """
 _STORE_PLAN = "UPDATE operation SET plan = $2::text::json WHERE id = $1::text::uuid"
 
 Statement: TypeAlias = tuple[str, tuple[object, ...]]
+# Changes of a release by themselves may take two.
+OneStatement: TypeAlias = (
+    change.AddRevision
+    | change.MoveRevision
+    | change.AddOperation
+    | change.WriteOperation
+    | change.TakeHold
+    | change.LetGo
+    | change.AddNodes
+    | change.MoveNode
+    | change.AddStep
+    | change.MoveStep
+    | change.StoreResource
+    | change.DropResource
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,16 +151,25 @@ async def write(transaction: Transaction, move: Move) -> None:
     """Write the changes; those of one kind that follow each other go to the database in one go."""
     if move.documents is not None and move.changes:
         await transaction.fetch(_STORE_PLAN, move.operation_id, move.documents.plan)
-    statements = (_statement(move, each) for each in move.changes)
+    statements = itertools.chain.from_iterable(_statements(move, each) for each in move.changes)
     for statement, run in itertools.groupby(statements, key=lambda found: found[0]):
         await transaction.execute_each(statement, [values for _, values in run])
 
 
-def _statement(move: Move, found: change.Change) -> Statement:
-    """Return the statement that writes a change, and its values."""
+def _statements(move: Move, found: change.Change) -> Iterator[Statement]:
+    """Iterate over the statements that write a change, with their values."""
+    if isinstance(found, change.WriteRelease):
+        new = found.row
+        values = (new.id, new.state, new.revision, new.latest_revision, new.operation_id, new.engine)
+        yield _WRITE_RELEASE, values
+        if new.is_deleted:
+            yield _DELETE_RELEASE, (new.id,)
+    else:
+        yield _statement(move, found)
+
+
+def _statement(move: Move, found: OneStatement) -> Statement:
     match found:
-        case change.WriteRelease():
-            return _write_release(found)
         case change.AddRevision() | change.MoveRevision():
             return _revision(move, found)
         case change.AddOperation() | change.WriteOperation() | change.TakeHold() | change.LetGo():
@@ -154,12 +180,6 @@ def _statement(move: Move, found: change.Change) -> Statement:
             return _resource(move.operation_id, found)
         case _:
             assert_never(found)
-
-
-def _write_release(found: change.WriteRelease) -> Statement:
-    new = found.row
-    values = (new.id, new.state, new.revision, new.latest_revision, new.operation_id, new.engine, new.is_deleted)
-    return _WRITE_RELEASE, values
 
 
 def _revision(move: Move, found: change.AddRevision | change.MoveRevision) -> Statement:
