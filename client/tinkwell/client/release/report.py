@@ -96,7 +96,7 @@ def _to_resource(source: ResourceReport) -> pb.ResourceReport:
         pb.ResourceReport,
         path=source.path,
         type=source.type,
-        status=RESOURCE_STATUSES.number(source.status) if source.status is not None else 0,
+        status=RESOURCE_STATUSES.number(source.status),
         image_id=source.image_id,
         init=source.init,
         config=source.config,
@@ -128,7 +128,7 @@ def _resource(source: pb.ResourceReport) -> ResourceReport:
     return ResourceReport(
         path=source.path,
         type=source.type,
-        status=RESOURCE_STATUSES.member(source.status) if source.status else None,
+        status=RESOURCE_STATUSES.member(source.status),
         image_id=field.present(source, "image_id"),
         init=field.present(source, "init"),
         config=field.present(source, "config"),

@@ -59,7 +59,7 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
         case errors.OperationActive():
             return {"operation_id": error.operation_id}
         case errors.LeaseHeld():
-            return {"worker_id": error.id}
+            return {"worker_id" if error.kind == "machine" else f"{error.kind}_id": error.id}
         case errors.AlreadyExists():
             return {"what": error.what, "value": error.value, "taken_by": error.taken_by}
         case _:
