@@ -1,7 +1,6 @@
 """What begins operations in the fake server, and the documents that they work by."""
 
 import dataclasses
-import json
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -33,8 +32,16 @@ def apply(world: World, request: pb.ApplyRequest) -> Operation:
         raise errors.InvalidField.of("files", "is empty; give at least one file")
     reader.read(files)
     variables = document.parse_json_object("variables", request.variables) if request.variables else {}
-    source = json.dumps({"files": dict(files), "variables": variables}, default=float)
-    return _begin(world, request, rule.begin_apply, source=source)
+    source: dict[str, Any] = {"files": dict(files), "variables": variables}
+    if request.variable_files:
+        source["variable_files"] = [
+            {
+                "name": file.name,
+                "variables": document.parse_json_object(f"variable_files[{i}].variables", file.variables),
+            }
+            for i, file in enumerate(request.variable_files)
+        ]
+    return _begin(world, request, rule.begin_apply, source=document.dump_json(source))
 
 
 def rollback(world: World, request: pb.RollbackRequest) -> Operation:
