@@ -6,7 +6,7 @@ Error
 ├── AlreadyExists         something that must be unique is taken
 ├── IllegalTransition     the state of the resource does not allow this
 │   ├── MachineBusy       a workflow cannot start, because another one runs on its machine
-│   ├── LeaseHeld         somebody alive holds the machine for this workflow
+│   ├── LeaseHeld         somebody alive holds the machine for this workflow, or the operation
 │   └── LeaseLost         the lease of the caller is over, or its work was taken over
 ├── Unauthenticated       no valid token came with the call
 ├── PermissionDenied      the caller may not do this
@@ -145,12 +145,17 @@ class MachineBusy(IllegalTransition):
 
 
 class LeaseHeld(IllegalTransition):
-    """Somebody alive, who is not the caller, holds the machine for this workflow."""
+    """Somebody alive, who is not the caller, holds the machine for this workflow, or the operation."""
 
     @property
     def worker_id(self) -> str:
-        """The id of the machine; empty where the server did not say."""
+        """The id of the machine; empty where it is no machine that is held."""
         return self.metadata.get("worker_id", "")
+
+    @property
+    def operation_id(self) -> str:
+        """The id of the operation; empty where it is no operation that is held."""
+        return self.metadata.get("operation_id", "")
 
 
 class LeaseLost(IllegalTransition):

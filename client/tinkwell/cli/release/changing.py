@@ -8,6 +8,7 @@ from tinkwell.cli import failure
 from tinkwell.cli.release import begin, source
 from tinkwell.cli.shell import command, output, session
 from tinkwell.core.event.kinds import State
+from tinkwell.core.release.manifest.variables import Layer
 
 if TYPE_CHECKING:
     from tinkwell.client import Client, OperationHandle
@@ -18,6 +19,15 @@ _name = click.argument("name", type=begin.ReleaseName(), metavar="NAME")
 @click.command(cls=command.Command)
 @_name
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE|-...")
+@click.option("--var", "given", type=source.Variable(), multiple=True, help="A variable, as text. Repeatable.")
+@click.option(
+    "--var-file",
+    "variable_files",
+    type=click.Path(),
+    multiple=True,
+    metavar="FILE|-",
+    help="A file of variables; later ones are merged into former ones, and --var counts most. Repeatable.",
+)
 @begin.options
 @begin.atomic
 @begin.history_max
@@ -27,6 +37,8 @@ async def apply(
     client: "Client",
     name: str,
     files: tuple[str, ...],
+    given: tuple[Layer, ...],
+    variable_files: tuple[str, ...],
     wanted: begin.Wanted,
     atomic: bool,
     history_max: int | None,
@@ -41,6 +53,7 @@ async def apply(
     from tinkwell.client import errors as client_errors  # gRPC costs start-up time, see main
 
     texts = source.read_files(files)
+    variables = source.read_variables(variable_files, given)
     options = wanted.operation_options(atomic=atomic or None, history_max=history_max)
 
     async def apply_files() -> "OperationHandle":
@@ -48,6 +61,8 @@ async def apply(
             return await client.releases.apply(
                 name,
                 files=texts,
+                variables=variables.text,
+                variable_files=variables.files,
                 namespace=wanted.namespace,
                 description=description,
                 reason=wanted.reason,

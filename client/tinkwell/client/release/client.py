@@ -42,6 +42,7 @@ class ReleaseClient(ReleaseWorker):
         files: Mapping[str, str] | None = None,
         manifest: Mapping[str, Any] | str | None = None,
         variables: Mapping[str, Any] | str | None = None,
+        variable_files: Mapping[str, Mapping[str, Any] | str] | None = None,
         namespace: str = "",
         description: str = "",
         reason: str = "",
@@ -53,18 +54,21 @@ class ReleaseClient(ReleaseWorker):
             handle = await client.releases.apply("shop", files={"shop.yaml": text}, variables={"size": 3}, atomic=True)
             await handle.result()
 
-        Resources that the release has and the manifests do not are removed. Raises `InvalidField` for manifests that
-        are wrong; what only their evaluation shows ends the operation.
+        Resources that the release has and the manifests do not are removed. `variable_files`, by their names, may hold
+        expressions: each sees `variables`, which replace what files say, and the files before it. Raises `InvalidField`
+        for manifests that are wrong; what only their evaluation shows ends the operation.
         """
         request = field.build(
             pb.ApplyRequest,
             operation_id=id or str(uuid.uuid4()),
             namespace=namespace,
             name=name,
-            files=[
-                field.build(pb.ManifestFile, name=file, text=text) for file, text in _files(files, manifest).items()
-            ],
+            files=[field.build(pb.ManifestFile, name=key, text=text) for key, text in _files(files, manifest).items()],
             variables=field.to_json_text(variables, "variables"),
+            variable_files=[
+                field.build(pb.VariableFile, name=file, variables=field.to_json_text(values, f"variable_files.{file}"))
+                for file, values in (variable_files or {}).items()
+            ],
             options=message.to_options(options),
             description=description,
             reason=reason,

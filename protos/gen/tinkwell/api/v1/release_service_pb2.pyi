@@ -319,7 +319,9 @@ class Revision(_message.Message):
     revision: _builtins.int
     state: Global___RevisionState.ValueType
     source: _builtins.str
-    """source is what the user gave: {"files": {NAME: TEXT}, "variables": {…}}."""
+    """source is what the user gave: {"files": {NAME: TEXT}, "variables": {…}}, and where there are some
+    "variable_files": [{"name": NAME, "variables": {…}}, …].
+    """
     manifest: _builtins.str
     """manifest is what came out of it: {"plugs": {…}, "resources": {…}, "outputs": {…}}."""
     plan: _builtins.str
@@ -792,6 +794,30 @@ class ManifestFile(_message.Message):
 Global___ManifestFile: _TypeAlias = ManifestFile  # noqa: Y015
 
 @_typing.final
+class VariableFile(_message.Message):
+    """VariableFile is a file of variables: a JSON object as text, whose texts may hold expressions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    VARIABLES_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    variables: _builtins.str
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        variables: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "variables", b"variables"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VariableFile: _TypeAlias = VariableFile  # noqa: Y015
+
+@_typing.final
 class ApplyRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -803,6 +829,7 @@ class ApplyRequest(_message.Message):
     OPTIONS_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    VARIABLE_FILES_FIELD_NUMBER: _builtins.int
     operation_id: _builtins.str
     """operation_id is chosen by the caller; with it a repeated call is recognised."""
     namespace: _builtins.str
@@ -818,6 +845,12 @@ class ApplyRequest(_message.Message):
 
     @_builtins.property
     def options(self) -> Global___OperationOptions: ...
+    @_builtins.property
+    def variable_files(self) -> _containers.RepeatedCompositeFieldContainer[Global___VariableFile]:
+        """variable_files are evaluated one after the other. Each sees variables and the files before it, which it is merged into;
+        variables replace what files say. They count as variables do.
+        """
+
     def __init__(
         self,
         *,
@@ -829,10 +862,11 @@ class ApplyRequest(_message.Message):
         options: Global___OperationOptions | None = ...,
         description: _builtins.str = ...,
         reason: _builtins.str = ...,
+        variable_files: _abc.Iterable[Global___VariableFile] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "files", b"files", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "options", b"options", "reason", b"reason", "variables", b"variables"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "files", b"files", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "options", b"options", "reason", b"reason", "variable_files", b"variable_files", "variables", b"variables"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
