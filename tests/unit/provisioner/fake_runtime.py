@@ -119,6 +119,9 @@ class FakeRuntime:
     def seen_at(self, mount: port.Mount) -> str:
         return mount.target
 
+    def workspace(self, key: RunKey) -> str:
+        return "/workspace"
+
     async def image_id(self, image: str) -> str:
         if (failure := self.failures.get(image)) is not None:
             raise failure

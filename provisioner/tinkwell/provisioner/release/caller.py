@@ -30,7 +30,6 @@ from tinkwell.sandbox import errors as sandbox
 
 # The server takes 500 reports together, and a resource's actions are told of at once.
 MAX_ACTIONS = 400
-WORKSPACE = "/workspace"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +65,7 @@ class Caller:
         call, has_answer = command.call, not command.kind.has_effects
         image = call.image or known.type
         self.images.check("image", image)
-        grants = () if command.kind is StepKind.INIT else grants_for(image, known.type, known.grants)
-        mounts = self.plugs_of(known).mounts(grants) if grants else {}
+        mounts = self._mounts(known, image) if command.kind is not StepKind.INIT else {}
         return port.RunSpec(
             key=key,
             image=image,
@@ -83,6 +81,14 @@ class Caller:
             stdin=self._input(known, key, command.kind),
             answer_bytes=answer.MAX_ANSWER_BYTES if has_answer else 0,
         )
+
+    def _mounts(self, known: Resource, image: str) -> Mapping[str, port.Mount]:
+        """Return the plugs that a container gets, by their names."""
+        if known.init is None or not known.init.plugs:
+            return {}
+        plugs = self.plugs_of(known)
+        granted = plugs.grant(known.path, known.type, known.init.plugs)
+        return plugs.mounts(grants_for(image, known.type, granted.grants))
 
     def _input(self, known: Resource, key: RunKey, kind: StepKind) -> bytes:
         options = self.operation.options
@@ -128,18 +134,16 @@ class Caller:
         )
 
     async def check_init(self, known: Resource, init: answer.InitAnswer) -> Sequence[str]:
-        """Check all that an answer to `init` asks for before anything has changed, and grant the plugs.
+        """Check all that an answer to `init` asks for before anything has changed; raises `errors.InvalidField`.
 
-        Returns sentences about optional plugs that it goes without. Raises `errors.InvalidField`.
+        Returns sentences about optional plugs that it goes without.
         """
         for call in (init.state, init.extension.destroy):
             if call is not None and call.image:
                 self.images.check(f"{call.name}_action.image", call.image)
+        warnings: Sequence[str] = ()
         if init.plugs:
-            granted = self.plugs_of(known).grant(known.path, known.type, init.plugs)
-            known.grants, warnings = granted.grants, granted.warnings
-        else:
-            warnings = ()
+            warnings = self.plugs_of(known).grant(known.path, known.type, init.plugs).warnings
         if known.task is NodeTask.INSTALL:
             await self.configs.check(known, init)
         return warnings

@@ -90,7 +90,7 @@ def _split_images(text: str, rest: str) -> "tuple[str, re.Pattern[str] | None]":
         raise errors.InvalidField.of("plug", message) from error
 
 
-class Places:
+class Machine:
     """Finds the plugs of one release on this machine. `folder` is the release's own, which need not be there."""
 
     def __init__(self, grants: Iterable[Grant], *, namespace: str, folder: Path) -> None:
@@ -159,12 +159,12 @@ def _check_real(field: str, path: Path) -> None:
 class Plugs:
     """The plugs of one manifest on this machine; raises `errors.InvalidField` with all that cannot be had here."""
 
-    def __init__(self, places: Places, manifest: Mapping[str, model.Plug]) -> None:
+    def __init__(self, machine: Machine, manifest: Mapping[str, model.Plug]) -> None:
         checks = check.Checks()
         self._places: dict[str, Place] = {}
         for name, plug in manifest.items():
             try:
-                self._places[name] = places.find(name, plug.path, read_only=plug.read_only)
+                self._places[name] = machine.find(name, plug.path, read_only=plug.read_only)
             except errors.InvalidField as error:
                 checks.note(error)
         checks.finish()

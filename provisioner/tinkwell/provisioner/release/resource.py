@@ -14,7 +14,6 @@ from tinkwell.core.release.manifest import name
 from tinkwell.core.release.manifest.rendered import RenderedManifest, RenderedResource, Target
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.protocol import answer
-from tinkwell.core.release.protocol.plug import Grant
 from tinkwell.core.release.view import InitFacts, NodeSpec, Retry, Settings, Timeouts
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonObject, JsonValue
@@ -35,7 +34,6 @@ class Resource:
     manifest: RenderedManifest | None
     image_id: str = ""
     init: answer.InitAnswer | None = None
-    grants: tuple[Grant, ...] = ()
     config: JsonObject
     state: JsonObject | None = None
     stale_state: JsonObject | None = None

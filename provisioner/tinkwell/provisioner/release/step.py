@@ -1,6 +1,6 @@
 """One attempt at a step: its container, from the start or the adoption to the removal.
 
-    start, adopt   1  the container is started, or found where it is adopted
+    start, adopt   1  the container is started, where it is permitted still, or found where it is adopted
                    2  its output is sent, its end awaited; it is killed when its time is over
                    3  what it answered is read
     clear             the container is removed, once it is stored what became of it
@@ -72,9 +72,14 @@ class StepRun:
         # Interrupts what is under way.
         self._scope: asyncio.Timeout | None = None
 
-    async def start(self, spec: port.RunSpec, *, timeout_seconds: float) -> Result:
-        """Start the container and see it to its end; the fetching of its image takes none of its time."""
-        return await self._until_stopped(lambda: self._start(spec, timeout_seconds))
+    async def start(
+        self, spec: port.RunSpec, *, timeout_seconds: float, permit: Callable[[], Awaitable[None]]
+    ) -> Result:
+        """Start the container and see it to its end; the fetching of its image takes none of its time.
+
+        `permit` is awaited right before the start, and must not return unless this provisioner has the step still.
+        """
+        return await self._until_stopped(lambda: self._start(spec, timeout_seconds, permit))
 
     async def adopt(self, limit: Deadline) -> Result:
         """Find the container that a former owner started, and see it to its end; CANCELLED where it never ran."""
@@ -118,9 +123,10 @@ class StepRun:
                 self._scope = None
         return await self._kill()
 
-    async def _start(self, spec: port.RunSpec, timeout_seconds: float) -> Result:
+    async def _start(self, spec: port.RunSpec, timeout_seconds: float, permit: Callable[[], Awaitable[None]]) -> Result:
         try:
             await self._runtime.image_id(spec.image)
+            await permit()
             self._claim()
         except port.RunError as error:
             return Result(state=State.FAILED, message=str(error))

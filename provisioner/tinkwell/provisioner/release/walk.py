@@ -27,6 +27,7 @@ from tinkwell.core.release.view import OperationView, StepKey
 from tinkwell.core.release.walk import BEGUN
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent.deadline import ADOPTION_SECONDS, Deadline
+from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.release.place import Keys, Places
 from tinkwell.provisioner.release.reporter import Reporter
 from tinkwell.provisioner.release.step import Result, StepRun
@@ -39,17 +40,15 @@ SHORTEST_SECONDS = 0.02
 class Caller(Protocol):
     """Makes the calls that were decided upon, and keeps what they come to."""
 
-    def run_of(self, key: RunKey) -> StepRun:
-        """Make the handle of an attempt."""
-
-    async def call(self, run: StepRun, command: StartStep) -> Outcome:
+    async def call(self, run: StepRun, command: StartStep, permit: Callable[[], Awaitable[None]]) -> Outcome:
         """Make a call of which it is stored that it begins, and say what came of it."""
 
 
 class Walk:
     """Walks one plan, from the view of it that is stored to the command that ends the operation.
 
-    Steps become tasks of `group`. `began` says when steps began that a former owner left running.
+    Steps become tasks of `group`, and `run_of` makes their attempts. `began` says when steps began that a former owner
+    left running.
     """
 
     def __init__(
@@ -58,8 +57,10 @@ class Walk:
         *,
         release_id: str,
         began: Callable[[StepKey], datetime | None],
+        run_of: Callable[[RunKey], StepRun],
         caller: Caller,
         reporter: Reporter,
+        lease: Keeper,
         places: Places,
         keys: Keys,
         group: asyncio.TaskGroup,
@@ -68,8 +69,10 @@ class Walk:
         self._seen_at = _now()
         self._release_id = release_id
         self._began = began
+        self._run_of = run_of
         self._caller = caller
         self._reporter = reporter
+        self._lease = lease
         self._places = places
         self._keys = keys
         self._group = group
@@ -167,18 +170,25 @@ class Walk:
 
     def _start(self, command: StartStep) -> None:
         """Begin an attempt, for which there is a place."""
-        stored = self._settle(outcome.start(self._view, command))
-        run = self._caller.run_of(self._key(command.step, command.attempt))
+        begun = outcome.start(self._view, command)
+        stored = self._settle(begun)
+        run = self._run_of(self._key(command.step, command.attempt))
+
+        async def permit() -> None:
+            # Who was asleep for the length of its lease may have lost the operation, and hears of it here.
+            while not self._lease.is_good:
+                await self._lease.until_good()
+                await self._reporter.post(begun.reports)
 
         async def call() -> Outcome:
             await stored
-            return await self._caller.call(run, command)
+            return await self._caller.call(run, command, permit)
 
         self._begin(command.step, run, call)
 
     def _adopt(self, command: AdoptStep) -> None:
         """See to what a former owner left running; it runs already, so it waits for no place."""
-        run = self._caller.run_of(self._key(command.step, command.attempt))
+        run = self._run_of(self._key(command.step, command.attempt))
         limit = _limit(self._began(command.step), command.timeout_seconds)
 
         async def adopt() -> Outcome:
@@ -200,7 +210,7 @@ class Walk:
         if run is not None:
             run.stop(command.state, command.reason)
             return True
-        run = self._caller.run_of(self._key(key, step.attempt))
+        run = self._run_of(self._key(key, step.attempt))
         run.stop(command.state, command.reason)
 
         async def stop() -> Outcome:

@@ -151,6 +151,12 @@ class Runtime(Protocol):
     def seen_at(self, mount: Mount) -> str:
         """Return the path by which a run knows a mount: its target, or its source where nothing is mounted."""
 
+    def workspace(self, key: RunKey) -> str:
+        """Return the path of an empty folder as a run knows it, which is there if it is the run's `workdir`.
+
+        What is written there goes with the run.
+        """
+
     async def image_id(self, image: str) -> str:
         """Return what names the content of an image, which is fetched as the pull policy says."""
 

@@ -9,8 +9,8 @@ from tinkwell.core import errors
 from tinkwell.provisioner.release import plug
 
 
-def _places(folder: Path, *grants: str, namespace: str = "default") -> plug.Places:
-    return plug.Places(map(plug.parse_grant, grants), namespace=namespace, folder=folder)
+def _machine(folder: Path, *grants: str, namespace: str = "default") -> plug.Machine:
+    return plug.Machine(map(plug.parse_grant, grants), namespace=namespace, folder=folder)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_what_is_no_grant_is_refused_with_what_to_write(text: str) -> None:
 
 
 def test_a_relative_path_is_a_folder_of_the_release(tmp_path: Path) -> None:
-    found = _places(tmp_path / "releases" / "id").find("data", "www", read_only=True)
+    found = _machine(tmp_path / "releases" / "id").find("data", "www", read_only=True)
     assert found == plug.Place(path=str(tmp_path / "releases" / "id" / "www"), read_only=True)
     assert Path(found.path).is_dir()
 
@@ -64,18 +64,18 @@ def test_a_relative_path_is_a_folder_of_the_release(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["..", ".", "", "a/b", "../x", ".hidden", "a\nb", "~root", "x" * 129])
 def test_a_relative_path_is_one_name(tmp_path: Path, path: str) -> None:
     with pytest.raises(errors.InvalidField, match=r"plugs\.data\.path"):
-        _places(tmp_path / "id").find("data", path, read_only=False)
+        _machine(tmp_path / "id").find("data", path, read_only=False)
     assert not (tmp_path / "id").exists()
 
 
 def test_a_link_in_the_folder_of_a_release_is_refused(tmp_path: Path) -> None:
     (tmp_path / "www").symlink_to("/etc")
     with pytest.raises(errors.InvalidField, match=r"plugs\.data\.path: .* is not a folder"):
-        _places(tmp_path).find("data", "www", read_only=False)
+        _machine(tmp_path).find("data", "www", read_only=False)
 
 
 def test_a_granted_path_is_found_and_is_as_read_only_as_both_sides_say(tmp_path: Path) -> None:
-    places = _places(tmp_path / "id", f"d={tmp_path}", f"r={tmp_path}:ro")
+    places = _machine(tmp_path / "id", f"d={tmp_path}", f"r={tmp_path}:ro")
     assert not places.find("d", str(tmp_path), read_only=False).read_only
     assert places.find("d", str(tmp_path), read_only=True).read_only
     assert places.find("r", str(tmp_path), read_only=False).read_only
@@ -92,7 +92,7 @@ def test_a_granted_path_is_found_and_is_as_read_only_as_both_sides_say(tmp_path:
     ],
 )
 def test_what_is_not_granted_is_refused(tmp_path: Path, name: str, path: str, message: str) -> None:
-    places = _places(tmp_path / "id", f"n={tmp_path},ns=prod", f"d={tmp_path}", f"gone={tmp_path}/gone")
+    places = _machine(tmp_path / "id", f"n={tmp_path},ns=prod", f"d={tmp_path}", f"gone={tmp_path}/gone")
     with pytest.raises(errors.InvalidField, match=message.format(re.escape(str(tmp_path)))):
         places.find(name, path.format(tmp_path), read_only=False)
 
@@ -103,11 +103,11 @@ def test_a_link_on_the_way_to_a_granted_path_is_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real")
     path = f"{tmp_path}/link/inner"
     with pytest.raises(errors.InvalidField, match=r"leads over a link to .*/real/inner"):
-        _places(tmp_path, f"d={path}").find("d", path, read_only=False)
+        _machine(tmp_path, f"d={path}").find("d", path, read_only=False)
 
 
 def test_images_are_looked_at_by_the_grant_alone(tmp_path: Path) -> None:
-    places = _places(tmp_path / "id", f"d={tmp_path},images=good/.*")
+    places = _machine(tmp_path / "id", f"d={tmp_path},images=good/.*")
     found = places.find("d", str(tmp_path), read_only=False)
     assert found.allows_image("good/x:1")
     assert not found.allows_image("bad/good/x:1")
