@@ -16,6 +16,7 @@ class Reason(StrEnum):
     NODE_FAILED = "NODE_FAILED"
     STEP_LOST = "STEP_LOST"
     TIMEOUT = "TIMEOUT"
+    INTERNAL = "INTERNAL"
     CANCELLED = "CANCELLED"
 
 

@@ -4,14 +4,16 @@ The owner of an operation is the only one who reports about it, so it keeps the 
 what is stored, `outcome` says how it goes on with each thing that happens, and `after` lets time pass.
 """
 
+import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report
 from tinkwell.core.release.kinds import NodeState, NodeTask, Phase, ResourceStatus, StepKind
 from tinkwell.core.release.plan import Plan
-from tinkwell.core.release.record import Node, Options, Step
+from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import Call
 
 STATE_SECONDS = 30
@@ -220,13 +222,55 @@ class OperationView:
         )
 
 
+class StoredStep(Protocol):
+    """What a view needs of a step that is stored; `record.Step` is one."""
+
+    @property
+    def ordinal(self) -> int: ...
+    @property
+    def kind(self) -> StepKind: ...
+    @property
+    def state(self) -> State: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def image(self) -> str: ...
+    @property
+    def entrypoint(self) -> str: ...
+    @property
+    def args(self) -> tuple[str, ...] | None: ...
+    @property
+    def exit_code(self) -> int | None: ...
+    @property
+    def message(self) -> str: ...
+
+
+class StoredNode(Protocol):
+    """What a view needs of a node that is stored; `record.Node` is one."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def task(self) -> NodeTask: ...
+    @property
+    def state(self) -> NodeState: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def started_at(self) -> datetime.datetime | None: ...
+
+
 def build(
     *,
     operation_id: str,
     plan: Plan,
     options: Options,
     phase: Phase,
-    nodes: Iterable[tuple[Node, Iterable[Step]]],
+    nodes: Iterable[tuple[StoredNode, Iterable[StoredStep]]],
     specs: Mapping[str, NodeSpec],
     inits: Mapping[str, InitFacts],
     remaining_seconds: float,
@@ -262,7 +306,7 @@ def build(
     )
 
 
-def _former(step: Step) -> StepView:
+def _former(step: StoredStep) -> StepView:
     call = Call(
         name=step.name,
         description=step.description,

@@ -4,7 +4,7 @@ This is the one place where containers of releases are described, so whatever ho
 policy for images, the plugs, and what images may know.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tinkwell.client.release.model import Operation

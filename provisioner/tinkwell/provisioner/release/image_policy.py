@@ -14,14 +14,15 @@ class ImagePolicy:
 
     allowed: "Sequence[re.Pattern[str]]" = ()
 
-    def check(self, field: str, reference: str) -> None:
-        """Raise `errors.InvalidField` for what is no reference to an image, or to one that is not allowed."""
+    def check(self, field: str, reference: str) -> str:
+        """Return a reference; raises `errors.InvalidField` for what is none, and for that of an image not allowed."""
         image.parse_image(field, reference)
         if self.allowed and not any(pattern.fullmatch(reference) for pattern in self.allowed):
             patterns = ", ".join(pattern.pattern for pattern in self.allowed)
             raise errors.InvalidField.of(
                 field, f"the image {parse.show(reference)} is not allowed here; it must match {patterns}"
             )
+        return reference
 
 
 def parse_allowed(text: str) -> "re.Pattern[str]":

@@ -60,8 +60,11 @@ class StepRun:
         claims: run_claim.Claims,
         sink: output_shipper.Sink,
         beside: asyncio.TaskGroup,
+        outlives: bool,
     ) -> None:
         self.key = key
+        # It goes on when this process stops, for a successor to adopt.
+        self.outlives = outlives
         self._runtime = runtime
         self._claims = claims
         self._sink = sink

@@ -11,7 +11,7 @@ one, and until its end is stored before it removes it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol, assert_never
@@ -22,7 +22,7 @@ from tinkwell.core.release import outcome
 from tinkwell.core.release.command import AdoptStep, Command, Finish, MoveNode, MovePhase, StartStep, StopStep, Wait
 from tinkwell.core.release.decide import decide
 from tinkwell.core.release.outcome import Outcome, Settled
-from tinkwell.core.release.report import PhaseReport, step_id
+from tinkwell.core.release.report import PhaseReport, Report, step_id
 from tinkwell.core.release.view import OperationView, StepKey
 from tinkwell.core.release.walk import BEGUN
 from tinkwell.core.value.run_key import RunKey, RunKind
@@ -47,8 +47,8 @@ class Caller(Protocol):
 class Walk:
     """Walks one plan, from the view of it that is stored to the command that ends the operation.
 
-    Steps become tasks of `group`, and `run_of` makes their attempts. `began` says when steps began that a former owner
-    left running.
+    Steps become tasks of `group`. `run_of` makes an attempt, and is told whether that outlives this process. `began`
+    says when steps began that a former owner left running.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Walk:
         *,
         release_id: str,
         began: Callable[[StepKey], datetime | None],
-        run_of: Callable[[RunKey], StepRun],
+        run_of: Callable[[RunKey, bool], StepRun],
         caller: Caller,
         reporter: Reporter,
         lease: Keeper,
@@ -77,15 +77,28 @@ class Walk:
         self._keys = keys
         self._group = group
         self._has_changed = asyncio.Event()
-        # Steps that may still run, and those of which only the removal of their runs is left.
+        # Steps that may still run.
         self._running: dict[StepKey, StepRun] = {}
-        self._clearing: set[asyncio.Task[None]] = set()
+        # What may still be here, and who sees to it.
+        self._tasks: dict[StepRun, asyncio.Task[None]] = {}
         self._stopping: set[StepKey] = set()
 
     @property
-    def steps(self) -> list[StepRun]:
-        """The attempts of which anything may still run here."""
-        return list(self._running.values())
+    def runs(self) -> Sequence[StepRun]:
+        """The attempts of which anything may still be here."""
+        return list(self._tasks)
+
+    def abandon(self, reason: str) -> Sequence[Report]:
+        """Return the reports that steps are CANCELLED of which it is stored, or soon will be, that they run."""
+        reports: list[Report] = []
+        for path, node in self._view.nodes.items():
+            for step in node.steps:
+                if step.state is State.RUNNING:
+                    stopped = Outcome(state=State.CANCELLED, message=reason)
+                    settled = outcome.end(self._view, StepKey(path, step.ordinal), stopped)
+                    self._view = settled.view
+                    reports += settled.reports
+        return reports
 
     def hear(self, operation: Operation) -> None:
         """Take note of how the operation is by the server's account, where somebody may have cancelled it."""
@@ -104,8 +117,8 @@ class Walk:
                 if ending is not None:
                     break
                 await self._rest(seconds)
-            if self._clearing:
-                await asyncio.wait(self._clearing)
+            if self._tasks:
+                await asyncio.wait(self._tasks.values())
             return ending
         finally:
             self._places.leave(self._view.id)
@@ -172,7 +185,7 @@ class Walk:
         """Begin an attempt, for which there is a place."""
         begun = outcome.start(self._view, command)
         stored = self._settle(begun)
-        run = self._run_of(self._key(command.step, command.attempt))
+        run = self._run_of(self._key(command.step, command.attempt), command.kind.has_effects)
 
         async def permit() -> None:
             # Who was asleep for the length of its lease may have lost the operation, and hears of it here.
@@ -188,7 +201,7 @@ class Walk:
 
     def _adopt(self, command: AdoptStep) -> None:
         """See to what a former owner left running; it runs already, so it waits for no place."""
-        run = self._run_of(self._key(command.step, command.attempt))
+        run = self._run_of(self._key(command.step, command.attempt), True)
         limit = _limit(self._began(command.step), command.timeout_seconds)
 
         async def adopt() -> Outcome:
@@ -210,7 +223,7 @@ class Walk:
         if run is not None:
             run.stop(command.state, command.reason)
             return True
-        run = self._run_of(self._key(key, step.attempt))
+        run = self._run_of(self._key(key, step.attempt), False)
         run.stop(command.state, command.reason)
 
         async def stop() -> Outcome:
@@ -225,11 +238,9 @@ class Walk:
         concurrency_key = node.settings.concurrency_key if has_effects else ""
         self._keys.use(self._view.id, concurrency_key)
         self._running[key] = run
-        task = self._group.create_task(
+        self._tasks[run] = self._group.create_task(
             self._see_through(key, run, work, concurrency_key), name=f"step {key.path}/{key.ordinal}"
         )
-        self._clearing.add(task)
-        task.add_done_callback(self._clearing.discard)
 
     async def _see_through(
         self, key: StepKey, run: StepRun, work: Callable[[], Awaitable[Outcome]], concurrency_key: str
@@ -247,6 +258,7 @@ class Walk:
         self._has_changed.set()
         await stored
         await run.clear()
+        del self._tasks[run]
 
     def _settle(self, settled: Settled) -> "asyncio.Future[None]":
         """Go on with the view, and have reported what has changed."""

@@ -62,6 +62,10 @@ class Expressions:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End the child."""
+        await self.close()
+
+    async def close(self) -> None:
+        """End the child."""
         await self._child.close()
 
     async def render(self, manifest: JsonObject, variables: JsonObject, release: Release) -> Rendered:
