@@ -19,6 +19,7 @@ from tinkwell.core.event.kinds import State
 from tinkwell.core.release import cause
 from tinkwell.core.release.kinds import OperationKind
 from tinkwell.core.release.report import FinishReport
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.release import release_folder
 from tinkwell.provisioner.release.host import Host
@@ -47,7 +48,19 @@ class OperationRun:
         # As it is by the server's last answer.
         self._operation = Operation(operation_id)
         self._is_ending = False
+        # Somebody else, who lives, has it.
+        self.is_elsewhere = False
         self._is_lost = asyncio.Event()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the operation has been taken, and its work was had."""
+        return self._undertaking is not None
+
+    @property
+    def keys(self) -> frozenset[RunKey]:
+        """The runs of which anything may still be here."""
+        return frozenset(run.key for run in self._runs())
 
     def hear(self, operation: Operation) -> None:
         """Take note of how the operation is by the server's account."""
@@ -57,7 +70,7 @@ class OperationRun:
 
     def lose(self) -> None:
         """Hear that the operation is another's, or has ended, without this one's report."""
-        if not self._is_ending:
+        if self.is_held and not self._is_ending:
             self._is_lost.set()
 
     async def run(self) -> Operation | None:
@@ -71,6 +84,7 @@ class OperationRun:
             asked_at = asyncio.get_running_loop().time()
             work = await self._under(lambda token: api.work(self.id, token), what="get an operation's work")
         except REFUSALS as error:
+            self.is_elsewhere = isinstance(error, errors.LeaseHeld)
             logger.info("an operation is not to be had", extra={"operation": self.id, "cause": str(error)})
             return None
         fields = _fields(work.operation)
