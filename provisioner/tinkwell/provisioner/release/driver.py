@@ -5,8 +5,8 @@
     lease ──┘
 
 An event says only that its operation is worth a look. All operations that have not ended are listed whenever a watch
-begins, and from time to time in case some other way of noticing has failed. Which operations are for us their namespaces
-say; whether one may be had the server says, when it is asked for.
+begins, and from time to time in case some other way of noticing has failed. Which operations are for us, their
+namespaces say; whether one may be had, the server says when it is asked for.
 
 Any number of provisioners may serve a namespace. What one of them carries out it holds under its lease, and the others
 leave it alone until that is over. Then whoever has a run of it at hand takes it at once, since it can adopt that, and

@@ -16,7 +16,6 @@ from typing import cast
 from tinkwell.client import errors as client_errors
 from tinkwell.client.release import model
 from tinkwell.core import errors
-from tinkwell.core.release import graph
 from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase
 from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.manifest.rendered import RenderedManifest
@@ -145,7 +144,9 @@ def stored_manifest(work: model.Work) -> RenderedManifest | None:
 
 
 def build_plan(manifest: RenderedManifest | None, work: model.Work) -> Plan:
-    """Build the plan of an operation, in a thread: what it imports takes its time."""
+    """Build the plan of an operation, in a thread: what it imports takes its time, once."""
+    from tinkwell.core.release import graph
+
     former = {revision: Plan.load(text, field=f"removed/{revision}") for revision, text in work.removed_plans.items()}
     return graph.build_plan(manifest, map(_row, work.resources), former)
 
