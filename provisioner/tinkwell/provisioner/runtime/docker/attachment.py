@@ -194,11 +194,15 @@ class Answering:
             self._lines += lines
             is_told, self._is_told = self._is_told, True
         if not is_told:
-            self._loop.call_soon_threadsafe(self._has_news.set)
+            self._wake(self._has_news)
 
     def _finish(self, *, is_whole: bool) -> None:
         self._is_broken = self._is_broken or not is_whole
         with self._lock:
             self._is_over = True
-        self._loop.call_soon_threadsafe(self._has_news.set)
-        self._loop.call_soon_threadsafe(self._has_ended.set)
+        self._wake(self._has_news)
+        self._wake(self._has_ended)
+
+    def _wake(self, event: asyncio.Event) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits
+            self._loop.call_soon_threadsafe(event.set)

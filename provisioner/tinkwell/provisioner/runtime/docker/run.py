@@ -146,9 +146,9 @@ class DockerRun:
         """Start the container, which was never started; before that, attach to it what it gets and what it says."""
         async with contextlib.AsyncExitStack() as undo:
             attach = functools.partial(self._attach, undo)
-            says = await attach("stdout", "stderr") if answer_bytes else None
-            gets = None if stdin is None else await attach("stdin")
             try:
+                says = await attach("stdout", "stderr") if answer_bytes else None
+                gets = None if stdin is None else await attach("stdin")
                 await self._engine.start(self.container)
             except engine.Refused as error:
                 await self._engine.remove(self.container)
@@ -195,8 +195,8 @@ class DockerRun:
         deadline = asyncio.get_running_loop().time() + CREATOR_SECONDS
         while (found := await self._inspect()).status == "created":
             if asyncio.get_running_loop().time() > deadline:
-                if found.takes_input:
-                    raise port.RunError(port.Reason.LOST, "it never ran: who was to give it its input is gone")
+                if found.takes_input or not found.keeps_output:
+                    raise port.RunError(port.Reason.LOST, "it never ran, and who was to attach to it is gone")
                 await self.start()
             await asyncio.sleep(POLL_SECONDS)
 
