@@ -67,15 +67,22 @@ def _graph(prerequisites: Mapping[str, Iterable[str]]) -> "networkx.DiGraph[str]
 
 def _find_loop(prerequisites: Mapping[str, Iterable[str]]) -> list[str]:
     """Find resources of which each depends on the next, and the last on the first; none where there is no loop."""
-    dependents: networkx.DiGraph[str] = networkx.DiGraph(
-        [(path, before) for path in sorted(prerequisites) for before in sorted(prerequisites[path])]
-    )
-    try:
-        loop = [path for path, _ in networkx.find_cycle(dependents)]
-    except networkx.NetworkXNoCycle:
+    dependents = _graph(prerequisites).reverse()
+    if networkx.is_directed_acyclic_graph(dependents):
         return []
+    # To look for a loop in all of the graph would take the square of its size.
+    tangles = [
+        tangle for tangle in networkx.strongly_connected_components(dependents) if _is_tangle(dependents, tangle)
+    ]
+    within = dependents.subgraph(min(tangles, key=min))
+    loop = [path for path, _ in networkx.find_cycle(within, source=min(within))]
     start = loop.index(min(loop))
     return loop[start:] + loop[:start]
+
+
+def _is_tangle(graph: "networkx.DiGraph[str]", component: set[str]) -> bool:
+    [*paths] = component
+    return len(paths) > 1 or graph.has_edge(paths[0], paths[0])
 
 
 def _show(loop: Sequence[str]) -> str:

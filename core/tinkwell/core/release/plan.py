@@ -65,7 +65,8 @@ class Plan:
         checks = check.Checks(most=document.MAX_VIOLATIONS)
         found = document.parse_json(field, text, max_bytes=MAX_BYTES)
         members = closed_object.ClosedObject(checks, field, found, ("format", "nodes"))
-        members.demand("format")
+        for member in ("format", "nodes"):
+            members.demand(member)
         members.integer("format", low=FORMAT, high=FORMAT)
         nodes: dict[str, PlanNode] = {}
         for path, given in members.items("nodes", most=MAX_NODES):
