@@ -119,7 +119,9 @@ class Expressions:
         try:
             answer = await self._child.call(text)
         except (sandbox.Exceeded, sandbox.Died) as error:
-            raise errors.InvalidField.of(error.piece or field, error.reason) from error
+            place, _, text = error.piece.partition("\n")
+            reason = f"`{text}`: {error.reason}" if text else error.reason
+            raise errors.InvalidField.of(place or field, reason) from error
         found = await asyncio.to_thread(document.parse_json_object, field, answer, max_bytes=len(answer))
         if problems := cast("list[tuple[str, str]]", found.get("problems", [])):
             raise errors.InvalidField(errors.Violation(path, reason) for path, reason in problems)

@@ -81,7 +81,8 @@ class Evaluator:
                 return value
 
     def _text(self, text: str, place: Place, scope: Scope) -> Json:
-        self._begin(place.field)
+        # If this is the end of the process, the parent tells both.
+        self._begin(f"{place.field}\n{parse.excerpt(text)}")
         try:
             return self._value(text, language.compile_text(text), place, scope)
         except Unknown as fault:

@@ -133,6 +133,12 @@ class _Environment(sandbox.ImmutableSandboxedEnvironment):
         for name in _REMOVED_FILTERS:
             del self.filters[name]
 
+    def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
+        """Say of an attribute that it must not be seen, unless there is nothing that could have it."""
+        if isinstance(obj, Undefined):
+            return obj
+        return _Undefined(f"{attribute} of {_kind(obj)} is not allowed", obj=obj, name=attribute, exc=SecurityError)
+
     # Jinja calls the parameter `operator`, always by its place.
     def call_binop(self, context: Context, symbol: str, left: Any, right: Any) -> Any:
         """Apply one of the operators above, unless its result would be too large."""
@@ -258,12 +264,10 @@ def _reason(error: Exception) -> str:
             raise Unknown(str(name)) from error
         case _Missing():
             return _missing_reason(error.parent, error.name)
-        case SecurityError():
-            return f"is not allowed: {error.message}"
-        case UndefinedError():
+        case SecurityError() | UndefinedError():
             return str(error.message)
         case TemplateError():
-            return f"is no valid expression: {error.message}"
+            return f"is no valid expression: {str(error.message).rstrip('.')}"
         case RecursionError() | SyntaxError():
             return "is nested too deeply, or calls itself without end"
         case OSError():
