@@ -22,7 +22,7 @@ from tinkwell.core.release.report import step_id
 from tinkwell.server.database import engine
 from tinkwell.server.database.database import Database
 from tinkwell.server.lease.api.servicer import OPERATION, WORKFLOW, WorkServicer
-from tinkwell.server.lease.service.operations import LeaseService
+from tinkwell.server.lease.service.operations import Holder, LeaseService
 from tinkwell.server.release.api.servicer import ReleaseServicer
 from tinkwell.server.release.service.operation_hold import OperationHolds
 from tinkwell.server.release.service.operations import ReleaseService
@@ -304,7 +304,7 @@ async def open_site(database_url: str, *, pool_size: int = 10, log_poll_seconds:
     database = Database(pool)
     service, machines = ReleaseService(database), MachineHolds(database)
     logs = StepLogs(database, service.expiry, poll_seconds=log_poll_seconds)
-    holders = {WORKFLOW: machines, OPERATION: OperationHolds()}
+    holders: dict[str, Holder] = {WORKFLOW: machines, OPERATION: OperationHolds()}
     leases = LeaseService(database, lease_seconds=LEASE_SECONDS, holders=holders)
     servicer = ReleaseServicer(service, logs, _NoWatches())  # type: ignore[arg-type] # see _NoWatches
 

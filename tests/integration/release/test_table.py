@@ -65,7 +65,7 @@ async def is_allowed(sql: asyncpg.Connection, table: str, before: str, after: st
         await insert(sql, table, before)
         await sql.execute(f"UPDATE {table} SET state = $1", after)
     except asyncpg.CheckViolationError as error:
-        return error.constraint_name != f"{table}_transition"
+        return str(error.constraint_name) != f"{table}_transition"
     finally:
         await attempt.rollback()
     return True

@@ -232,7 +232,7 @@ async def test_what_goes_with_what_it_belongs_to_is_not_told_by_itself(sql: asyn
     await add_operation(sql)
     await add_node(sql)
     before = await last(sql)
-    async with sql.transaction() as _:
+    async with sql.transaction():
         await sql.execute("SAVEPOINT alone; DELETE FROM step; SET CONSTRAINTS ALL IMMEDIATE")
         await sql.execute("DELETE FROM node; DELETE FROM operation; DELETE FROM release")
     assert await told(sql, before) == ["step.deleted", "node.deleted", "operation.deleted", "release.deleted"]
