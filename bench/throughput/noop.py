@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.output import OutputLine
 
@@ -65,9 +65,13 @@ class NoopRuntime:
         """Find nothing: no attempt is repeated."""
         return []
 
-    async def held(self) -> frozenset[RunKey]:
+    async def find_owned(self, kind: RunKind, owner: str) -> list[port.Run]:
+        """Find what was started and not removed."""
+        return [run for key, run in self._there.items() if (key.kind, key.owner) == (kind, owner)]
+
+    async def held(self, kind: RunKind) -> frozenset[RunKey]:
         """Return the keys of what was started and not removed."""
-        return frozenset(self._there)
+        return frozenset(key for key in self._there if key.kind is kind)
 
     async def close(self) -> None:
         """Do nothing."""

@@ -16,7 +16,7 @@ from integration.provisioner import engine_image
 
 from support.waiting import eventually
 from tinkwell.client import Client, State
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.docker import runtime as docker
 from tinkwell.provisioner.runtime.docker import setting, ssh
@@ -80,7 +80,7 @@ async def test_output_goes_on_where_it_was_when_a_login_has_broken_off(
 ) -> None:
     script = "echo one; until [ -e /data/go ]; do sleep 0.05; done; echo two"
     spec = port.RunSpec(
-        key=RunKey(str(uuid.uuid4()), str(uuid.uuid4()), 1),
+        key=RunKey(RunKind.WORKFLOW, str(uuid.uuid4()), str(uuid.uuid4()), 1),
         worker_id=str(uuid.uuid4()),
         task_name="task",
         action_name="action",

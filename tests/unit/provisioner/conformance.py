@@ -13,7 +13,7 @@ from typing import Protocol
 import pytest
 
 from tinkwell.client.workflow.model import LogStream
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import output, port
 
 SECONDS = 30
@@ -54,7 +54,7 @@ class Harness(Protocol):
 
 
 def new_key(*, workflow_id: str | None = None) -> RunKey:
-    return RunKey(workflow_id or str(uuid.uuid4()), str(uuid.uuid4()), 1)
+    return RunKey(RunKind.WORKFLOW, workflow_id or str(uuid.uuid4()), str(uuid.uuid4()), 1)
 
 
 async def read(run: port.Run) -> list[tuple[int, LogStream, str]]:
@@ -122,7 +122,7 @@ class RuntimeConformance:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-        await wait(await harness.runtime.start(harness.spec(new_key(workflow_id=key.workflow_id), Program.RESUME)))
+        await wait(await harness.runtime.start(harness.spec(new_key(workflow_id=key.owner), Program.RESUME)))
         assert (await wait(run)).code == 7
         assert await texts(run) == ["waiting", "resumed"]
 
@@ -140,7 +140,7 @@ class RuntimeConformance:
 
     async def test_another_attempt_is_another_run(self, harness: Harness) -> None:
         first = new_key()
-        second = RunKey(first.workflow_id, first.action_id, 2)
+        second = RunKey(RunKind.WORKFLOW, first.owner, first.run, 2)
         for key in (first, second):
             run = await harness.runtime.start(harness.spec(key, Program.COUNT))
             await wait(run)
@@ -152,7 +152,7 @@ class RuntimeConformance:
         for key in (main, hook, replace(main, hook="on-timeout")):
             await wait(await harness.runtime.start(harness.spec(key, Program.COUNT)))
         await harness.restart()
-        assert await harness.runtime.held() >= {main, hook}
+        assert await harness.runtime.held(RunKind.WORKFLOW) >= {main, hook}
         runs = [await harness.runtime.find(key) for key in (main, hook)]
         assert [run and run.key for run in runs] == [main, hook]
         assert [await texts(run) for run in runs if run] == [["x"], ["x", "x"]]
@@ -169,7 +169,7 @@ class RuntimeConformance:
     async def test_files_stay_from_one_action_to_the_next_of_a_workflow(self, harness: Harness) -> None:
         first = new_key()
         await wait(await harness.runtime.start(harness.spec(first, Program.COUNT)))
-        run = await harness.runtime.start(harness.spec(new_key(workflow_id=first.workflow_id), Program.COUNT))
+        run = await harness.runtime.start(harness.spec(new_key(workflow_id=first.owner), Program.COUNT))
         assert await texts(run) == ["x", "x"]
         other = await harness.runtime.start(harness.spec(new_key(), Program.COUNT))
         assert await texts(other) == ["x"]
@@ -202,10 +202,10 @@ class RuntimeConformance:
         assert run is not None
         assert run.key == key
         assert (await wait(run)).code == 0
-        assert key in await harness.runtime.held()
+        assert key in await harness.runtime.held(RunKind.WORKFLOW)
         await run.remove()
         assert await harness.runtime.find(key) is None
-        assert key not in await harness.runtime.held()
+        assert key not in await harness.runtime.held(RunKind.WORKFLOW)
         await run.remove()
 
     async def test_removing_kills_a_run_that_goes_on(self, harness: Harness) -> None:
@@ -219,11 +219,11 @@ class RuntimeConformance:
         first = await harness.runtime.start(harness.spec(key, Program.WAIT))
         assert await first_line(first) == "waiting"
         await harness.restart()
-        assert await harness.runtime.held() >= {key}
+        assert await harness.runtime.held(RunKind.WORKFLOW) >= {key}
         run = await harness.runtime.find(key)
         assert run is not None
         assert await first_line(run) == "waiting"
-        await wait(await harness.runtime.start(harness.spec(new_key(workflow_id=key.workflow_id), Program.RESUME)))
+        await wait(await harness.runtime.start(harness.spec(new_key(workflow_id=key.owner), Program.RESUME)))
         assert (await wait(run)).code == 7
         assert [(number, text) for number, _, text in await read(run)] == [(1, "waiting"), (2, "resumed")]
 
@@ -261,11 +261,11 @@ class RuntimeConformance:
         if before is not None:
             await before.remove()
         assert await harness.runtime.find(key) is None
-        assert key not in await harness.runtime.held()
+        assert key not in await harness.runtime.held(RunKind.WORKFLOW)
 
     async def test_what_is_left_of_former_attempts_is_found_and_nothing_else(self, harness: Harness) -> None:
         key = new_key()
-        others = [key, replace(key, attempt=3), replace(key, attempt=12), new_key(workflow_id=key.workflow_id)]
+        others = [key, replace(key, attempt=3), replace(key, attempt=12), new_key(workflow_id=key.owner)]
         for each in others:
             await wait(await harness.runtime.start(harness.spec(each, Program.FAIL)))
         await harness.restart()

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
 from tinkwell.client.workflow.model import LogStream
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import output, port
 
 KILLED = 137
@@ -117,10 +117,14 @@ class FakeRuntime:
         return self.world.runs.get(key)
 
     async def find_former(self, key: RunKey) -> list[port.Run]:
-        return [run for k, run in self.world.runs.items() if k.action_id == key.action_id and k.attempt < key.attempt]
+        owned = await self.find_owned(key.kind, key.owner)
+        return [run for run in owned if run.key.run == key.run and run.key.attempt < key.attempt]
 
-    async def held(self) -> frozenset[RunKey]:
-        return frozenset(self.world.runs)
+    async def find_owned(self, kind: RunKind, owner: str) -> list[port.Run]:
+        return [run for key, run in self.world.runs.items() if (key.kind, key.owner) == (kind, owner)]
+
+    async def held(self, kind: RunKind) -> frozenset[RunKey]:
+        return frozenset(key for key in self.world.runs if key.kind is kind)
 
     async def close(self) -> None:
         pass

@@ -133,7 +133,7 @@ def _succeeded(
     """Say what else a success tells."""
     match step.kind:
         case StepKind.INIT:
-            return replace(node, init=outcome.init), [_known(node, outcome, None)]
+            return replace(node, init=outcome.init), [_known(node, outcome, node.spec.status)]
         case StepKind.STATE:
             return _answered(view, node, outcome)
         case StepKind.RECHECK:
@@ -163,7 +163,7 @@ def _due_actions(view: OperationView, node: NodeView, answer: Answer) -> Sequenc
     return () if is_refused or answer.status is ResourceStatus.VALID else answer.actions
 
 
-def _known(node: NodeView, outcome: Outcome, status: ResourceStatus | None) -> ResourceReport:
+def _known(node: NodeView, outcome: Outcome, status: ResourceStatus) -> ResourceReport:
     return ResourceReport(
         path=node.path,
         type=node.spec.type,

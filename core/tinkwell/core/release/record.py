@@ -41,10 +41,15 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What a user gave: manifests by the name of their file, in order, and the variables with their values merged."""
+    """What a user gave: manifests by the name of their file, in order, and variables.
+
+    `variable_files`, by name, may hold expressions: each sees `variables` and the files before it. In the end
+    `variables` replace what files say.
+    """
 
     files: tuple[tuple[str, str], ...] = ()
     variables: Mapping[str, object]
+    variable_files: tuple[tuple[str, Mapping[str, object]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,7 +67,7 @@ class ResourceReport:
 
     path: str
     type: str
-    status: ResourceStatus | None = None
+    status: ResourceStatus
     image_id: str | None = None
     init: str | None = None
     config: str | None = None

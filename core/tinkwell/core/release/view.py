@@ -83,7 +83,7 @@ class InitFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSpec:
-    """What manifest and stored resource say of a node.
+    """What manifest and stored resource say of a node: `status` is that of the resource, UNKNOWN for a new one.
 
     `owned` is None where no `state` of the resource was answered in this release yet. `moved_to` is the node to which a
     removed resource has moved, empty for none.
@@ -93,6 +93,7 @@ class NodeSpec:
     settings: Settings = field(default_factory=Settings)
     readonly: bool = False
     keep: bool = False
+    status: ResourceStatus = ResourceStatus.UNKNOWN
     owned: bool | None = None
     moved_to: str = ""
 
@@ -232,7 +233,10 @@ def build(
     cancel_seconds: float | None = None,
     is_same_engine: bool = True,
 ) -> OperationView:
-    """Make a view of what is stored: all steps belong to earlier rounds. `specs` has all nodes, `inits` those known."""
+    """Make a view of what is stored: all steps belong to earlier rounds.
+
+    `specs` has all nodes, and `inits` those whose answer is known, among them all that were begun.
+    """
     views = (
         NodeView(
             path=node.path,

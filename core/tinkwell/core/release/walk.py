@@ -5,12 +5,10 @@ go stays where not everything that replaces it is there. Ready ones start in the
 at once. A node that comes after one that has failed or was skipped never starts, and neither do those after it.
 """
 
-import graphlib
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tinkwell.core import errors
 from tinkwell.core.release.kinds import NodeState, NodeTask
 from tinkwell.core.release.plan import Plan, PlanNode
 
@@ -28,18 +26,6 @@ class Blocker:
 
     def __str__(self) -> str:
         return f"{self.path} is {self.state}"
-
-
-def check(plan: Plan) -> None:
-    """Raise `errors.InvalidField` for a plan that can't be walked to its end: a path twice, an unknown one, a loop."""
-    paths = Counter(node.path for node in plan.nodes)
-    for node in plan.nodes:
-        if paths[node.path] > 1:
-            raise errors.InvalidField.of("plan", f"has {node.path} twice")
-        unknown = next((path for path in node.after if path not in paths), None)
-        if unknown is not None:
-            raise errors.InvalidField.of("plan", f"has {node.path} after {unknown}, which it does not have")
-    _refuse_loop(plan)
 
 
 def startable(plan: Plan, states: Mapping[str, NodeState], *, parallel: int) -> tuple[str, ...]:
@@ -116,19 +102,3 @@ def _followers(plan: Plan) -> Mapping[str, list[str]]:
         for path in node.after:
             followers[path].append(node.path)
     return followers
-
-
-def _refuse_loop(plan: Plan) -> None:
-    """Refuse a plan of which some nodes wait for each other; a removal waits for all that is installed."""
-    sorter: graphlib.TopologicalSorter[str] = graphlib.TopologicalSorter({node.path: node.after for node in plan.nodes})
-    try:
-        sorter.prepare()
-    except graphlib.CycleError as error:
-        loop = " → ".join(reversed(error.args[1]))
-        raise errors.InvalidField.of("plan", f"has nodes that wait for each other: {loop}") from error
-    removals = {node.path for node in plan.nodes if node.task is NodeTask.REMOVE}
-    for node in plan.nodes:
-        removal = next((path for path in node.after if path in removals), None)
-        if node.task is NodeTask.INSTALL and removal is not None:
-            why = f"has {node.path} after {removal}, which is removed, but removals come after what is installed"
-            raise errors.InvalidField.of("plan", why)

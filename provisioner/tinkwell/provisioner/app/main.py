@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from tinkwell import client
+from tinkwell.core.value.run_key import RunKind
 from tinkwell.provisioner.hardware import enrolment
 from tinkwell.provisioner.lease import run_claim
 from tinkwell.provisioner.lease.keeper import Keeper
@@ -104,7 +105,7 @@ async def run(settings: Settings) -> None:
                     concurrency=settings.concurrency,
                     resync_seconds=settings.resync_seconds,
                 )
-                works: dict[str, Coroutine[object, object, None]] = {"driver": worker.run()}
+                works: dict[str, Coroutine[object, object, None]] = {"driver": worker.run(), "keeper": keeper.run()}
                 if settings.default_template is not None:
                     works["enrolment"] = enrolment.Enrolment(server, settings.default_template).run()
                 if settings.beside is not None:
@@ -147,11 +148,12 @@ async def _remove_runs(runtime: port.Runtime, claims: run_claim.Claims) -> bool:
     """Remove what runs, but for what others here run; False where that failed."""
     try:
         async with asyncio.timeout(REMOVE_SECONDS):
-            held = await runtime.held()
-            others = await asyncio.to_thread(claims.others)
-            for key in held:
-                if key.main not in others and (run := await runtime.find(key)) is not None:
-                    await run.remove()
+            for kind in RunKind:
+                held = await runtime.held(kind)
+                others = await asyncio.to_thread(claims.others, kind)
+                for key in held:
+                    if key.main not in others and (run := await runtime.find(key)) is not None:
+                        await run.remove()
     except (OSError, TimeoutError, port.RunError) as error:
         logger.warning("what runs cannot be removed", extra={"cause": str(error) or type(error).__name__})
         return False

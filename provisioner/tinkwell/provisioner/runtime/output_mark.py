@@ -6,7 +6,7 @@ was written, which the engine tells to the nanosecond and which names that line,
 the provisioner. A reader that finds another first line begins to number where nobody has numbered before, with a note.
 That holds lines in order, at the price of repeating some.
 
-    STATE_DIR/logs/ACTION.ATTEMPT[.HOOK]      {"stamp": "2026-01-01T00:00:00.000000000Z", "base": 0, "reserved": 1000}
+    STATE_DIR/logs/RUN.ATTEMPT[.HOOK]      {"stamp": "2026-01-01T00:00:00.000000000Z", "base": 0, "reserved": 1000}
 
 Before anybody has read its first line, a run has no mark; what the engine forgot until then, it forgot unseen.
 """
@@ -16,7 +16,7 @@ import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.runtime import output
 from tinkwell.provisioner.state_dir import state_dir
 

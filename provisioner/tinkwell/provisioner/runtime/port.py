@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime.output import OutputLine
 
 
@@ -53,8 +53,8 @@ class RunSpec:
         own = {
             **({"TINKWELL_HOOK": self.key.hook} if self.key.hook else {}),
             "WORKFLOW_DIR": workflow_dir,
-            "TINKWELL_WORKFLOW_ID": self.key.workflow_id,
-            "TINKWELL_ACTION_ID": self.key.action_id,
+            "TINKWELL_WORKFLOW_ID": self.key.owner,
+            "TINKWELL_ACTION_ID": self.key.run,
             "TINKWELL_ATTEMPT": str(self.key.attempt),
             "TINKWELL_WORKER_ID": self.worker_id,
         }
@@ -112,10 +112,13 @@ class Runtime(Protocol):
         """Find a run that was started by anybody here, also one that has ended and was not removed."""
 
     async def find_former(self, key: RunKey) -> list[Run]:
-        """Find the runs of former attempts at an action on this engine, whoever started them, hooks included."""
+        """Find the runs of former attempts at the same on this engine, whoever started them, hooks included."""
 
-    async def held(self) -> frozenset[RunKey]:
-        """Return the keys of all runs that were started from this state directory and not removed."""
+    async def find_owned(self, kind: RunKind, owner: str) -> list[Run]:
+        """Find all runs of a workflow or release on this engine, whoever started them, also those that have ended."""
+
+    async def held(self, kind: RunKind) -> frozenset[RunKey]:
+        """Return the keys of all runs of a kind that were started from this state directory and not removed."""
 
     async def close(self) -> None:
         """Let go of everything; runs go on."""

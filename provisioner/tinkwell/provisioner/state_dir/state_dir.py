@@ -4,11 +4,11 @@
       lock, lock.1, …                     the slots; each is held by the one provisioner that lives in it
       opening                             held for the moment in which somebody takes a slot, or asks who lives
       instance                            an id that marks the containers started from here
-      claims/WORKFLOW@ACTION.ATTEMPT      which slot watches a run; see `claim`
+      claims/KIND@OWNER@RUN.ATTEMPT       which slot watches a run; see `run_claim`
       workflows/WORKFLOW/WORKER/          the files of a workflow on a worker; actions see them as $WORKFLOW_DIR
       workflows/WORKFLOW/boot/ACTION.ATTEMPT    the boot in which an attempt began that reboots its machine
-      runs/ACTION.ATTEMPT[.HOOK]/         runs of the process runtime
-      logs/ACTION.ATTEMPT[.HOOK]          where the output of a run of the Docker runtime began
+      runs/RUN.ATTEMPT[.HOOK]/            runs of the process runtime; RUN is the id of an action or step
+      logs/RUN.ATTEMPT[.HOOK]             where the output of a run of the Docker runtime began
 
 A workflow's files stay until it has succeeded or is deleted, so that a failed one can be looked at.
 """
@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
 
 logger = logging.getLogger(__name__)
 
@@ -125,7 +125,7 @@ class StateDir:
             return ""
 
     def _boot_file(self, key: RunKey) -> Path:
-        return self.path / "workflows" / checked(key.workflow_id) / "boot" / run_name(key)
+        return self.path / "workflows" / checked(key.owner) / "boot" / run_name(key)
 
     def run_dir(self, key: RunKey) -> Path:
         """Return where the process runtime keeps a run; it need not exist."""
@@ -172,7 +172,7 @@ def write_file(path: Path, text: str) -> None:
 
 def run_name(key: RunKey) -> str:
     """Return the name that files of a run have, and those of no other run."""
-    name = f"{checked(key.action_id)}.{key.attempt}"
+    name = f"{checked(key.run)}.{key.attempt}"
     return f"{name}.{checked(key.hook)}" if key.hook else name
 
 

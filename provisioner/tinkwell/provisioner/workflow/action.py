@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from tinkwell.client import errors
 from tinkwell.client.workflow.model import Action, LogLine, Report, Reported
 from tinkwell.core.event.kinds import State
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.core.workflow import hook
-from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.agent.job import Fate, Outcome, Permit, Receipt, Refusal
 from tinkwell.provisioner.agent.run_spec import Work, fields
 from tinkwell.provisioner.lease import keeper as lease
@@ -98,8 +98,8 @@ class ActionReporter:
 
     async def append(self, key: RunKey, lines: Sequence[output.OutputLine]) -> None:
         """Store lines of the attempt's output, or of its hook's."""
-        sent = [LogLine(key.action_id, key.attempt, line.number, line.text, line.stream) for line in lines]
-        await self.api.append_logs(key.workflow_id, sent)
+        sent = [LogLine(key.run, key.attempt, line.number, line.text, line.stream) for line in lines]
+        await self.api.append_logs(key.owner, sent)
 
     async def _answer(self, outcome: Outcome) -> Reported | errors.Error:
         """Report until the server answers; returns a refusal, which says that the action is over, or not to begin."""
@@ -124,8 +124,8 @@ class ActionReporter:
 
     def _told(self, outcome: Outcome, token: int) -> Report:
         return Report(
-            workflow_id=self.key.workflow_id,
-            action_id=self.key.action_id,
+            workflow_id=self.key.owner,
+            action_id=self.key.run,
             worker_id=self.action.worker_id,
             state=outcome.state,
             attempt=self.key.attempt,

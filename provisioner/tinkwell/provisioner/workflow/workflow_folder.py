@@ -3,6 +3,7 @@
 import logging
 from typing import Protocol
 
+from tinkwell.core.value.run_key import RunKind
 from tinkwell.provisioner.agent import reboot
 from tinkwell.provisioner.lease import run_claim
 
@@ -22,7 +23,7 @@ class Files(reboot.Notes, Protocol):
 def forget(files: Files, claims: run_claim.Claims, workflow_id: str) -> None:
     """Remove a workflow's files, unless somebody else still runs something of it; who does will see to them."""
     try:
-        is_claimed = bool(claims.others(workflow_id))
+        is_claimed = bool(claims.others(RunKind.WORKFLOW, workflow_id))
     except OSError as error:
         logger.warning("the files of a workflow are kept", extra={"workflow": workflow_id, "cause": str(error)})
         return

@@ -9,7 +9,7 @@ from unit.provisioner.conformance import Program
 from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
 
 from tinkwell.client.workflow.model import LogStream
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.runtime import port
 
 
@@ -46,8 +46,8 @@ class FakeHarness:
         task.add_done_callback(self.tasks.discard)
 
     async def _play(self, run: FakeRun) -> None:
-        resumed = self.resumed.setdefault(run.key.workflow_id, asyncio.Event())
-        files = self.world.files.setdefault(run.key.workflow_id, {})
+        resumed = self.resumed.setdefault(run.key.owner, asyncio.Event())
+        files = self.world.files.setdefault(run.key.owner, {})
         environment = run.spec.environment_in("/workflow")
         match run.spec.command[0]:
             case Program.GREET:

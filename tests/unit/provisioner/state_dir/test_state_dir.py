@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.state_dir import state_dir
 
-KEY = RunKey("w", "a", 1)
+KEY = RunKey(RunKind.WORKFLOW, "w", "a", 1)
 
 
 @pytest.fixture
@@ -52,13 +52,13 @@ def test_there_is_an_end_to_the_slots(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_boot_of_an_attempt_is_kept_as_it_was_first_noted_until_its_workflow_is_forgotten(
     directory: state_dir.StateDir,
 ) -> None:
-    key = RunKey(str(uuid.uuid4()), "a", 1)
+    key = RunKey(RunKind.WORKFLOW, str(uuid.uuid4()), "a", 1)
     assert directory.noted_boot(key) == ""
     for boot in ("first", "second"):
         directory.note_boot(key, boot)
     assert directory.noted_boot(key) == "first"
-    assert directory.noted_boot(RunKey(key.workflow_id, "a", 2)) == ""
-    directory.forget_workflow(key.workflow_id)
+    assert directory.noted_boot(RunKey(RunKind.WORKFLOW, key.owner, "a", 2)) == ""
+    directory.forget_workflow(key.owner)
     assert directory.noted_boot(key) == ""
 
 
@@ -94,7 +94,7 @@ def test_an_id_cannot_lead_out_of_it(directory: state_dir.StateDir, name: str) -
     with pytest.raises(state_dir.StateError, match="is not an id"):
         directory.workflow_dir(name, "m-1")
     with pytest.raises(state_dir.StateError, match="is not an id"):
-        directory.run_dir(RunKey("w", name, 1))
+        directory.run_dir(RunKey(RunKind.WORKFLOW, "w", name, 1))
 
 
 def test_a_run_is_created_once(directory: state_dir.StateDir) -> None:

@@ -78,7 +78,7 @@ def begin_apply(release: ReleaseRow | None) -> Begun:
 def begin_rollback(release: ReleaseRow | None, *, name: str, wanted: int, target: RevisionRow | None) -> Begun:
     """Say what a rollback begins. `target` is the revision that is `wanted`, None where there is none.
 
-    For a `wanted` of 0 that is the newest SUPERSEDED one below the last that was deployed.
+    For a `wanted` of 0 that is one that was brought about before the newest attempt.
 
     Raises `errors.NotFound` where there is no such release or revision, `errors.OperationActive`, and
     `errors.IllegalTransition` for a revision that was never installed.
@@ -87,7 +87,7 @@ def begin_rollback(release: ReleaseRow | None, *, name: str, wanted: int, target
     if target is None and wanted:
         raise errors.NotFound("REVISION", f"{wanted} of release {name}")
     if target is None:
-        raise errors.IllegalTransition(f"release {name}", "no former revision was installed; say which to go back to")
+        raise errors.IllegalTransition(f"release {name}", "there is no former revision to go back to")
     if target.state not in (RevisionState.DEPLOYED, RevisionState.SUPERSEDED):
         why = f"revision {target.revision} is {target.state}, and was never installed as a whole; choose another one"
         raise errors.IllegalTransition(f"release {name}", why)

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 from tinkwell.core import errors
 from tinkwell.core.lease import lease
-from tinkwell.core.release import walk
 from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase, RevisionState
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.transition import operation as rule
@@ -22,7 +21,7 @@ from tinkwell.core.release.transition.row import OperationRow, ReleaseRow, Revis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """A plan, and what it is about.
+    """A plan, which is known to have no loop, and what it is about.
 
     `resumed` is the revision that the operation resumes, None for none. `is_deployed_one` says that source, manifest
     and late pointers are those of the DEPLOYED revision. `stored_plan` is the text of the plan that the operation has
@@ -82,12 +81,16 @@ def _refuse_late(operation: OperationRow) -> None:
 
 
 def _check_plan(operation: OperationRow, plan: Plan) -> None:
-    walk.check(plan)
-    if operation.kind is not OperationKind.UNINSTALL:
-        return
-    wrong = next((node.path for node in plan.nodes if node.task is not NodeTask.REMOVE), None)
-    if wrong is not None:
-        raise errors.InvalidField.of("plan", f"installs {wrong}, but an UNINSTALL only removes")
+    removed = {node.path for node in plan.nodes if node.task is NodeTask.REMOVE}
+    for node in plan.nodes:
+        if node.path in removed:
+            continue
+        if operation.kind is OperationKind.UNINSTALL:
+            raise errors.InvalidField.of("plan", f"installs {node.path}, but an UNINSTALL only removes")
+        early = next((path for path in node.after if path in removed), None)
+        if early is not None:
+            why = f"installs {node.path} after it removes {early}, but removals come after all that is installed"
+            raise errors.InvalidField.of("plan", why)
 
 
 def _revision(submission: Submission) -> tuple[int, tuple[Change, ...]]:

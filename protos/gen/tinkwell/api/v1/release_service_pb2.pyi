@@ -319,7 +319,9 @@ class Revision(_message.Message):
     revision: _builtins.int
     state: Global___RevisionState.ValueType
     source: _builtins.str
-    """source is what the user gave: {"files": {NAME: TEXT}, "variables": {…}}."""
+    """source is what the user gave: {"files": {NAME: TEXT}, "variables": {…}}, and where there are some
+    "variable_files": [{"name": NAME, "variables": {…}}, …].
+    """
     manifest: _builtins.str
     """manifest is what came out of it: {"plugs": {…}, "resources": {…}, "outputs": {…}}."""
     plan: _builtins.str
@@ -539,6 +541,7 @@ class Node(_message.Message):
     STARTED_AT_FIELD_NUMBER: _builtins.int
     FINISHED_AT_FIELD_NUMBER: _builtins.int
     STEPS_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     operation_id: _builtins.str
     release_id: _builtins.str
@@ -566,6 +569,10 @@ class Node(_message.Message):
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___Step]:
         """steps in order; filled in by ListNodes and GetWork."""
 
+    @_builtins.property
+    def after(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """after names the nodes that this one waits for by their paths, as the plan has them; filled in by ListNodes."""
+
     def __init__(
         self,
         *,
@@ -586,10 +593,11 @@ class Node(_message.Message):
         started_at: _timestamp_pb2.Timestamp | None = ...,
         finished_at: _timestamp_pb2.Timestamp | None = ...,
         steps: _abc.Iterable[Global___Step] | None = ...,
+        after: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "finished_at", b"finished_at", "started_at", b"started_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch", "changed", b"changed", "created_at", b"created_at", "finished_at", b"finished_at", "id", b"id", "kind", b"kind", "message", b"message", "operation_id", b"operation_id", "ordinal", b"ordinal", "path", b"path", "release_id", b"release_id", "started_at", b"started_at", "state", b"state", "steps", b"steps", "task", b"task", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "batch", b"batch", "changed", b"changed", "created_at", b"created_at", "finished_at", b"finished_at", "id", b"id", "kind", b"kind", "message", b"message", "operation_id", b"operation_id", "ordinal", b"ordinal", "path", b"path", "release_id", b"release_id", "started_at", b"started_at", "state", b"state", "steps", b"steps", "task", b"task", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -786,6 +794,30 @@ class ManifestFile(_message.Message):
 Global___ManifestFile: _TypeAlias = ManifestFile  # noqa: Y015
 
 @_typing.final
+class VariableFile(_message.Message):
+    """VariableFile is a file of variables: a JSON object as text, whose texts may hold expressions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    VARIABLES_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    variables: _builtins.str
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        variables: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "variables", b"variables"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VariableFile: _TypeAlias = VariableFile  # noqa: Y015
+
+@_typing.final
 class ApplyRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -797,6 +829,7 @@ class ApplyRequest(_message.Message):
     OPTIONS_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    VARIABLE_FILES_FIELD_NUMBER: _builtins.int
     operation_id: _builtins.str
     """operation_id is chosen by the caller; with it a repeated call is recognised."""
     namespace: _builtins.str
@@ -812,6 +845,12 @@ class ApplyRequest(_message.Message):
 
     @_builtins.property
     def options(self) -> Global___OperationOptions: ...
+    @_builtins.property
+    def variable_files(self) -> _containers.RepeatedCompositeFieldContainer[Global___VariableFile]:
+        """variable_files are evaluated one after the other. Each sees variables and the files before it, which it is merged into;
+        variables replace what files say. They count as variables do.
+        """
+
     def __init__(
         self,
         *,
@@ -823,10 +862,11 @@ class ApplyRequest(_message.Message):
         options: Global___OperationOptions | None = ...,
         description: _builtins.str = ...,
         reason: _builtins.str = ...,
+        variable_files: _abc.Iterable[Global___VariableFile] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "files", b"files", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "options", b"options", "reason", b"reason", "variables", b"variables"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "files", b"files", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "options", b"options", "reason", b"reason", "variable_files", b"variable_files", "variables", b"variables"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

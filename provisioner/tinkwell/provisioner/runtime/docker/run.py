@@ -5,7 +5,7 @@ import contextlib
 import itertools
 from collections.abc import AsyncGenerator, Iterable, Iterator
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.runtime import output, output_mark, port
 from tinkwell.provisioner.runtime.docker import engine, stream
 from tinkwell.provisioner.state_dir import state_dir

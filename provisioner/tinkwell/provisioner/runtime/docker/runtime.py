@@ -13,13 +13,12 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Self
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import WORDS, RunKey, RunKind
 from tinkwell.provisioner.runtime import output_mark, port
-from tinkwell.provisioner.runtime.docker import engine, image, setting
+from tinkwell.provisioner.runtime.docker import engine, image, label, setting
 from tinkwell.provisioner.runtime.docker import run as docker_run
 from tinkwell.provisioner.state_dir import state_dir
 
-LABEL_PREFIX = "tinkwell."
 WORKFLOW_DIR = "/workflow"
 ANSWER_SECONDS = 10
 # The engine forgets its older file when the other one is full.
@@ -81,32 +80,42 @@ class DockerRuntime:
         """Find a run by its container's name; a container that does not say that it is this run is somebody else's."""
         with docker_run.told():
             try:
-                found = await self._engine.inspect(container_name(key))
+                found = await self._engine.inspect(label.container_name(key))
             except engine.Gone:
                 return None
-        return self._run(key, found.id) if _key_of(found.labels) == key else None
+        return self._run(key, found.id) if label.key_of(found.labels) == key else None
 
     async def find_former(self, key: RunKey) -> list[port.Run]:
         """Find containers of former attempts by their labels, whatever state directory they were started from."""
-        wanted = [f"{LABEL_PREFIX}managed=true", f"{LABEL_PREFIX}action={key.action_id}"]
+        _, run_word = WORDS[key.kind]
         with docker_run.told():
-            found = await self._engine.labels_of_all(labels=wanted)
-        keys = (former for labels in found if (former := _key_of(labels)) is not None)
-        return [self._run(former, container_name(former)) for former in keys if former.attempt < key.attempt]
+            keys = await self._keys({run_word: key.run})
+        formers = (other for other in keys if other.kind is key.kind and other.attempt < key.attempt)
+        return [self._run(former, label.container_name(former)) for former in formers]
 
-    async def held(self) -> frozenset[RunKey]:
+    async def find_owned(self, kind: RunKind, owner: str) -> list[port.Run]:
+        """Find a workflow's or release's containers by their labels, whatever state directory they are from."""
+        owner_word, _ = WORDS[kind]
+        with docker_run.told():
+            keys = await self._keys({owner_word: owner})
+        return [self._run(key, label.container_name(key)) for key in keys if key.kind is kind]
+
+    async def held(self, kind: RunKind) -> frozenset[RunKey]:
         """Return the runs whose containers carry this state directory's id, whether they were ever started or not."""
-        mine = f"{LABEL_PREFIX}instance={self._directory.instance}"
         with docker_run.told():
             marks = await asyncio.to_thread(self._marks.names)  # first: a container is older than its mark
-            found = await self._engine.labels_of_all(labels=[f"{LABEL_PREFIX}managed=true", mine])
-            keys = frozenset(key for labels in found if (key := _key_of(labels)) is not None)
+            keys = frozenset(await self._keys({"instance": self._directory.instance}))
             await asyncio.to_thread(self._marks.remove_others, marks, keys)
-        return keys
+        return frozenset(key for key in keys if key.kind is kind)
 
     async def close(self) -> None:
         """Let go of the engine."""
         self._engine.close()
+
+    async def _keys(self, labels: Mapping[str, str]) -> list[RunKey]:
+        """Return the keys of all containers that carry these labels and say which run they are."""
+        found = await self._engine.labels_of_all(labels=label.filters(labels))
+        return [key for each in found if (key := label.key_of(each)) is not None]
 
     async def _obtain(self, spec: port.RunSpec) -> tuple[docker_run.DockerRun, bool]:
         """Return the run's container, and whether it is new. That its image is missing is told by its creation."""
@@ -123,7 +132,8 @@ class DockerRuntime:
 
     async def _create(self, spec: port.RunSpec, image_name: str) -> tuple[docker_run.DockerRun, bool]:
         """Return the run's container, and whether it is new; raises `engine.Gone` where the image is missing."""
-        name = container_name(spec.key)
+        name = label.container_name(spec.key)
+        labels = {"task": spec.task_name, "name": spec.action_name, "worker": spec.worker_id}
         deadline = asyncio.get_running_loop().time() + docker_run.CREATOR_SECONDS
         while asyncio.get_running_loop().time() < deadline:
             try:
@@ -132,7 +142,7 @@ class DockerRuntime:
                     image=image_name,
                     command=spec.command,
                     environment=spec.environment_in(WORKFLOW_DIR),
-                    labels=self._labels(spec),
+                    labels=label.labels_of(spec.key, instance=self._directory.instance, others=labels),
                     host=self._host(spec),
                 )
             except engine.Gone:
@@ -154,7 +164,7 @@ class DockerRuntime:
 
     def _host(self, spec: port.RunSpec) -> dict[str, Any]:
         settings = self._settings
-        files = self._directory.workflow_dir(spec.key.workflow_id, spec.worker_id)
+        files = self._directory.workflow_dir(spec.key.owner, spec.worker_id)
         log = {"max-size": str(settings.log_bytes // LOG_FILES), "max-file": str(LOG_FILES)}
         host: dict[str, Any] = {
             "binds": [f"{files}:{WORKFLOW_DIR}", *spec.volumes],
@@ -168,36 +178,3 @@ class DockerRuntime:
         if settings.cpus is not None:
             host["nano_cpus"] = round(settings.cpus * 1e9)
         return host
-
-    def _labels(self, spec: port.RunSpec) -> dict[str, str]:
-        labels = {
-            "managed": "true",
-            "instance": self._directory.instance,
-            "workflow": spec.key.workflow_id,
-            "action": spec.key.action_id,
-            "attempt": str(spec.key.attempt),
-            "task": spec.task_name,
-            "name": spec.action_name,
-            "worker": spec.worker_id,
-        }
-        if spec.key.hook:
-            labels["hook"] = spec.key.hook
-        return {f"{LABEL_PREFIX}{name}": value for name, value in labels.items()}
-
-
-def container_name(key: RunKey) -> str:
-    """Return the name that the container of a run has, and no other."""
-    name = f"tinkwell-{state_dir.checked(key.action_id)}-{key.attempt}"
-    return f"{name}-{state_dir.checked(key.hook)}" if key.hook else name
-
-
-def _key_of(labels: Mapping[str, str]) -> RunKey | None:
-    """Return which run a container says it is, None where it does not say so in the way of this module."""
-    names = ("managed", "workflow", "action", "attempt", "hook")
-    managed, workflow_id, action_id, attempt, hook = (labels.get(f"{LABEL_PREFIX}{name}", "") for name in names)
-    if not (managed and workflow_id and attempt.isdecimal()):
-        return None
-    try:
-        return RunKey(workflow_id, state_dir.checked(action_id), int(attempt), hook and state_dir.checked(hook))
-    except state_dir.StateError:
-        return None

@@ -18,10 +18,11 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import abandonable_thread, output, port
 from tinkwell.provisioner.runtime.process import shim
 from tinkwell.provisioner.state_dir import state_dir
@@ -59,13 +60,18 @@ class ProcessRuntime:
 
     async def find_former(self, key: RunKey) -> list[port.Run]:
         """Find runs of former attempts by their folders."""
-        held = await self.held()
-        formers = (other for other in held if other.action_id == key.action_id and other.attempt < key.attempt)
-        return [ProcessRun(former, self._directory.run_dir(former), self._threads) for former in formers]
+        owned = await self.find_owned(key.kind, key.owner)
+        return [run for run in owned if run.key.run == key.run and run.key.attempt < key.attempt]
 
-    async def held(self) -> frozenset[RunKey]:
+    async def find_owned(self, kind: RunKind, owner: str) -> list[port.Run]:
+        """Find a workflow's or release's runs by their folders."""
+        keys = (key for key in await self.held(kind) if key.owner == owner)
+        return [ProcessRun(key, self._directory.run_dir(key), self._threads) for key in keys]
+
+    async def held(self, kind: RunKind) -> frozenset[RunKey]:
         """Return the runs that have a folder."""
-        return await _call(self._threads, lambda: frozenset(_read_keys(self._directory.run_dirs())))
+        keys = await _call(self._threads, lambda: list(_read_keys(self._directory.run_dirs())))
+        return frozenset(key for key in keys if key.kind is kind)
 
     async def close(self) -> None:
         """Let go of the threads."""
@@ -81,7 +87,7 @@ class ProcessRuntime:
             logger.warning("volumes are not mounted: runtime=process action=%s", spec.action_name)
         path = self._directory.run_dir(spec.key)
         run = ProcessRun(spec.key, path, self._threads)
-        work = self._directory.workflow_dir(spec.key.workflow_id, spec.worker_id)
+        work = self._directory.workflow_dir(spec.key.owner, spec.worker_id)
         if self._directory.create_run(spec.key, json.dumps(_describe(spec, entry_point, work))):
             _launch(path)
         return run
@@ -252,9 +258,8 @@ def image_name(image: str) -> str:
 
 def _describe(spec: port.RunSpec, entry_point: Path, work: Path) -> dict[str, Any]:
     """Give what the supervisor needs, and the key, which a folder's name holds only in part."""
-    key = spec.key
     return {
-        "key": [key.workflow_id, key.action_id, key.attempt, key.hook],
+        "key": asdict(spec.key),
         "argv": [str(entry_point), *spec.command],
         "environment": {"PATH": shim.DEFAULT_PATH} | spec.environment_in(str(work)),
         "directory": str(work),
@@ -265,7 +270,8 @@ def _describe(spec: port.RunSpec, entry_point: Path, work: Path) -> dict[str, An
 def _read_keys(paths: Iterable[Path]) -> Iterator[RunKey]:
     for path in paths:
         with contextlib.suppress(FileNotFoundError):  # who shares the directory has just removed it
-            yield RunKey(*json.loads((path / state_dir.SPEC).read_bytes())["key"])
+            found = json.loads((path / state_dir.SPEC).read_bytes())["key"]
+            yield RunKey(**found | {"kind": RunKind(found["kind"])})
 
 
 def _launch(path: Path) -> None:

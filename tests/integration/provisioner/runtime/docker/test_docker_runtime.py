@@ -14,11 +14,11 @@ from unit.provisioner import conformance
 from unit.provisioner.conformance import Program, new_key, read, texts, wait
 
 from support.waiting import eventually
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.runtime.docker import label, setting
 from tinkwell.provisioner.runtime.docker import run as docker_run
 from tinkwell.provisioner.runtime.docker import runtime as docker
-from tinkwell.provisioner.runtime.docker import setting
 from tinkwell.provisioner.state_dir import state_dir
 
 pytestmark = pytest.mark.docker
@@ -61,7 +61,7 @@ class DockerHarness:
         )
 
     async def close(self) -> None:
-        for key in await self.runtime.held():
+        for key in [key for kind in RunKind for key in await self.runtime.held(kind)]:
             run = await self.runtime.find(key)
             assert run is not None
             await run.remove()
@@ -81,7 +81,7 @@ class TestConformance(conformance.RuntimeConformance):
 
 
 def inspect(client: APIClient, key: RunKey) -> dict[str, Any]:
-    found: dict[str, Any] = client.inspect_container(docker.container_name(key))
+    found: dict[str, Any] = client.inspect_container(label.container_name(key))
     return found
 
 
@@ -89,15 +89,15 @@ def labels_of(key: RunKey, instance: str) -> dict[str, str]:
     return {
         "tinkwell.managed": "true",
         "tinkwell.instance": instance,
-        "tinkwell.workflow": key.workflow_id,
-        "tinkwell.action": key.action_id,
+        "tinkwell.workflow": key.owner,
+        "tinkwell.action": key.run,
         "tinkwell.attempt": str(key.attempt),
     }
 
 
 def create(client: APIClient, key: RunKey, labels: dict[str, str]) -> str:
     """Create a container of a run's name, and start nothing."""
-    name = docker.container_name(key)
+    name = label.container_name(key)
     return str(client.create_container(engine_image.IMAGE, ["true"], name=name, labels=labels)["Id"])
 
 
@@ -114,8 +114,8 @@ async def test_a_container_says_whose_it_is(harness: DockerHarness, client: APIC
     assert labels == {
         "tinkwell.managed": "true",
         "tinkwell.instance": harness.directory.instance,
-        "tinkwell.workflow": key.workflow_id,
-        "tinkwell.action": key.action_id,
+        "tinkwell.workflow": key.owner,
+        "tinkwell.action": key.run,
         "tinkwell.attempt": "1",
         "tinkwell.task": "task",
         "tinkwell.name": "action",
@@ -136,7 +136,7 @@ async def test_a_container_is_what_the_action_says(harness: DockerHarness, clien
     assert (await wait(run)).code == 0
     assert await texts(run) == ["from outside"]
     found = inspect(client, key)
-    files = harness.directory.workflow_dir(key.workflow_id, "machine-1")
+    files = harness.directory.workflow_dir(key.owner, "machine-1")
     assert (files / "result").read_text() == "kept\n"
     assert found["HostConfig"]["Binds"] == [f"{files}:/workflow", f"{tmp_path}/given:/data:ro"]
     assert not found["HostConfig"]["Privileged"]
@@ -240,8 +240,8 @@ async def test_only_containers_of_this_state_directory_are_held(
 ) -> None:
     key, _ = await start(harness, "true")
     other = await DockerHarness.open(tmp_path / "other")
-    assert key in await harness.runtime.held()
-    assert await other.runtime.held() == frozenset()
+    assert key in await harness.runtime.held(RunKind.WORKFLOW)
+    assert await other.runtime.held(RunKind.WORKFLOW) == frozenset()
     assert await other.runtime.find(key) is not None
     await other.close()
 
@@ -290,7 +290,7 @@ async def test_labels_that_make_no_run_are_passed_over(harness: DockerHarness, c
     del labels[1]["tinkwell.workflow"]
     containers = [create(client, key, each) for key, each in zip(keys, labels, strict=True)]
     try:
-        assert await harness.runtime.held() == {keys[2]}
+        assert await harness.runtime.held(RunKind.WORKFLOW) == {keys[2]}
     finally:
         for container in containers:
             client.remove_container(container)
@@ -331,7 +331,7 @@ async def test_output_that_the_engine_forgot_unread_is_noted_and_the_rest_keeps_
     async with contextlib.aclosing(run.lines()) as reading:
         async for line in reading:
             if not lines:
-                (harness.directory.workflow_dir(key.workflow_id, "machine-1") / "resume").touch()
+                (harness.directory.workflow_dir(key.owner, "machine-1") / "resume").touch()
                 assert (await wait(run)).code == 5
             lines.append((line.number, line.text))
     assert lines[0] == (1, "0")
@@ -364,5 +364,5 @@ async def test_marks_of_runs_that_are_gone_are_swept(harness: DockerHarness) -> 
     folder = harness.directory.path / "logs"
     (folder / f"{uuid.uuid4()}.1").write_text("{}")
     assert len(list(folder.iterdir())) == 2
-    await harness.runtime.held()
-    assert [path.name for path in folder.iterdir()] == [f"{key.action_id}.1"]
+    await harness.runtime.held(RunKind.WORKFLOW)
+    assert [path.name for path in folder.iterdir()] == [f"{key.run}.1"]

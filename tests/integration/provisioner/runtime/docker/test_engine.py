@@ -12,14 +12,14 @@ from integration.provisioner import fake_engine
 from integration.provisioner.fake_engine import FakeEngine, Request
 
 from support.waiting import eventually
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import output, output_mark, port
 from tinkwell.provisioner.runtime.docker import engine, setting, stream
 from tinkwell.provisioner.runtime.docker import run as docker_run
 from tinkwell.provisioner.runtime.docker import runtime as docker
 from tinkwell.provisioner.state_dir import state_dir
 
-KEY = RunKey("w", "a", 1)
+KEY = RunKey(RunKind.WORKFLOW, "w", "a", 1)
 RUNNING, EXITED = "running", "exited"
 
 

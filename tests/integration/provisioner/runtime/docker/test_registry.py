@@ -11,7 +11,7 @@ from integration.provisioner import engine_image, stub_registry
 from integration.provisioner.stub_registry import StubRegistry
 from unit.provisioner.conformance import new_key, texts, wait
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.docker import runtime as docker
 from tinkwell.provisioner.runtime.docker.setting import DockerSettings, PullPolicy

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from unit.provisioner import conformance
 from unit.provisioner.conformance import new_key, texts, wait
 
 from support.waiting import eventually
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.process import runtime as process
 from tinkwell.provisioner.runtime.process import shim
@@ -54,7 +55,7 @@ class ProcessHarness:
         return port.RunSpec(key=key, worker_id="machine-1", task_name="task", action_name="action", **fields)
 
     async def close(self) -> None:
-        for key in await self.runtime.held():
+        for key in [key for kind in RunKind for key in await self.runtime.held(kind)]:
             run = await self.runtime.find(key)
             assert run is not None
             await run.remove()
@@ -94,7 +95,7 @@ async def start_waiting(harness: ProcessHarness, script: str) -> tuple[RunKey, p
 
 async def test_killing_kills_the_children_too(harness: ProcessHarness) -> None:
     key, run = await start_waiting(harness, "sleep 1000 & echo $! > child; echo ready; wait")
-    child = int((harness.directory.workflow_dir(key.workflow_id, "machine-1") / "child").read_text())
+    child = int((harness.directory.workflow_dir(key.owner, "machine-1") / "child").read_text())
     assert is_alive(child)
     await run.kill()
     await eventually(lambda: not is_alive(child))
@@ -103,7 +104,7 @@ async def test_killing_kills_the_children_too(harness: ProcessHarness) -> None:
 async def test_the_end_of_the_entry_point_is_the_end_of_what_it_left_behind(harness: ProcessHarness) -> None:
     key, run = await start_waiting(harness, "sleep 1000 & echo $! > child; echo ready; exit 5")
     assert (await wait(run)).code == 5
-    child = int((harness.directory.workflow_dir(key.workflow_id, "machine-1") / "child").read_text())
+    child = int((harness.directory.workflow_dir(key.owner, "machine-1") / "child").read_text())
     await eventually(lambda: not is_alive(child))
 
 
@@ -196,8 +197,8 @@ async def test_a_state_directory_that_cannot_be_written_fails_the_start(harness:
 
 async def test_a_run_whose_supervisor_was_never_started_is_lost(harness: ProcessHarness) -> None:
     key = new_key()
-    harness.directory.create_run(key, json.dumps({"key": [key.workflow_id, key.action_id, key.attempt]}))
-    assert await harness.runtime.held() == {key}
+    harness.directory.create_run(key, json.dumps({"key": asdict(key)}))
+    assert await harness.runtime.held(RunKind.WORKFLOW) == {key}
     run = await harness.runtime.find(key)
     assert run is not None
     with pytest.raises(port.RunError) as caught:
