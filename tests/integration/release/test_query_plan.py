@@ -30,7 +30,8 @@ _FILL = f"""
     INSERT INTO node (operation_id, release_id, path, task, ordinal, batch)
     SELECT o.id, o.release_id, 'node-' || n, 'INSTALL', n, 1 FROM operation o, generate_series(1, 3) n;
     INSERT INTO step (id, node_id, operation_id, release_id, path, ordinal, kind)
-    SELECT gen_random_uuid(), n.id, n.operation_id, n.release_id, n.path, s, 'STATE' FROM node n, generate_series(1, 2) s;
+    SELECT gen_random_uuid(), n.id, n.operation_id, n.release_id, n.path, s, 'STATE'
+      FROM node n, generate_series(1, 2) s;
     INSERT INTO step_log (operation_id, step_id, attempt, number, stream, line)
     SELECT operation_id, id, 1, n, 'STDOUT', 'a line' FROM step, generate_series(1, 2) n;
     INSERT INTO release_resource (release_id, path, type, revision)
