@@ -94,7 +94,7 @@ async def get(
         case Part.MANIFEST:
             output.whole(found.manifest or {}, chosen)
         case Part.VARIABLES:
-            output.whole(source.get("variables", {}), chosen)
+            output.whole(_variables(source), chosen)
         case Part.FILES:
             output.whole(source.get("files", {}), chosen)
         case Part.PLAN if is_table:
@@ -182,6 +182,13 @@ async def _watch_one(client: "Client", name: str, namespace: str) -> None:
 async def _watch_events(client: "Client", name: str | None, namespace: str, wanted: watching.Wanted) -> None:
     release_id = (await client.releases.get(name, namespace=namespace)).id if name is not None else None
     await watching.follow(client.releases.watch, wanted, resource_id=release_id)
+
+
+def _variables(source: dict[str, Any]) -> dict[str, Any]:
+    """Give the variables, with the files that were sent along where there are some."""
+    variables: dict[str, Any] = source.get("variables", {})
+    files = source.get("variable_files")
+    return {"variables": variables, "variable_files": files} if files else variables
 
 
 def _row(item: "Release") -> tuple[str, ...]:

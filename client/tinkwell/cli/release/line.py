@@ -57,7 +57,8 @@ class Lines:
             operation.id,
             f"{self._tree.done}/{operation.total_nodes}" if operation.total_nodes else "",
             "cancel requested" if operation.cancel_requested and not operation.state.is_final else "",
-            _seconds(operation),
+            # From its request on, as its deadline.
+            _seconds(operation, operation.created_at),
             failure.reason(operation),
         ]
         return _line(ResourceType.OPERATION, operation.state, operation.release_name, details)
@@ -65,7 +66,7 @@ class Lines:
     def _node(self, node: "Node") -> str:
         known = self._tree.node(node.path) or node
         details = [
-            _seconds(node),
+            _seconds(node, node.started_at),
             outline.actions_text(known) if node.state is NodeState.READY else "",
             self._tree.wait(known, with_states=False),
             node.message,
@@ -79,7 +80,7 @@ def _step(step: "Step") -> str:
     details = [
         failure.step_title(step),
         f"attempt {step.attempt}" if step.attempt > 1 or step.state is State.PENDING else "",
-        _seconds(step),
+        _seconds(step, step.started_at),
         f"exit {step.exit_code}" if step.state is not State.RUNNING and step.exit_code is not None else "",
         step.message,
     ]
@@ -91,6 +92,7 @@ def _line(kind: ResourceType, state: StrEnum, name: str, details: list[str]) -> 
     return "  ".join(output.clean(word) for word in words)
 
 
-def _seconds(resource: "release_tree.Resource") -> str:
-    taken = release_tree.seconds_taken(resource) if resource.state.is_final else None
-    return "" if taken is None else f"{taken:.1f}s"
+def _seconds(resource: "release_tree.Resource", begun_at: "datetime | None") -> str:
+    if not resource.state.is_final or begun_at is None or resource.finished_at is None:
+        return ""
+    return outline.taken(resource.finished_at - begun_at)

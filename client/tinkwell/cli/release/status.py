@@ -66,8 +66,9 @@ def _next(release: "Release", operation: "Operation") -> str:
 
 
 def _row(tree: release_tree.Tree, node: "Node") -> tuple[str, ...]:
-    seconds = release_tree.seconds_taken(node)
     actions = outline.actions_text(node) if node.state is NodeState.READY else outline.step_text(tree, node)
     message = tree.wait(node) or node.message
-    taken = "" if seconds is None else f"{seconds:.1f}"
+    taken = ""
+    if node.started_at is not None and node.finished_at is not None:
+        taken = f"{(node.finished_at - node.started_at).total_seconds():.1f}"
     return str(node.batch), node.path, node.task.lower(), node.state, taken, actions, message

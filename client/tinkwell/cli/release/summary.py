@@ -6,6 +6,7 @@ from tinkwell.cli.release import outline
 from tinkwell.cli.release import tree as release_tree
 from tinkwell.cli.shell import output
 from tinkwell.core.event.kinds import State
+from tinkwell.core.release.cause import Reason
 from tinkwell.core.release.kinds import NodeState, OperationKind
 from tinkwell.core.release.name import DEFAULT_NAMESPACE
 
@@ -50,14 +51,17 @@ def counts(tree: release_tree.Tree) -> str:
     return ", ".join(f"{number} {what}" for what, number in found.items() if number)
 
 
-def command(verb: str, operation: "Operation") -> str:
+def command(verb: str, operation: "Operation", *options: str) -> str:
     """Give a command line that does something about the release."""
+    words = " ".join(("", *options)) if options else ""
     elsewhere = f" -n {operation.namespace}" if operation.namespace != DEFAULT_NAMESPACE else ""
-    return f'"tinkwell release {verb} {operation.release_name}{elsewhere}"'
+    return f'"tinkwell release {verb} {operation.release_name}{elsewhere}{words}"'
 
 
 def _resume(operation: "Operation", node: "Node | None") -> str:
-    return f"{command('resume', operation)} goes on{f' from {node.path}' if node is not None else ''}"
+    is_lost = (operation.cause or {}).get("reason") == Reason.STEP_LOST
+    resume = command("resume", operation, *(("--accept-lost",) if is_lost else ()))
+    return f"{resume} goes on{f' from {node.path}' if node is not None else ''}"
 
 
 def _time(operation: "Operation") -> str:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     Resource: TypeAlias = Operation | Node | Step
 
 TAIL_LINES = 5
+# Of more nodes it is not worked out what each one waits for, since that takes the square of their number.
+MAX_EXPLAINED_NODES = 1_000
 _MAX_NAMED = 3
 _WORKING = (NodeState.INSTALLING, NodeState.REMOVING)
 
@@ -43,6 +45,7 @@ class Tree:
         # Nodes with their steps in the order of the plan, and those of which that is not what is known any more.
         self._whole: dict[str, Node] = {}
         self._stale: set[str] = set()
+        self._planned = Plan(())
 
     @property
     def is_over(self) -> bool:
@@ -142,7 +145,9 @@ class Tree:
         """Say what a node waits for; empty where it does not wait."""
         if self.is_over or not self.is_whole or node.state is not NodeState.PENDING:
             return ""
-        blockers = walk.waits_for(self._plan(), {found.path: found.state for found in self.nodes}, node.path)
+        if len(self._nodes) > MAX_EXPLAINED_NODES:
+            return ""
+        blockers = walk.waits_for(self._plan(), {path: found.state for path, found in self._nodes.items()}, node.path)
         if not blockers:
             return "" if self.current_step(node) is not None else self._turn()
         names = [f"{found.path} ({found.state})" if with_states else found.path for found in blockers[:_MAX_NAMED]]
@@ -181,6 +186,8 @@ class Tree:
             return False
         # Events do not have what the plan says.
         after = node.after or (known.after if known is not None else ())
+        if known is not None and known.after != after:
+            self._planned = Plan(())
         self._nodes[node.path] = dataclasses.replace(node, after=after, steps=())
         self._stale.add(node.path)
         return known is None or known.version < node.version
@@ -199,19 +206,14 @@ class Tree:
         return tuple(steps[ordinal] for ordinal in sorted(steps))
 
     def _plan(self) -> Plan:
-        return Plan(
-            [
-                PlanNode(path=node.path, kind=node.kind, task=node.task, batch=node.batch, after=node.after)
-                for node in self.nodes
-            ]
-        )
-
-
-def seconds_taken(resource: "Resource") -> float | None:
-    """Give how long something took; None where it has not ended, or never began."""
-    if resource.started_at is None or resource.finished_at is None:
-        return None
-    return max((resource.finished_at - resource.started_at).total_seconds(), 0.0)
+        if len(self._planned.nodes) < len(self._nodes):
+            self._planned = Plan(
+                [
+                    PlanNode(path=node.path, kind=node.kind, task=node.task, batch=node.batch, after=node.after)
+                    for node in self.nodes
+                ]
+            )
+        return self._planned
 
 
 def moment_of_answer(operation: "Operation") -> "datetime | None":
