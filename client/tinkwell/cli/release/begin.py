@@ -162,8 +162,7 @@ async def _begin(
             async with asyncio.timeout_at(deadline):
                 await client.releases.wait(other.id)
         except TimeoutError:
-            limit = duration.show(wanted.wait_lock)
-            raise failure.Failure(f"operation {other.id} has not ended within {limit}") from None
+            raise failure.Failure(f"operation {other.id} has not ended within {wanted.wait_lock:g} s") from None
 
 
 def _whole(seconds: float | None) -> int | None:

@@ -159,7 +159,8 @@ async def cancel(client: "Client", name: str, namespace: str, now: bool, reason:
     if before.state.is_final:
         raise failure.Failure(f"nothing changes {name}; its last operation {before.id} has ended as {before.state}")
     operation = await client.releases.cancel(before.id, now=now, reason=reason)
-    grace = f"what runs has {operation.cancel_grace_seconds}s to end"
+    seconds = operation.cancel_grace_seconds
+    grace = f"what runs has {seconds}s to end" if seconds else "what runs is killed"
     match operation.state:
         case State.CANCELLED:
             output.line(f"{name}  cancelled  operation {operation.id}")

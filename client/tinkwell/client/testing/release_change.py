@@ -211,7 +211,8 @@ class _Writer:
             finished_at=self._now if row.state.is_final else None,
         )
         # Phases and counters make no event.
-        is_told = new.state is not old.state or new.cancel_requested is not old.cancel_requested
+        asked = (new.cancel_requested, new.cancel_grace_seconds)
+        is_told = new.state is not old.state or asked != (old.cancel_requested, old.cancel_grace_seconds)
         (self._world.put if is_told else self._world.keep)(new)
 
     def _add_nodes(self, each: change.AddNodes) -> None:
