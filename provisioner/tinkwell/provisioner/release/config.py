@@ -38,18 +38,19 @@ class Configs:
         rendered, path = resource.rendered, _path(resource)
         if rendered is None:
             return resource.config
-        late = rendered.late
+        if not rendered.late.pointers:
+            return rendered.config
         config = await self.expressions.resolve(
             rendered.config,
-            late.as_json(),
-            resources.names(late.names),
+            rendered.late.as_json(),
+            resources.names(rendered.late.names),
             variables=self.variables,
             release=self.release,
             field=path,
         )
         if (size := len(document.dump_json(config).encode())) > MAX_CONFIG_BYTES:
             raise errors.InvalidField.of(path, f"has {size:,} bytes; at most {MAX_CONFIG_BYTES:,} are allowed")
-        if late.pointers and resource.init is not None and resource.init.config_schema is not None:
+        if resource.init is not None and resource.init.config_schema is not None:
             await self.schemas.check(path, resource.init.config_schema, config)
         return config
 

@@ -112,10 +112,10 @@ class OperationRun:
             self._undertaking = undertaking
             try:
                 finish = await undertaking.run()
-                self._is_ending = True
-                await reporter.post([FinishReport(state=finish.state, cause=finish.cause)])
             finally:
                 await undertaking.close()
+            self._is_ending = True
+            await reporter.post([FinishReport(state=finish.state, cause=finish.cause)])
             for task in beside:
                 task.cancel()
         if work.operation.kind is OperationKind.UNINSTALL and finish.state is State.SUCCEEDED:

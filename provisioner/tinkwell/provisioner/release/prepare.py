@@ -11,7 +11,7 @@ What brings about a stored revision again, or removes a release, has nothing to 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import TypedDict, cast
 
 from tinkwell.client import errors as client_errors
 from tinkwell.client.release import model
@@ -35,6 +35,11 @@ MAX_SOURCE_BYTES = 4 * 1024 * 1024
 MAX_MANIFEST_BYTES = 8 * 1024 * 1024
 # So many images are looked for at once, and fetched where they are missing.
 IMAGES_AT_ONCE = 4
+
+
+class _VariableFile(TypedDict):
+    name: str
+    variables: JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +91,9 @@ class Preparation:
         files = cast("dict[str, str]", source["files"])
         manifest = await asyncio.to_thread(reader.read, list(files.items()))
         await self._enter(Phase.RENDER)
-        rendered = await self._expressions.render(
-            manifest.as_json(), variables_of(work), release_of(work, work.release.latest_revision + 1)
-        )
+        variables = await variables_of(work, self._expressions)
+        release = release_of(work, work.release.latest_revision + 1)
+        rendered = await self._expressions.render(manifest.as_json(), variables, release)
         return RenderedManifest.from_json(rendered.manifest, rendered.late)
 
     def _check(self, manifest: RenderedManifest) -> None:
@@ -162,11 +167,19 @@ async def former_manifests(host: Host, work: model.Work, gone: Iterable[str]) ->
     return found
 
 
-def variables_of(work: model.Work) -> JsonObject:
-    """Return the variables that the user gave."""
+async def variables_of(work: model.Work, expressions: Expressions) -> JsonObject:
+    """Return the variables that the user gave, of whose files some may have expressions; raises as `Preparation.run`.
+
+    Single ones replace what files say.
+    """
     if not work.source:
         return {}
-    return cast(JsonObject, document.parse_json_object("source", work.source, max_bytes=MAX_SOURCE_BYTES)["variables"])
+    source = document.parse_json_object("source", work.source, max_bytes=MAX_SOURCE_BYTES)
+    given = cast(JsonObject, source["variables"])
+    files = [
+        (file["name"], file["variables"]) for file in cast("list[_VariableFile]", source.get("variable_files", []))
+    ]
+    return {**await expressions.variables(files, given), **given} if files else given
 
 
 def release_of(work: model.Work, revision: int) -> Release:

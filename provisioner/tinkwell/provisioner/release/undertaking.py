@@ -125,7 +125,7 @@ class Undertaking:
             if isinstance(prepared, Finish):
                 return prepared
             planned = prepared
-        self._walk = self._walk_of(planned)
+        self._walk = await self._walk_of(planned)
         if self._cancelled is not None:
             self._walk.hear(self._cancelled)
         return await self._walk.run()
@@ -183,7 +183,7 @@ class Undertaking:
     async def _check_known(self, prepared: Prepared) -> None:
         """Check what images have answered before, as what they answer anew is checked before the first change."""
         checks = check.Checks()
-        caller = self._caller(prepared, revision=self._work.release.latest_revision + 1)
+        caller = await self._caller(prepared, revision=self._work.release.latest_revision + 1)
         for node in prepared.plan.nodes:
             known = prepared.resources[node.path]
             if known.init is not None:
@@ -234,12 +234,12 @@ class Undertaking:
             if step.state is State.RUNNING and step.kind.has_effects
         )
 
-    def _caller(self, prepared: Prepared, *, revision: int) -> Caller:
+    async def _caller(self, prepared: Prepared, *, revision: int) -> Caller:
         work = self._work
         configs = Configs(
             expressions=self._expressions,
             schemas=self._schemas,
-            variables=prepare.variables_of(work),
+            variables=await prepare.variables_of(work, self._expressions),
             release=prepare.release_of(work, revision),
         )
         return Caller(
@@ -259,7 +259,7 @@ class Undertaking:
             self._plugs[key] = Plugs(self._machine, manifest.plugs if manifest is not None else {})
         return self._plugs[key]
 
-    def _walk_of(self, planned: _Planned) -> Walk:
+    async def _walk_of(self, planned: _Planned) -> Walk:
         operation, prepared = self._work.operation, planned.prepared
         began = _began(planned.nodes)
         seen = view.build(
@@ -278,7 +278,7 @@ class Undertaking:
             release_id=self._work.release.id,
             began=began.get,
             run_of=self._run_of,
-            caller=self._caller(prepared, revision=planned.revision),
+            caller=await self._caller(prepared, revision=planned.revision),
             reporter=self._reporter,
             lease=self._host.lease,
             places=self._host.places,
