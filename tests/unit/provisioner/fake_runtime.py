@@ -113,6 +113,8 @@ class FakeRuntime:
         self.world = world
         self.perform = perform
         self.failures: dict[str, Exception] = {}
+        # What the content of images is named, where a test has changed it.
+        self.image_ids: dict[str, str] = {}
         self.may_start = asyncio.Event()
         self.may_start.set()
 
@@ -125,7 +127,7 @@ class FakeRuntime:
     async def image_id(self, image: str) -> str:
         if (failure := self.failures.get(image)) is not None:
             raise failure
-        return f"id of {image}"
+        return self.image_ids.get(image, f"id of {image}")
 
     async def start(self, spec: port.RunSpec) -> port.Run:
         await self.may_start.wait()

@@ -23,6 +23,7 @@ from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.release import driver, place, plug
 from tinkwell.provisioner.release.host import Host
 from tinkwell.provisioner.release.image_policy import ImagePolicy
+from tinkwell.provisioner.runtime import port
 
 
 @dataclass
@@ -47,6 +48,7 @@ class Images:
         self.things: dict[str, Thing] = {}
         self.journal: list[tuple[str, str]] = []
         self.told: list[dict[str, Any]] = []
+        self.specs: list[tuple[str, port.RunSpec]] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
     def thing(self, name: str, **fields: Any) -> Thing:
@@ -67,6 +69,7 @@ class Images:
         thing = self.thing(given["name"])
         self.journal.append((given["name"], call))
         self.told.append({"call": call, **given})
+        self.specs.append((call, run.spec))
         await run.write(f"{call} of {given['name']}\n", LogStream.STDERR)
         if (gate := thing.gates.get(call)) is not None:
             await gate.wait()
@@ -173,5 +176,3 @@ class Stage:
 
     async def is_clear(self) -> None:
         await eventually(lambda: not self.world.runs)
-
-
