@@ -114,12 +114,12 @@ class OperationRun:
                 finish = await undertaking.run()
             finally:
                 await undertaking.close()
+            if work.operation.kind is OperationKind.UNINSTALL:
+                await asyncio.to_thread(release_folder.forget, self._host.folder / work.release.id)
             self._is_ending = True
             await reporter.post([FinishReport(state=finish.state, cause=finish.cause)])
             for task in beside:
                 task.cancel()
-        if work.operation.kind is OperationKind.UNINSTALL and finish.state is State.SUCCEEDED:
-            await asyncio.to_thread(release_folder.forget, self._host.folder / work.release.id)
 
     async def _until_lost(self) -> None:
         await self._is_lost.wait()

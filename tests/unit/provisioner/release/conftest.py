@@ -1,5 +1,6 @@
 """What tests of the driver of releases share."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -7,5 +8,7 @@ from unit.provisioner.release.stage import Stage
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    return Stage(tmp_path)
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    found = Stage(tmp_path)
+    yield found
+    await found.images.close()

@@ -5,7 +5,7 @@ import asyncio
 import contextlib
 import json
 import textwrap
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from support.waiting import eventually
 from tinkwell.client.release.model import Node, Operation, Release, Resource
 from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.event.kinds import State
-from tinkwell.core.value.run_key import RunKind
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.release import driver, place, plug
 from tinkwell.provisioner.release.host import Host
@@ -49,6 +49,7 @@ class Images:
         self.journal: list[tuple[str, str]] = []
         self.told: list[dict[str, Any]] = []
         self.specs: list[tuple[str, port.RunSpec]] = []
+        self.on_call: Callable[[], object] = lambda: None
         self._tasks: set[asyncio.Task[None]] = set()
 
     def thing(self, name: str, **fields: Any) -> Thing:
@@ -56,6 +57,13 @@ class Images:
 
     def calls(self, name: str) -> list[str]:
         return [call for path, call in self.journal if path == name]
+
+    async def close(self) -> None:
+        """Let nothing wait any more."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     def perform(self, run: FakeRun) -> None:
         task = asyncio.ensure_future(self._perform(run))
@@ -67,6 +75,7 @@ class Images:
         given = json.loads(run.spec.stdin)
         call = run.spec.command[0] if run.spec.command else "init"
         thing = self.thing(given["name"])
+        self.on_call()
         self.journal.append((given["name"], call))
         self.told.append({"call": call, **given})
         self.specs.append((call, run.spec))
@@ -170,6 +179,36 @@ class Stage:
     def resources(self, name: str = "shop") -> dict[str, Resource]:
         (release,) = (each for each in self.server.world.all(Release) if each.name == name)
         return dict(self.server.world.releases.resources.get(release.id, {}))
+
+    def owner(self, operation_id: str) -> int:
+        """Return the slot of who holds an operation."""
+        lease_id = self.server.world.releases.facts_of(operation_id).lease_id
+        ledger = self.server.world.ledger
+        (owner,) = (owner for owner, session in ledger.sessions.items() if session.lease.id == lease_id)
+        return int(owner.partition("/")[2])
+
+    def expire(self, slot: int) -> None:
+        """Let the lease of who lived in a slot be over."""
+        ledger = self.server.world.ledger
+        ledger.expire(ledger.sessions[f"owner/{slot}"].token)
+
+    async def steal(self, operation_id: str, *, engine: str) -> None:
+        """Take an operation over from an owner that is taken for dead."""
+        thief = self.server.connect("thief")
+        self.expire(self.owner(operation_id))
+        token = (await thief.work.acquire("thief/99", engine)).token
+        await thief.releases.acquire(operation_id, token)
+
+    async def leave(self, key: RunKey) -> FakeRun:
+        """Leave a run here that nobody sees to."""
+        run = self.world.runs[key] = FakeRun(self.world, port.RunSpec(key=key, image="acme/left:1"))
+        return run
+
+    async def rest(self) -> None:
+        """Wait until nobody asks the server for anything."""
+        before = -1
+        while before != (before := len(self.server.calls)):
+            await asyncio.sleep(0.02)
 
     async def has_called(self, name: str, call: str, times: int = 1) -> None:
         await eventually(lambda: self.images.calls(name).count(call) >= times)
