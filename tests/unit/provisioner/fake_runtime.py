@@ -117,6 +117,8 @@ class FakeRuntime:
         self.image_ids: dict[str, str] = {}
         self.may_start = asyncio.Event()
         self.may_start.set()
+        self.may_identify = asyncio.Event()
+        self.may_identify.set()
 
     def seen_at(self, mount: port.Mount) -> str:
         return mount.target
@@ -125,6 +127,7 @@ class FakeRuntime:
         return "/workspace"
 
     async def image_id(self, image: str) -> str:
+        await self.may_identify.wait()
         if (failure := self.failures.get(image)) is not None:
             raise failure
         return self.image_ids.get(image, f"id of {image}")

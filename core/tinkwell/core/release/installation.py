@@ -107,7 +107,7 @@ def describe(step: StepView) -> str:
     """Say for people how a step ended without success."""
     what = {StepKind.ACTION: f"action {step.call.name}", StepKind.DESTROY: "destroy"}.get(step.kind, step.kind.lower())
     tries = f" at attempt {step.attempt}" if step.attempt > 1 else ""
-    code = f" (exit {step.exit_code})" if step.exit_code is not None else ""
+    code = f" (exit {step.exit_code})" if step.exit_code else ""
     return f"{what} {step.state}{tries}{code}" + (f": {step.message}" if step.message else "")
 
 

@@ -69,8 +69,8 @@ class Driver:
         # Operations that wait until there is room.
         self._waiting: OrderedDict[str, None] = OrderedDict()
         self._elsewhere = recent_set.RecentSet(MAX_ELSEWHERE)
-        # Those of a dead owner that are left for a while to who has their runs at hand.
-        self._spared = recent_set.RecentSet(MAX_ELSEWHERE)
+        # Until when those of a dead owner are left to who has their runs at hand, by the loop's clock.
+        self._spared: dict[str, float] = {}
         # What is held under the lease from its beginning, until it is looked at.
         self._inherited: set[str] = set()
         self._group = asyncio.TaskGroup()
@@ -201,8 +201,11 @@ class Driver:
                 lambda: self._host.api.operation(operation_id), what="get an operation", gives_up=(errors.Internal,)
             )
         except errors.NotFound:
+            self._spared.pop(operation_id, None)
             return
         is_own = operation.lease_token == token
+        if operation.state.is_final or is_own:
+            self._spared.pop(operation_id, None)
         if (run := self._runs.get(operation_id)) is not None:
             run.hear(operation)
             # What was asked for before it was held, or under another lease, tells nothing of this.
@@ -227,19 +230,24 @@ class Driver:
 
     async def _is_ours_to_take(self, operation: Operation) -> bool:
         """Say whether it is time to ask for an operation that has or had another owner."""
+        now = asyncio.get_running_loop().time()
         if operation.id in self._spared:
-            self._spared.discard(operation.id)
-            return True
+            is_over = now >= self._spared[operation.id]
+            if is_over:
+                del self._spared[operation.id]
+            return is_over
         try:
             is_at_hand = bool(await self._host.runtime.find_owned(RunKind.RELEASE, operation.release_id))
         except port.RunError as error:
             logger.warning("it is not known what runs of a release", extra={"cause": str(error)})
             is_at_hand = False
-        if not is_at_hand:
-            self._spared.add(operation.id)
-            # All hear of a death within a third of a lease.
-            self._later.look(operation.id, self._host.lease.grace_seconds / 2)
-        return is_at_hand
+        if is_at_hand or len(self._spared) >= MAX_WAITING:
+            return True
+        # All hear of a death within a third of a lease.
+        seconds = self._host.lease.grace_seconds / 2
+        self._spared[operation.id] = now + seconds
+        self._later.look(operation.id, seconds)
+        return False
 
     def _begin(self, operation_id: str) -> None:
         if operation_id not in self._runs:

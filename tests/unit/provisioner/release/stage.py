@@ -206,9 +206,13 @@ class Stage:
 
     async def rest(self) -> None:
         """Wait until nobody asks the server for anything."""
-        before = -1
-        while before != (before := len(self.server.calls)):
-            await asyncio.sleep(0.02)
+        seen = [-1]
+
+        def has_rested() -> bool:
+            seen.append(len(self.server.calls))
+            return seen[-1] == seen[-2]
+
+        await eventually(has_rested, interval_seconds=0.02)
 
     async def has_called(self, name: str, call: str, times: int = 1) -> None:
         await eventually(lambda: self.images.calls(name).count(call) >= times)
