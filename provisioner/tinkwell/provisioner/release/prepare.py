@@ -96,10 +96,10 @@ class Preparation:
         await self._enter(Phase.RENDER)
         variables = await variables_of(work, self._expressions)
         release = release_of(work, work.release.latest_revision + 1)
-        rendered = await self._expressions.render(manifest.as_json(), variables, release)
+        rendered = await self._expressions.render(manifest, variables, release)
         for warning in rendered.warnings:
             logger.warning("a manifest may not mean what it says", extra={"release": release["name"], "what": warning})
-        return RenderedManifest.from_json(rendered.manifest, rendered.late)
+        return rendered.manifest
 
     def _check(self, manifest: RenderedManifest) -> None:
         checks = check.Checks()
