@@ -54,8 +54,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         if changes is None:
             left = release_book.leftover(self._world, found)
             changes = ending.cancel(row, left, reason=request.reason)
-        reason = request.reason if changes else None
-        release_change.write(self._world, found.id, changes, cancel_reason=reason)
+        release_change.write(self._world, found.id, changes, cancel_reason=request.reason or None)
         return self._told(self._world.find(Operation, found.id))
 
     async def GetRelease(self, request: pb.GetReleaseRequest, context: Any) -> pb.Release:
@@ -170,7 +169,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         release = self._world.find(Release, found.release_id)
         yield pb.GetWorkResponse(operation=self._told(found))
         yield pb.GetWorkResponse(release=encode.fill(pb.Release(), release))
-        for name, text in release_request.documents(self._world, found).items():
+        for name, text in release_request.documents_of(self._world, found).items():
             for begin in range(0, len(text), _PART_CHARACTERS):
                 part = pb.DocumentPart(name=name, text=text[begin : begin + _PART_CHARACTERS])
                 yield pb.GetWorkResponse(document=part)
@@ -188,8 +187,8 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
                 head.CopyFrom(part.head)
             else:
                 texts[part.document.name] += part.document.text
-        documents = release_change.Documents(**texts)
         found = self._operation(head.operation_id)
+        documents = release_request.brought(found, texts)
         accepted = submission.submit_plan(
             release_request.submission(self._world, found, documents, has_plugs=head.has_plugs),
             hold=release_book.hold(self._world, found),
