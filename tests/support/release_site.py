@@ -275,7 +275,14 @@ class Flow:
     async def carry_out(self, *names: str, removed: Sequence[str] = (), token: int = 0) -> None:
         """Carry the operation out to its success."""
         await self.acquire(token)
-        await self.submit(*names, removed=removed)
+        if names:
+            await self.submit(*names, removed=removed)
+        else:
+            await self.submit_text(plan(removed=removed))
+        await self.carry_on(*names, removed=removed)
+
+    async def carry_on(self, *names: str, removed: Sequence[str] = ()) -> None:
+        """Carry the operation, which has a plan, out to its success."""
         await self.report(*(each for name in names for each in installs(name)))
         await self.report(*(each for name in removed for each in removes(name)), finish())
 

@@ -13,6 +13,7 @@ from support.release_site import UNKNOWN, Flow, Site, manifest, plan
 from tinkwell.api.v1 import release_service_pb2 as pb
 
 ROUNDS = 20
+LARGE = json.dumps({"a": "x" * 600_000})
 
 
 async def refused(site: Site, *names: str, **more: Any) -> edge.Refusal:
@@ -46,6 +47,16 @@ async def test_apply_makes_a_release_and_stores_what_was_given(site: Site) -> No
     assert await site.events() == ["release.created shop", "operation.created"]
 
 
+async def test_files_of_variables_are_stored_in_their_order(site: Site) -> None:
+    files = [pb.VariableFile(name=name, variables=f'{{"{name}": "{{{{ x }}}}"}}') for name in ("b", "a")]
+    await site.apply("db", variables='{"x": 1}', variable_files=files)
+    source = json.loads(await site.sql.fetchval("SELECT source::text FROM operation"))
+    assert source["variable_files"] == [
+        {"name": "b", "variables": {"b": "{{ x }}"}},
+        {"name": "a", "variables": {"a": "{{ x }}"}},
+    ]
+
+
 async def test_options_that_are_left_out_have_their_defaults(site: Site) -> None:
     options = (await (await site.apply()).get()).options
     assert (options.timeout_seconds, options.readiness_timeout_seconds) == (300, 0)
@@ -67,6 +78,9 @@ async def test_options_that_are_left_out_have_their_defaults(site: Site) -> None
         ({"variables": '{"a": 1, "a": 2}'}, "variables"),
         ({"variables": '{"a": "' + "x" * (1 << 20) + '"}'}, "variables"),
         ({"variables": '{"a": ' + "[" * 65 + "]" * 65 + "}"}, "variables"),
+        ({"variable_files": [pb.VariableFile(name="a", variables="")]}, "variable_files[0].variables"),
+        ({"variable_files": [pb.VariableFile(name="a", variables="{}")] * 2}, "variable_files[1].name"),
+        ({"variable_files": [pb.VariableFile(name=n, variables=LARGE) for n in "ab"]}, "variable_files"),
         ({"description": "a\nb"}, "description"),
         ({"reason": "x" * 1025}, "reason"),
         ({"options": pb.OperationOptions(timeout_seconds=-1)}, "options.timeout_seconds"),

@@ -1516,7 +1516,9 @@ Global___DocumentPart: _TypeAlias = DocumentPart  # noqa: Y015
 
 @_typing.final
 class SubmitPlanRequest(_message.Message):
-    """SubmitPlanRequest is the head in the first message, and then the documents manifest, late and plan."""
+    """SubmitPlanRequest is the head in the first message, and then the documents manifest, late and plan, of at most 8 MiB each.
+    The first two are those of a revision that is born of files; any other operation brings about what is stored.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -32,6 +32,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
             name=request.name,
             files=[(file.name, file.text) for file in request.files],
             variables=request.variables,
+            variable_files=[(file.name, file.variables) for file in request.variable_files],
             options=message.to_options(request.options),
             description=request.description,
             reason=request.reason,

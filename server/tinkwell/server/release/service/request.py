@@ -33,10 +33,14 @@ class Request:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Apply(Request):
-    """Manifests to bring about, as files by name and text, with variables as JSON text, empty for none."""
+    """Manifests to bring about, as files by name and text, with variables as JSON text, empty for none.
+
+    `variable_files` are such texts by name, which may hold expressions.
+    """
 
     files: Sequence[tuple[str, str]]
     variables: str
+    variable_files: Sequence[tuple[str, str]] = ()
     description: str = ""
 
 
@@ -52,20 +56,22 @@ def parse_apply(request: Apply) -> Asked:
     """Check an Apply, its manifests included; raises `errors.InvalidField`."""
     checks = check.Checks()
     checks.take(_parse_text, "description", request.description)
-    variables = checks.take(_parse_variables, "variables", request.variables)
-    for index, (file_name, _) in enumerate(request.files):
-        field = f"{parse.child('files', index)}.name"
-        checks.take(parse.parse_text, field, file_name, max_bytes=MAX_FILE_NAME_BYTES)
-        if file_name in {other for other, _ in request.files[:index]}:
-            checks.refuse(field, f"{parse.show(file_name)} is the name of another file, too")
+    files: document.JsonObject = {}
+    files.update(request.files)
+    source: document.JsonObject = {
+        "files": files,
+        "variables": _variables(checks, "variables", request.variables or "{}"),
+    }
+    if request.variable_files:
+        source |= {"variable_files": _variable_files(checks, request)}
+    _check_names(checks, "files", request.files)
     if not request.files:
         checks.refuse("files", "is empty; give at least one manifest")
     if (size := sum(len(text.encode()) for _, text in request.files)) > MAX_FILES_BYTES:
         checks.refuse("files", f"have {size:,} bytes in all; at most {MAX_FILES_BYTES:,} are allowed")
     asked = _parse(checks, request, "APPLY", description=request.description)
     reader.read(request.files)
-    files = document.dump_json(dict(request.files))
-    return dataclasses.replace(asked, source=f'{{"files":{files},"variables":{variables}}}')
+    return dataclasses.replace(asked, source=document.dump_json(source))
 
 
 def parse_rollback(request: Rollback) -> Asked:
@@ -100,7 +106,7 @@ def _parse(checks: check.Checks, request: Request, call: str, **more: object) ->
         reason=checks.take(parse_reason, "reason", request.reason),
         call=document.dump_json({"call": call, **more}),
         source=None,
-        description=str(more["description"]) if "description" in more else None,
+        description=str(more.get("description", "")),
     )
     checks.finish()
     return asked
@@ -127,10 +133,35 @@ def _parse_text(field: str, text: str) -> str:
     return parse.parse_text(field, text, max_bytes=MAX_TEXT_BYTES, allow_empty=True)
 
 
-def _parse_variables(field: str, text: str) -> str:
-    """Return variables as they are stored; a text that was refused is told of when the checks finish."""
-    parsed = document.parse_json_object(field, text or "{}", max_bytes=MAX_VARIABLES_BYTES)
-    return document.dump_json(parsed)
+def _check_names(checks: check.Checks, field: str, files: Sequence[tuple[str, str]]) -> None:
+    seen: set[str] = set()
+    for index, (file_name, _) in enumerate(files):
+        path = f"{parse.child(field, index)}.name"
+        checks.take(parse.parse_text, path, file_name, max_bytes=MAX_FILE_NAME_BYTES)
+        if file_name in seen:
+            checks.refuse(path, f"{parse.show(file_name)} is the name of another file, too")
+        seen.add(file_name)
+
+
+def _variable_files(checks: check.Checks, request: Apply) -> list[document.JsonValue]:
+    """Read files of variables, which count as variables do."""
+    _check_names(checks, "variable_files", request.variable_files)
+    size = sum(len(text.encode()) for _, text in (("", request.variables), *request.variable_files))
+    if size > MAX_VARIABLES_BYTES:
+        checks.refuse("variable_files", f"variables have {size:,} bytes in all; {MAX_VARIABLES_BYTES:,} are allowed")
+    return [
+        {"name": file_name, "variables": _variables(checks, f"{parse.child('variable_files', index)}.variables", text)}
+        for index, (file_name, text) in enumerate(request.variable_files)
+    ]
+
+
+def _variables(checks: check.Checks, field: str, text: str) -> document.JsonObject:
+    """Read variables; those that are wrong are noted, and told of when the checks finish."""
+    try:
+        return document.parse_json_object(field, text, max_bytes=MAX_VARIABLES_BYTES)
+    except errors.InvalidField as error:
+        checks.note(error)
+        return {}
 
 
 def parse_release(namespace: str, name: str) -> tuple[str, str]:

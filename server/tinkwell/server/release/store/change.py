@@ -62,7 +62,7 @@ _ADD_NODES = """
            WITH ORDINALITY AS given (path, kind, task, batch, place)
      WHERE o.id = $1::text::uuid
 """
-_MOVE_NODE = """
+MOVE_NODE = """
     UPDATE node
        SET state = $3::text, changed = changed OR $4, message = $5,
            started_at = CASE WHEN $6 THEN clock_timestamp() ELSE started_at END,
@@ -76,7 +76,7 @@ _ADD_STEP = """
            $11::text, $12, $13, $14, CASE WHEN $15 THEN clock_timestamp() END, CASE WHEN $16 THEN clock_timestamp() END
       FROM node n WHERE n.operation_id = $1::text::uuid AND n.path = $3
 """
-_MOVE_STEP = """
+MOVE_STEP = """
     UPDATE step
        SET state = $2::text, attempt = $3, exit_code = $4, message = $5,
            started_at = CASE WHEN $6 THEN clock_timestamp() ELSE started_at END,
@@ -226,13 +226,13 @@ def _progress(id_: str, found: change.AddNodes | change.MoveNode | change.AddSte
         case change.MoveNode():
             begins = found.state in (NodeState.INSTALLING, NodeState.REMOVING)
             values: tuple[object, ...] = (found.path, found.state, found.changed, found.message)
-            return _MOVE_NODE, (id_, *values, begins, found.state.is_final)
+            return MOVE_NODE, (id_, *values, begins, found.state.is_final)
         case change.AddStep():
             return _ADD_STEP, (id_, *_step_values(id_, found))
         case _:
             values = (found.state, found.attempt, found.exit_code, found.message)
             times = (found.state is State.RUNNING, found.state.is_final)
-            return _MOVE_STEP, (step_id(id_, found.path, found.ordinal), *values, *times)
+            return MOVE_STEP, (step_id(id_, found.path, found.ordinal), *values, *times)
 
 
 def _step_values(id_: str, found: change.AddStep) -> tuple[Any, ...]:

@@ -3,14 +3,14 @@
 from tinkwell.server.database.database import Fetch, Transaction
 
 # Beside the newest ones that which is installed, that which is being, and those that resources were seen in last.
-_FORGET_REVISIONS = """
+FORGET_REVISIONS = """
     DELETE FROM release_revision v
      WHERE v.release_id = $1::text::uuid AND v.state NOT IN ('DEPLOYED', 'PENDING')
        AND v.revision <= (SELECT latest_revision FROM release WHERE id = v.release_id) - $2
        AND NOT EXISTS (SELECT FROM release_resource e WHERE e.release_id = v.release_id AND e.revision = v.revision)
 """
 # Beside the newest ones those that have made a revision, and the one that a resumption goes on with.
-_FORGET_OPERATIONS = """
+FORGET_OPERATIONS = """
     DELETE FROM operation o
      WHERE o.release_id = $1::text::uuid AND o.state NOT IN ('PENDING', 'RUNNING')
        AND NOT EXISTS (SELECT FROM release_revision v WHERE v.release_id = o.release_id AND v.operation_id = o.id)
@@ -19,7 +19,7 @@ _FORGET_OPERATIONS = """
        AND o.id NOT IN (SELECT id FROM operation WHERE release_id = $1::text::uuid AND plan IS NOT NULL
                          ORDER BY created_at DESC, id DESC LIMIT 1)
 """
-_FORGET_RELEASES = """
+FORGET_RELEASES = """
     DELETE FROM release
      WHERE id IN (SELECT id FROM release
                    WHERE deleted_at IS NOT NULL AND deleted_at < clock_timestamp() - make_interval(secs => $1)
@@ -29,10 +29,10 @@ _FORGET_RELEASES = """
 
 async def forget(transaction: Transaction, release_id: str, *, keep: int) -> None:
     """Forget all but the newest revisions and operations of a release that is locked; what is needed stays as well."""
-    await transaction.fetch(_FORGET_REVISIONS, release_id, keep)
-    await transaction.fetch(_FORGET_OPERATIONS, release_id, keep)
+    await transaction.fetch(FORGET_REVISIONS, release_id, keep)
+    await transaction.fetch(FORGET_OPERATIONS, release_id, keep)
 
 
 async def forget_releases(fetch: Fetch, *, age_seconds: float, limit: int) -> None:
     """Forget some of the releases that were uninstalled so long ago, with all that belongs to them."""
-    await fetch(_FORGET_RELEASES, age_seconds, limit)
+    await fetch(FORGET_RELEASES, age_seconds, limit)

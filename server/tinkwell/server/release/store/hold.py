@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-_INHERITED = sqlalchemy.text("""
+INHERITED = sqlalchemy.text("""
     SELECT CAST(o.id AS text) FROM operation o
      WHERE o.lease_id = CAST(:id AS uuid) AND o.state IN ('PENDING', 'RUNNING')
      ORDER BY o.created_at, o.id
@@ -23,7 +23,7 @@ LOST = sqlalchemy.text("""
 
 async def inherited(connection: AsyncConnection, lease_id: str, *, limit: int) -> Sequence[str]:
     """Return operations that are held under a lease."""
-    return list((await connection.execute(_INHERITED, {"id": lease_id, "limit": limit})).scalars())
+    return list((await connection.execute(INHERITED, {"id": lease_id, "limit": limit})).scalars())
 
 
 async def lost(connection: AsyncConnection, *, limit: int) -> Sequence[str]:

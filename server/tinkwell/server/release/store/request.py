@@ -21,7 +21,8 @@ _INSERT_RELEASE = """
     RETURNING id
 """
 _MOVE_RELEASE = """
-    UPDATE release SET state = $2::text, operation_id = $3::text::uuid, description = coalesce($4, description)
+    UPDATE release
+       SET state = $2::text, operation_id = $3::text::uuid, description = coalesce(nullif($4, ''), description)
      WHERE id = $1::text::uuid
 """
 _INSERT = """
@@ -38,7 +39,7 @@ _INSERT = """
 class Asked:
     """A request for an operation. `call` is JSON text that tells it from any other one of the same release.
 
-    `source` is JSON text, None where nothing is rendered; a `description` of None leaves the release's.
+    `source` is JSON text, None where nothing is rendered; an empty `description` leaves the release's.
     """
 
     operation_id: str
@@ -47,7 +48,7 @@ class Asked:
     call: str
     options: record.Options
     source: str | None
-    description: str | None
+    description: str
     reason: str
 
 
@@ -61,7 +62,7 @@ async def is_repeated(transaction: Transaction, asked: Asked) -> bool | None:
 
 async def insert_release(transaction: Transaction, release_id: str, asked: Asked) -> bool:
     """Insert a release whose first operation is about to be inserted; False where the name is taken meanwhile."""
-    values = (release_id, asked.namespace, asked.name, asked.operation_id, asked.description or "")
+    values = (release_id, asked.namespace, asked.name, asked.operation_id, asked.description)
     return bool(await transaction.fetch(_INSERT_RELEASE, *values))
 
 

@@ -9,7 +9,7 @@ from tinkwell.server.release.store.change import Documents
 
 _PLAN = "SELECT CAST(plan AS text) AS plan FROM operation WHERE id = $1::text::uuid"
 # What differs in the order of keys, or the spelling of numbers, is the same. A rollback brings what its revision has.
-_IS_DEPLOYED = """
+IS_DEPLOYED = """
     SELECT v.source::text::jsonb = coalesce(o.source, former.source)::text::jsonb
            AND v.manifest::text::jsonb = coalesce($2::text::jsonb, former.manifest::text::jsonb)
            AND v.late::text::jsonb = coalesce($3::text::jsonb, former.late::text::jsonb) AS is_same
@@ -29,7 +29,7 @@ async def plan(transaction: Transaction, operation_id: str) -> str:
 
 async def is_deployed(transaction: Transaction, operation_id: str, documents: Documents) -> bool:
     """Return whether what an operation brings about is what the DEPLOYED revision of its release has."""
-    found = await transaction.fetch(_IS_DEPLOYED, operation_id, documents.manifest, documents.late)
+    found = await transaction.fetch(IS_DEPLOYED, operation_id, documents.manifest, documents.late)
     return bool(found and found[0]["is_same"])
 
 

@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 # An operation that brings about what is stored already has that revision's documents: its own one or, at a rollback,
 # another one. The plan that it walks is its own once there is one.
-_OWN = text("""
+OWN = text("""
     SELECT CAST(coalesce(o.source, v.source) AS text) AS source, CAST(v.manifest AS text) AS manifest,
            CAST(v.late AS text) AS late, CAST(coalesce(o.plan, v.plan) AS text) AS plan
       FROM operation o
@@ -16,7 +16,7 @@ _OWN = text("""
      WHERE o.id = CAST(:operation_id AS uuid)
 """)
 # In the reverse order of these plans resources are removed.
-_REMOVED = text("""
+REMOVED = text("""
     SELECT v.revision, CAST(v.plan AS text) AS plan
       FROM operation o JOIN release_revision v ON v.release_id = o.release_id
      WHERE o.id = CAST(:operation_id AS uuid)
@@ -30,10 +30,10 @@ async def documents(connection: AsyncConnection, operation_id: str) -> AsyncGene
 
     What there is none of is left out, such as the manifest before a plan is submitted.
     """
-    own = (await connection.execute(_OWN, {"operation_id": operation_id})).mappings().one()
+    own = (await connection.execute(OWN, {"operation_id": operation_id})).mappings().one()
     for name, found in own.items():
         if found is not None:
             yield name, found
-    async with connection.stream(_REMOVED, {"operation_id": operation_id}) as rows:
+    async with connection.stream(REMOVED, {"operation_id": operation_id}) as rows:
         async for row in rows:
             yield f"removed/{row.revision}", row.plan
