@@ -5,7 +5,7 @@ A plan is made once, stored before the first effect, and never computed again. I
     {"format": 1, "nodes": [{"path": "db", "kind": "RESOURCE", "task": "INSTALL", "batch": 1, "after": ["role"]}, …]}
 
 A path occurs once. Nodes stand in the order in which ready ones start, and `after` names nodes by their paths, all of
-which stand before.
+which stand before. What is removed comes after all that is installed, whether `after` says so or not.
 """
 
 import functools
@@ -65,7 +65,8 @@ class Plan:
         checks = check.Checks(most=document.MAX_VIOLATIONS)
         found = document.parse_json(field, text, max_bytes=MAX_BYTES)
         members = closed_object.ClosedObject(checks, field, found, ("format", "nodes"))
-        members.demand("format")
+        for member in ("format", "nodes"):
+            members.demand(member)
         members.integer("format", low=FORMAT, high=FORMAT)
         nodes: dict[str, PlanNode] = {}
         for path, given in members.items("nodes", most=MAX_NODES):

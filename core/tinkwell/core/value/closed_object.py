@@ -23,7 +23,8 @@ _LISTED_NAMES = 15
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """Ask whether one of the known names was meant, or list them."""
-    if near := difflib.get_close_matches(name[:_NEAR_CHARACTERS], known[:_NEAR_NAMES], n=1):
+    longer = [other for other in known if name and other.startswith(name)]
+    if near := longer[:1] or difflib.get_close_matches(name[:_NEAR_CHARACTERS], known[:_NEAR_NAMES], n=1):
         return f"did you mean {near[0]}?"
     names = sorted(set(known))
     listed = ", ".join(names[:_LISTED_NAMES])

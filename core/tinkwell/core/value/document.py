@@ -73,6 +73,8 @@ def check_json(field: str, value: object, *, max_bytes: int = MAX_DOCUMENT_BYTES
         source = dump_json(value)
     except RecursionError as exc:
         raise errors.InvalidField.of(field, _TOO_DEEP) from exc
+    except (TypeError, ValueError) as exc:
+        raise errors.InvalidField.of(field, str(exc)) from exc
     if violations:
         raise errors.InvalidField(violations)
     parse.check_size(field, source, max_bytes=max_bytes)
