@@ -13,10 +13,11 @@ from tinkwell.api.v1 import (
     work_service_pb2_grpc,
     workflow_service_pb2_grpc,
 )
-from tinkwell.client.testing import event, gate, hardware, release, template, work, workflow
+from tinkwell.client.testing import event, gate, hardware, template, work, workflow
 from tinkwell.client.testing.clock import Clock
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.testing.log import EventLog
+from tinkwell.client.testing.release.servicer import ReleaseServicer
 from tinkwell.client.testing.world import R, World
 from tinkwell.client.watch.event import Event
 from tinkwell.core import errors
@@ -80,7 +81,7 @@ class FakeServer:
         workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server(
             workflow.WorkflowServicer(self.world, self.gate), server
         )
-        release_service_pb2_grpc.add_ReleaseServiceServicer_to_server(release.ReleaseServicer(self.world), server)
+        release_service_pb2_grpc.add_ReleaseServiceServicer_to_server(ReleaseServicer(self.world), server)
         work_service_pb2_grpc.add_WorkServiceServicer_to_server(work.WorkServicer(self.world), server)
         event_service_pb2_grpc.add_EventServiceServicer_to_server(event.EventServicer(self.world), server)
         check: Any = grpc.unary_unary_rpc_method_handler(self._check_health)

@@ -8,8 +8,9 @@ from typing import Any
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.client.release import message
 from tinkwell.client.release.model import Operation, Release
-from tinkwell.client.testing import release_book, release_change
-from tinkwell.client.testing.release_book import Facts
+from tinkwell.client.testing.release import change as release_change
+from tinkwell.client.testing.release import row as release_row
+from tinkwell.client.testing.release.book import Facts
 from tinkwell.client.testing.world import World
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType
@@ -70,7 +71,7 @@ def resume(world: World, request: pb.ResumeRequest) -> Operation:
     def begin(release: ReleaseRow | None) -> Begun:
         mine = [each for each in world.all(Operation) if release is not None and each.release_id == release.id]
         planned = [each for each in mine if world.releases.facts_of(each.id).plan]
-        newest = release_book.operation_row(world, planned[-1]) if planned else None
+        newest = release_row.operation_row(world, planned[-1]) if planned else None
         return rule.begin_resume(release, name=title(request), newest=newest, options=_options(request.options))
 
     return _begin(world, request, begin)
@@ -122,8 +123,8 @@ def submission(
     if former is not None:
         same = (former.source, former.manifest, former.late)
     return Submission(
-        release=release_book.release_row(release),
-        operation=release_book.operation_row(world, operation),
+        release=release_row.release_row(release),
+        operation=release_row.operation_row(world, operation),
         plan=Plan.load(documents.plan),
         plan_text=documents.plan,
         stored_plan=facts.plan,
@@ -146,7 +147,7 @@ def _begin(world: World, request: Any, begin: Callable[[ReleaseRow | None], Begu
     if release is not None and (newest := world.resources[ResourceType.OPERATION].get(release.operation_id)):
         release_change.expire(world, newest)
         release = find(world, namespace, name)
-    begun = begin(release_book.release_row(release) if release is not None else None)
+    begun = begin(release_row.release_row(release) if release is not None else None)
     description = getattr(request, "description", "")
     moved: dict[str, Any] = {"state": begun.release_state, "operation_id": request.operation_id}
     if release is None:
