@@ -175,7 +175,8 @@ def watch(name: str | None, namespace: str, wanted: watching.Wanted) -> None:
 @session.connected
 async def _watch_one(client: "Client", name: str, namespace: str) -> None:
     found = await client.releases.get(name, namespace=namespace)
-    await follow.follow(client, found.operation_id, chosen=output.Format.TABLE, is_begun_here=False)
+    operation = await client.releases.operation(found.operation_id)
+    await follow.follow(client, operation, chosen=output.Format.TABLE, is_begun_here=False)
 
 
 @session.streaming
