@@ -33,9 +33,9 @@ class FakeServer:
     """A server in this process and event loop, on a free port of the loopback interface; an async context manager.
 
     It keeps resources and events in memory, checks little, and does on demand what a real server does only on bad
-    days. Workflows begin and end by reports and by `put`, since no agent works here; deadlines follow `clock`. What
-    `gate.around` is set to stands around each call; `log.pause` holds watches up. `batch_size` and `bookmark_seconds`
-    shape its watches; with `token` it refuses calls without it, with `credentials` it speaks TLS.
+    days. Workflows and releases begin and end by reports and by `put`, since nobody works here; deadlines follow
+    `clock`. What `gate.around` is set to stands around each call; `log.pause` holds watches up. `batch_size` and
+    `bookmark_seconds` shape its watches; with `token` it refuses calls without it, with `credentials` it speaks TLS.
     """
 
     def __init__(

@@ -340,6 +340,10 @@ def test_events_of_one_release_are_shown_with_any_option(deployed: Site) -> None
     assert found["name"] == "release.created"
 
 
+def test_events_are_not_chosen_by_namespace(cli: CommandLine) -> None:
+    assert "--namespace is that of a NAME" in cli.fails("release", "watch", "-n", "prod", code=2)
+
+
 def test_a_watch_of_what_is_over_tells_how_it_ended(deployed: Site) -> None:
     *_, last = deployed.cli.ok("release", "watch", "shop").splitlines()
     assert last.startswith("shop DEPLOYED as revision 1 in ")
