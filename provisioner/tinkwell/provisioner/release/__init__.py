@@ -1,0 +1,1 @@
+"""The driver that settles the resources of releases."""
