@@ -134,8 +134,9 @@ class ReleaseService:
         await self._operation(operation_id, actor=actor)
         async with self._database.snapshot() as connection:
             nodes = await queries.list_nodes(connection, operation_id)
-            for (node, steps), after in zip(nodes, await queries.list_after(connection, operation_id), strict=True):
-                yield NodeOfPlan(node, steps, after)
+            after = dict(enumerate(await queries.list_after(connection, operation_id)))
+            for node, steps in nodes:
+                yield NodeOfPlan(node, steps, after.get(node.ordinal, ()))
 
     async def list_resources(self, namespace: str, name: str, *, actor: str) -> AsyncGenerator[Resource, None]:
         """Yield the resources of a release as they were seen last, by path."""
