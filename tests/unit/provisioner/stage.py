@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Container
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Self
 
 from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
@@ -212,6 +213,9 @@ class Files:
         self.kept: set[str] = set()
         self.boots: dict[RunKey, str] = {}
         self.is_full = False
+
+    def workflow_dir(self, workflow_id: str, worker_id: str) -> Path:
+        return Path("/files", workflow_id, worker_id)
 
     def workflows(self) -> list[str]:
         return sorted(self.kept)

@@ -51,6 +51,8 @@ class Settings:
     runtime: RuntimeName = RuntimeName.AUTO
     state_dir: Path
     concurrency: int = 8
+    # How many calls of resources may run at once, beside the actions.
+    release_concurrency: int = 0
     process_images: Path | None = None
     docker: setting.DockerSettings = field(default_factory=setting.DockerSettings)
     resync_seconds: float = 30.0
@@ -127,6 +129,7 @@ async def open_runtime(settings: Settings, directory: state_dir.StateDir) -> por
             return await DockerRuntime.connect(
                 directory,
                 concurrency=settings.concurrency,
+                fed_concurrency=settings.release_concurrency,
                 settings=settings.docker,
                 answer_seconds=ANSWER_SECONDS if is_asked_for else AUTO_SECONDS,
             )

@@ -109,6 +109,8 @@ class Driver:
         self._later = delay_queue.Later(self._dirty, self._group)
         self._runner = runner.Runner(
             agent=agent.Agent(runtime, files, claims),
+            runtime=runtime,
+            files=files,
             api=self._reporter,
             lease=keeper,
             roster=self._roster,

@@ -18,12 +18,21 @@ from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow.model import Action
 from tinkwell.core.event.kinds import EventType, State
 from tinkwell.core.value.run_key import RunKey, RunKind
-from tinkwell.provisioner.agent import agent
+from tinkwell.provisioner.agent import agent, run_spec
 from tinkwell.provisioner.agent.job import Job
 from tinkwell.provisioner.agent.run_state import RunState
 from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.queue import delay_queue
-from tinkwell.provisioner.workflow import action, admission, event_filter, event_snapshot, reporter, run_registry
+from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.workflow import (
+    action,
+    admission,
+    event_filter,
+    event_snapshot,
+    reporter,
+    run_registry,
+    workflow_folder,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +70,8 @@ class Runner:
     """Has jobs done by an agent. No public method awaits, so the jobs are still those that were decided upon."""
 
     agent: agent.Agent
+    runtime: port.Runtime
+    files: workflow_folder.Files
     api: reporter.Reporter
     lease: Keeper
     roster: run_registry.Roster
@@ -174,7 +185,7 @@ class Runner:
 
     async def _run(self, job: Job, attempt: _Attempt, teller: action.ActionReporter, *, adopts: bool) -> bool:
         """Carry out an action, and say whether its workflow is to be looked at again."""
-        work, ending, follower = action.work_of(attempt.key, attempt.action), teller, None
+        work, ending, follower = self._work(attempt.key, attempt.action), teller, None
         try:
             async with job.until_stopped(), asyncio.TaskGroup() as beside:
                 ended = await self.agent.run(job, work, teller, beside, adopts=adopts)
@@ -218,7 +229,7 @@ class Runner:
 
     async def _hook(self, job: Job, of: Action, *, is_first: bool) -> bool:
         async with job.until_stopped():
-            work, teller = action.work_of(job.key, of), self._teller(job.key, of)
+            work, teller = self._work(job.key, of), self._teller(job.key, of)
             await self.agent.run_hook(job, work, teller, is_first=is_first)
         return await self._clear(job)
 
@@ -226,6 +237,9 @@ class Runner:
         """Remove what a stop has left; where that fails, the next list leads back to it."""
         await self.agent.clear(job)
         return job.state is not RunState.STUCK
+
+    def _work(self, key: RunKey, of: Action) -> run_spec.Work:
+        return action.work_of(key, of, self.runtime, self.files)
 
     def _teller(self, key: RunKey, of: Action) -> action.ActionReporter:
         return action.ActionReporter(self.api, self.lease, key, of)

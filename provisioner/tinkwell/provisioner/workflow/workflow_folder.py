@@ -1,6 +1,7 @@
 """The files that actions of a workflow leave for each other, and when they go."""
 
 import logging
+from pathlib import Path
 from typing import Protocol
 
 from tinkwell.core.value.run_key import RunKind
@@ -12,6 +13,9 @@ logger = logging.getLogger(__name__)
 
 class Files(reboot.Notes, Protocol):
     """The files that actions of a workflow leave for each other."""
+
+    def workflow_dir(self, workflow_id: str, worker_id: str) -> Path:
+        """Return where a workflow's files on a worker are; it need not exist."""
 
     def workflows(self) -> list[str]:
         """Return the ids of all workflows that have files here."""

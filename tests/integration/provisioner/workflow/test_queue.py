@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 from unit.provisioner.fake_runtime import FakeRuntime, FakeWorld
 from unit.provisioner.stage import Claims
@@ -27,6 +28,9 @@ SECONDS = 60.0
 
 class Files:
     """No workflow leaves files here."""
+
+    def workflow_dir(self, workflow_id: str, worker_id: str) -> Path:
+        return Path("/no/folder")
 
     def workflows(self) -> list[str]:
         return []

@@ -256,9 +256,11 @@ def test_a_refused_end_leaves_the_run_where_it_may_have_a_hook_or_is_somebody_el
 async def test_a_hook_whose_attempt_is_gone_is_done_and_removed(stage: Stage, is_left: bool) -> None:
     fields = replace(action(**HOOKED), id="w-0", workflow_id="w")
     if is_left:
-        await stage.runtime.start(work_of(FAILURE_HOOK, fields).run)
+        await stage.runtime.start(work_of(FAILURE_HOOK, fields, stage.runtime, stage.files).run)
     async with asyncio.timeout(10):
-        assert await hook.Hooks(stage.runtime).run(work_of(FAILURE_HOOK, fields), Silence(), is_first=False)
+        assert await hook.Hooks(stage.runtime).run(
+            work_of(FAILURE_HOOK, fields, stage.runtime, stage.files), Silence(), is_first=False
+        )
     assert not stage.world.runs
     assert stage.world.starts.total() == is_left
 

@@ -76,6 +76,7 @@ def test_each_worker_has_its_own_files_of_a_workflow(directory: state_dir.StateD
     workflow = str(uuid.uuid4())
     first, second = directory.workflow_dir(workflow, "m-1"), directory.workflow_dir(workflow, "m-2")
     assert first != second
+    first.mkdir(parents=True)
     (first / "data").write_text("kept")
     assert (directory.workflow_dir(workflow, "m-1") / "data").read_text() == "kept"
     assert directory.workflows() == [workflow]
@@ -98,13 +99,14 @@ def test_an_id_cannot_lead_out_of_it(directory: state_dir.StateDir, name: str) -
 
 
 def test_a_run_is_created_once(directory: state_dir.StateDir) -> None:
-    assert directory.create_run(KEY, "{}")
-    assert not directory.create_run(KEY, "{}")
+    assert directory.create_run(KEY, {"spec.json": b"{}"})
+    assert not directory.create_run(KEY, {"spec.json": b"{}"})
     assert directory.run_dirs() == [directory.run_dir(KEY)]
+    assert (directory.run_dir(KEY) / "spec.json").read_bytes() == b"{}"
 
 
 def test_a_removed_run_is_gone_and_removing_it_again_is_fine(directory: state_dir.StateDir) -> None:
-    directory.create_run(KEY, "{}")
+    directory.create_run(KEY, {"spec.json": b"{}"})
     state_dir.remove_run(directory.run_dir(KEY))
     state_dir.remove_run(directory.run_dir(KEY))
     assert directory.run_dirs() == []

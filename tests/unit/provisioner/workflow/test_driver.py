@@ -46,12 +46,13 @@ async def test_what_was_unfinished_before_the_start_is_found(stage: Stage) -> No
 
 
 async def test_the_run_is_what_the_action_says(stage: Stage) -> None:
-    fields: dict[str, Any] = {"command": ("a", "b c"), "environment": ("K=v",), "volumes": ("/a:/b",), "pid": "host"}
+    fields: dict[str, Any] = {"command": ("a", "b c"), "volumes": ("/a:/b",), "pid": "host"}
     async with stage.provisioner():
         stage.server.add_workflow("w", action(**fields))
         spec = (await stage.run_of("w-0")).spec
     assert {name: getattr(spec, name) for name in fields} == fields
-    assert (spec.image, spec.worker_id, spec.task_name, spec.action_name) == ("image", "m-1", "task", "step")
+    assert spec.image == "image"
+    assert spec.labels == {"worker": "m-1", "task": "task", "name": "step"}
 
 
 async def test_a_failing_action_fails_the_workflow_and_nothing_follows(stage: Stage) -> None:

@@ -1,28 +1,26 @@
-"""Runs an action as a container on a Docker Engine.
+"""Runs actions and steps as containers on a Docker Engine.
 
-The container's name is made of the action and the attempt, so the engine itself keeps two starters from starting one
-run twice. Its labels say whose it is; what does not say so is never touched. Its output is kept by the engine
-(`json-file`) and read from there, so that it can be read again after an adoption; the engine, not the reader, keeps the
-container from blocking on its output.
+The container's name is made of the action or step and the attempt, so the engine itself keeps two starters from
+starting one run twice. Its labels say whose it is; what does not say so is never touched. Its output is kept by the
+engine (`json-file`) and read from there, so that it can be read again after an adoption; the engine, not the reader,
+keeps the container from blocking on its output. A container that is asked for an answer says it to who is attached, see
+`attachment`, and to nobody else.
 
-A workflow's files are a folder of the state directory, mounted at /workflow. With an engine elsewhere, or with this
-process in a container, the state directory must have the same path where the engine runs.
+Mounts are folders of this machine. With an engine elsewhere, or with this process in a container, they must have the
+same path where the engine runs.
 """
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
 from tinkwell.core.value.run_key import WORDS, RunKey, RunKind
 from tinkwell.provisioner.runtime import output_mark, port
-from tinkwell.provisioner.runtime.docker import engine, image, label, setting
+from tinkwell.provisioner.runtime.docker import engine, host, image, inspection, label, setting
 from tinkwell.provisioner.runtime.docker import run as docker_run
 from tinkwell.provisioner.state_dir import state_dir
 
-WORKFLOW_DIR = "/workflow"
 ANSWER_SECONDS = 10
-# The engine forgets its older file when the other one is full.
-LOG_FILES = 2
 
 
 class DockerRuntime:
@@ -51,16 +49,18 @@ class DockerRuntime:
         directory: state_dir.StateDir,
         *,
         concurrency: int,
+        fed_concurrency: int = 0,
         settings: setting.DockerSettings | None = None,
         answer_seconds: int = ANSWER_SECONDS,
     ) -> Self:
         """Find the engine; raises `RunError` where none answers in time.
 
-        Each run reads its log and waits for its end at the same time, so it needs two streams.
+        Each run reads its log and waits for its end at the same time, so it needs two streams, and one that gets input
+        three. So many of the former and of the latter may be under way at once.
         """
         with docker_run.told():
             found = await engine.Engine.connect(
-                streams=2 * concurrency + 2, answer_seconds=answer_seconds, settings=settings
+                streams=2 * concurrency + 3 * fed_concurrency + 2, answer_seconds=answer_seconds, settings=settings
             )
             try:
                 return cls(found, directory, settings=settings, engine_id=await found.identity())
@@ -68,12 +68,21 @@ class DockerRuntime:
                 found.close()
                 raise
 
+    def seen_at(self, mount: port.Mount) -> str:
+        """Return where the mount is in the container."""
+        return mount.target
+
+    async def image_id(self, image: str) -> str:
+        """Return the image's digest; it is fetched as the pull policy says."""
+        with docker_run.told():
+            return await self._images.identify(image)
+
     async def start(self, spec: port.RunSpec) -> port.Run:
         """Create and start a container; its image comes as the pull policy says."""
         with docker_run.told():
             run, is_new = await self._obtain(spec)
             if is_new:  # the engine would start one that has ended once more
-                await run.start()
+                await run.start(stdin=spec.stdin, answer_bytes=spec.answer_bytes)
             return run
 
     async def find(self, key: RunKey) -> docker_run.DockerRun | None:
@@ -83,7 +92,7 @@ class DockerRuntime:
                 found = await self._engine.inspect(label.container_name(key))
             except engine.Gone:
                 return None
-        return self._run(key, found.id) if label.key_of(found.labels) == key else None
+        return self._run(key, found.id, known=found) if label.key_of(found.labels) == key else None
 
     async def find_former(self, key: RunKey) -> list[port.Run]:
         """Find containers of former attempts by their labels, whatever state directory they were started from."""
@@ -127,23 +136,26 @@ class DockerRuntime:
         try:
             return await self._create(spec, name)
         except engine.Gone as error:
-            message = f"the engine does not have the image {name}, though it has just been provided: {error}"
-            raise port.RunError(port.Reason.IMAGE, message) from error
+            raise image.vanished(name, error) from error
 
     async def _create(self, spec: port.RunSpec, image_name: str) -> tuple[docker_run.DockerRun, bool]:
         """Return the run's container, and whether it is new; raises `engine.Gone` where the image is missing."""
         name = label.container_name(spec.key)
-        labels = {"task": spec.task_name, "name": spec.action_name, "worker": spec.worker_id}
+        for mount in spec.mounts:
+            mount.provide()
         deadline = asyncio.get_running_loop().time() + docker_run.CREATOR_SECONDS
         while asyncio.get_running_loop().time() < deadline:
             try:
                 created = await self._engine.create(
                     name=name,
                     image=image_name,
-                    command=spec.command,
-                    environment=spec.environment_in(WORKFLOW_DIR),
-                    labels=label.labels_of(spec.key, instance=self._directory.instance, others=labels),
-                    host=self._host(spec),
+                    entrypoint=spec.entrypoint,
+                    command=spec.command or (),
+                    environment=spec.variables(),
+                    labels=label.labels_of(spec.key, instance=self._directory.instance, others=spec.labels),
+                    host=host.host_config(spec, self._settings),
+                    workdir=spec.workdir,
+                    takes_input=spec.stdin is not None,
                 )
             except engine.Gone:
                 raise
@@ -159,22 +171,5 @@ class DockerRuntime:
         message = f"the engine has a container {name} that is not this run; remove it (docker rm -f {name})"
         raise port.RunError(port.Reason.UNAVAILABLE, message)
 
-    def _run(self, key: RunKey, container: str) -> docker_run.DockerRun:
-        return docker_run.DockerRun(key, container, self._engine, self._marks)
-
-    def _host(self, spec: port.RunSpec) -> dict[str, Any]:
-        settings = self._settings
-        files = self._directory.workflow_dir(spec.key.owner, spec.worker_id)
-        log = {"max-size": str(settings.log_bytes // LOG_FILES), "max-file": str(LOG_FILES)}
-        host: dict[str, Any] = {
-            "binds": [f"{files}:{WORKFLOW_DIR}", *spec.volumes],
-            "pid_mode": spec.pid or None,
-            "privileged": settings.is_privileged,
-            "log_config": {"type": "json-file", "config": log},
-            "pids_limit": settings.pids,
-        }
-        if settings.memory_bytes is not None:  # without the second, it gets as much swap again
-            host |= {"mem_limit": settings.memory_bytes, "memswap_limit": settings.memory_bytes}
-        if settings.cpus is not None:
-            host["nano_cpus"] = round(settings.cpus * 1e9)
-        return host
+    def _run(self, key: RunKey, container: str, *, known: inspection.Container | None = None) -> docker_run.DockerRun:
+        return docker_run.DockerRun(key, container, self._engine, self._marks, known=known)

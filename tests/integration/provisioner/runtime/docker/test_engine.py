@@ -176,7 +176,7 @@ async def test_calls_are_repeated_while_the_engine_is_restarted(fake: FakeEngine
             request.answer({"Id": "i"})
 
     fake.serve("/images/busybox/json", answer)
-    assert await found.has_image("busybox")
+    assert await found.image_id("busybox") == "i"
     assert len(tries) == 3
 
 

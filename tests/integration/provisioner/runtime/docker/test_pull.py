@@ -90,7 +90,7 @@ def wait_for_release(request: Request) -> None:
 
 
 def spec(image: str) -> port.RunSpec:
-    return port.RunSpec(key=KEY, worker_id="m", task_name="t", action_name="n", image=image)
+    return port.RunSpec(key=KEY, image=image)
 
 
 @pytest.fixture

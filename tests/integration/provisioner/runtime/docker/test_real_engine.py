@@ -65,9 +65,7 @@ async def test_names_that_no_container_could_have_are_run(client: sdk.APIClient,
         task, action = "disk & boot", "écrire l'image / now"
         spec = port.RunSpec(
             key=key,
-            worker_id="machine-1",
-            task_name=task,
-            action_name=action,
+            labels={"task": task, "name": action},
             image=engine_image.IMAGE,
             command=("true",),
         )

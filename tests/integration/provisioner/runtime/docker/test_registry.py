@@ -59,9 +59,7 @@ async def run_tool(directory: state_dir.StateDir, image: str, **settings: Any) -
 
 
 def spec(key: RunKey, image: str) -> port.RunSpec:
-    return port.RunSpec(
-        key=key, worker_id="m", task_name="t", action_name="a", image=image, command=("/bin/sh", "-c", "echo pulled")
-    )
+    return port.RunSpec(key=key, image=image, command=("/bin/sh", "-c", "echo pulled"))
 
 
 async def test_a_private_image_is_pulled_with_credentials_and_then_not_asked_for_again(
