@@ -8,6 +8,7 @@ from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
 from unit.provisioner.stage import Claims
 
 from support.waiting import eventually
+from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.event.kinds import State
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent.deadline import Deadline
@@ -61,7 +62,7 @@ async def test_an_answer_and_all_output_are_there_when_it_has_ended(scene: Scene
     task = scene.start(answer_bytes=10)
     container = await scene.container()
     await container.write("answer")
-    await container.write("line\n", output.LogStream.STDERR)
+    await container.write("line\n", LogStream.STDERR)
     await container.exit()
     result = await task
     assert (result.state, result.exit_code, result.answer, scene.lines) == (State.SUCCEEDED, 0, b"answer", ["line"])
