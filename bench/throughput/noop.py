@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.output import OutputLine
 
@@ -17,6 +17,7 @@ class NoopRun:
     """A run, by what it is kept in, and whether it has ended."""
 
     key: RunKey
+    image_id: str
     _there: "dict[RunKey, NoopRun]"
     _has_ended: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -31,6 +32,14 @@ class NoopRun:
         """Return at once if it has ended."""
         await self._has_ended.wait()
         return port.Exit(code=0, seconds=0.0)
+
+    async def answer(self) -> bytes:
+        """Answer nothing."""
+        return b""
+
+    async def was_fed(self) -> bool:
+        """Say yes: it needs nothing."""
+        return True
 
     async def kill(self) -> None:
         """End it."""
@@ -50,9 +59,17 @@ class NoopRuntime:
     engine_id: str = ""
     _there: dict[RunKey, NoopRun] = field(default_factory=dict)
 
+    def seen_at(self, mount: port.Mount) -> str:
+        """Return where it would be."""
+        return mount.target
+
+    async def image_id(self, image: str) -> str:
+        """Return the image itself."""
+        return image
+
     async def start(self, spec: port.RunSpec) -> port.Run:
         """Return the run of this key."""
-        run = self._there.setdefault(spec.key, NoopRun(spec.key, self._there))
+        run = self._there.setdefault(spec.key, NoopRun(spec.key, "", self._there))
         if spec.image != STAYS:
             await run.kill()
         return run
@@ -65,9 +82,13 @@ class NoopRuntime:
         """Find nothing: no attempt is repeated."""
         return []
 
-    async def held(self) -> frozenset[RunKey]:
+    async def find_owned(self, kind: RunKind, owner: str) -> list[port.Run]:
+        """Find what was started and not removed."""
+        return [run for key, run in self._there.items() if (key.kind, key.owner) == (kind, owner)]
+
+    async def held(self, kind: RunKind) -> frozenset[RunKey]:
         """Return the keys of what was started and not removed."""
-        return frozenset(self._there)
+        return frozenset(key for key in self._there if key.kind is kind)
 
     async def close(self) -> None:
         """Do nothing."""

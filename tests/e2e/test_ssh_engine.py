@@ -16,7 +16,7 @@ from integration.provisioner import engine_image
 
 from support.waiting import eventually
 from tinkwell.client import Client, State
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.docker import runtime as docker
 from tinkwell.provisioner.runtime.docker import setting, ssh
@@ -43,7 +43,7 @@ def directory(tmp_path: Path) -> Iterator[state_dir.StateDir]:
 async def connect(directory: state_dir.StateDir, url: str, config: Path) -> docker.DockerRuntime:
     settings = setting.DockerSettings(host=url, ssh_config=config)
     async with asyncio.timeout(60):
-        return await docker.DockerRuntime.connect(directory, concurrency=2, settings=settings)
+        return await docker.DockerRuntime.connect(directory, concurrency=2, fed_concurrency=2, settings=settings)
 
 
 async def refusal(directory: state_dir.StateDir, url: str, config: Path) -> str:
@@ -80,15 +80,10 @@ async def test_output_goes_on_where_it_was_when_a_login_has_broken_off(
 ) -> None:
     script = "echo one; until [ -e /data/go ]; do sleep 0.05; done; echo two"
     spec = port.RunSpec(
-        key=RunKey(str(uuid.uuid4()), str(uuid.uuid4()), 1),
-        worker_id=str(uuid.uuid4()),
-        task_name="task",
-        action_name="action",
+        key=RunKey(RunKind.WORKFLOW, str(uuid.uuid4()), str(uuid.uuid4()), 1),
         image=engine_image.IMAGE,
         command=("/bin/sh", "-c", script),
-        environment=(),
         volumes=(f"{tmp_path}:/data",),
-        pid="",
     )
     runtime = await connect(directory, host.url, host.config())
     try:
@@ -100,6 +95,29 @@ async def test_output_goes_on_where_it_was_when_a_login_has_broken_off(
             (tmp_path / "go").touch()
             assert [line.text async for line in lines] == ["two"]
             assert (await waiting).code == 0
+        await run.remove()
+    finally:
+        await runtime.close()
+    await eventually(lambda: not host.logins())
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("answer_bytes", [0, 100])
+async def test_input_arrives_whole_and_ends(
+    engine: sdk.APIClient, directory: state_dir.StateDir, host: ssh_host.Host, answer_bytes: int
+) -> None:
+    given = b"0123456789abcdef" * 65_536  # 1 MiB
+    key = RunKey(RunKind.RELEASE, str(uuid.uuid4()), str(uuid.uuid4()), 1)
+    spec = port.RunSpec(key=key, image=engine_image.IMAGE, command=("wc", "-c"), stdin=given, answer_bytes=answer_bytes)
+    runtime = await connect(directory, host.url, host.config())
+    try:
+        run = await runtime.start(spec)
+        async with asyncio.timeout(60):
+            assert (await run.wait()).code == 0
+            lines = [line.text async for line in run.lines()]
+        said = await run.answer() if answer_bytes else lines[0]
+        assert int(said) == len(given)
+        await eventually(run.was_fed)
         await run.remove()
     finally:
         await runtime.close()

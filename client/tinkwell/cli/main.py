@@ -28,6 +28,11 @@ RESOURCES = (
     Component(
         "workflow", "tinkwell.cli.workflow.commands:workflow", "Workflows: templates carried out on certain machines."
     ),
+    Component(
+        "release",
+        "tinkwell.cli.release.commands:release",
+        "Releases: resources brought about together, in order.",
+    ),
     Component("events", "tinkwell.cli.event.commands:events", "The log of everything that happens."),
 )
 _SHELL = (

@@ -6,6 +6,7 @@ TinkwellError
 ├── AlreadyExists       something that must be unique is taken
 ├── IllegalTransition   the state of the resource does not allow this
 ├── MachineBusy         a workflow cannot start, because another one runs on its machine
+├── OperationActive     a release cannot be changed, because an operation changes it already
 ├── LeaseHeld           somebody alive holds what the caller wants to work on
 ├── LeaseLost           the caller's lease is over, or its work was taken over
 ├── WrongWorker         the reporting worker is not the action's
@@ -88,6 +89,17 @@ class MachineBusy(TinkwellError):
         self.held_by = held_by
         self.subject = f"machine {worker_id}"
         self.description = f"workflow {held_by} runs on it; another one can start when that has ended"
+        super().__init__(f"{self.subject}: {self.description}")
+
+
+class OperationActive(TinkwellError):
+    """A release cannot be changed yet: another operation, `operation_id`, has not ended."""
+
+    def __init__(self, release_name: str, *, operation_id: str) -> None:
+        self.release_name = release_name
+        self.operation_id = operation_id
+        self.subject = f"release {release_name}"
+        self.description = f"operation {operation_id} changes it; wait for its end, or cancel it"
         super().__init__(f"{self.subject}: {self.description}")
 
 

@@ -55,6 +55,14 @@ class Request(BaseHTTPRequestHandler):
     def end(self) -> None:
         self.chunk(b"")
 
+    def upgrade(self) -> None:
+        """Make the connection a container's."""
+        self.send_response(101)
+        self.send_header("Connection", "Upgrade")
+        self.send_header("Upgrade", "tcp")
+        self.end_headers()
+        self.close_connection = True
+
     def break_off(self) -> None:
         """Close the connection in the middle of the answer."""
         self.close_connection = True
@@ -96,12 +104,22 @@ class FakeEngine(ThreadingHTTPServer):
         self.handlers[path] = handler
 
     def serve_state(
-        self, name: str, status: str, *, is_out_of_memory: bool = False, error: str = "", started: bool = True
+        self,
+        name: str,
+        status: str,
+        *,
+        is_out_of_memory: bool = False,
+        error: str = "",
+        started: bool = True,
+        takes_input: bool = False,
+        log: str = "json-file",
     ) -> None:
         """Let a container be in a state."""
         found = {
             "Id": name,
-            "Config": {"Labels": {}},
+            "Image": "sha256:1",
+            "Config": {"Labels": {}, "OpenStdin": takes_input},
+            "HostConfig": {"LogConfig": {"Type": log}},
             "State": {
                 "Status": status,
                 "ExitCode": 3,

@@ -4,13 +4,13 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tinkwell.client.workflow.model import LogStream
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import output, port
 
 KILLED = 137
-_NUMBERS = {LogStream.STDOUT: 1, LogStream.STDERR: 2}
 
 
 @dataclass
@@ -35,17 +35,25 @@ class FakeRun:
     def __init__(self, world: FakeWorld, spec: port.RunSpec) -> None:
         self.key = spec.key
         self.spec = spec
+        self.image_id = ""
+        self.is_fed = True
         self.ending: port.Exit | None = None
         self.lines_read = 0
         self._world = world
         self._frames: list[bytes] = []
+        self._answer = bytearray()
         self._changed = asyncio.Condition()
 
     async def write(self, text: bytes | str, stream: LogStream = LogStream.STDOUT) -> None:
         """Let the run write."""
         payload = text.encode() if isinstance(text, str) else text
+        if self.spec.answer_bytes and stream is LogStream.STDOUT:
+            self._answer += payload[: self.spec.answer_bytes + 1 - len(self._answer)]
+            if len(self._answer) > self.spec.answer_bytes:
+                await self.kill()
+            return
         async with self._changed:
-            self._frames.append(bytes((_NUMBERS[stream], 0, 0, 0)) + len(payload).to_bytes(4) + payload)
+            self._frames.append(output.frame(stream, payload))
             self._changed.notify_all()
 
     async def exit(self, code: int = 0) -> None:
@@ -77,6 +85,15 @@ class FakeRun:
         assert self.ending is not None
         return self.ending
 
+    async def answer(self) -> bytes:
+        if len(self._answer) > self.spec.answer_bytes:
+            message = f"it answers with more than {self.spec.answer_bytes:,} bytes"
+            raise port.RunError(port.Reason.ANSWER, message)
+        return bytes(self._answer)
+
+    async def was_fed(self) -> bool:
+        return self.is_fed
+
     async def kill(self) -> None:
         await self.exit(KILLED)
 
@@ -92,13 +109,30 @@ class FakeRuntime:
 
     name = "fake"
     engine_id = ""
+    is_local = True
 
     def __init__(self, world: FakeWorld, perform: Callable[[FakeRun], None] | None = None) -> None:
         self.world = world
         self.perform = perform
         self.failures: dict[str, Exception] = {}
+        # What the content of images is named, where a test has changed it.
+        self.image_ids: dict[str, str] = {}
         self.may_start = asyncio.Event()
         self.may_start.set()
+        self.may_identify = asyncio.Event()
+        self.may_identify.set()
+
+    def seen_at(self, mount: port.Mount) -> str:
+        return mount.target
+
+    def workspace(self, key: RunKey) -> str:
+        return "/workspace"
+
+    async def image_id(self, image: str) -> str:
+        await self.may_identify.wait()
+        if (failure := self.failures.get(image)) is not None:
+            raise failure
+        return self.image_ids.get(image, f"id of {image}")
 
     async def start(self, spec: port.RunSpec) -> port.Run:
         await self.may_start.wait()
@@ -106,7 +140,9 @@ class FakeRuntime:
             raise failure
         if (found := self.world.runs.get(spec.key)) is not None:
             return found
+        _check_mounts(spec)
         run = self.world.runs[spec.key] = FakeRun(self.world, spec)
+        run.image_id = await self.image_id(spec.image)
         self.world.starts[spec.key] += 1
         self.world.peak = max(self.world.peak, len(self.world.running))
         if self.perform is not None:
@@ -117,10 +153,20 @@ class FakeRuntime:
         return self.world.runs.get(key)
 
     async def find_former(self, key: RunKey) -> list[port.Run]:
-        return [run for k, run in self.world.runs.items() if k.action_id == key.action_id and k.attempt < key.attempt]
+        owned = await self.find_owned(key.kind, key.owner)
+        return [run for run in owned if run.key.run == key.run and run.key.attempt < key.attempt]
 
-    async def held(self) -> frozenset[RunKey]:
-        return frozenset(self.world.runs)
+    async def find_owned(self, kind: RunKind, owner: str) -> list[port.Run]:
+        return [run for key, run in self.world.runs.items() if (key.kind, key.owner) == (kind, owner)]
+
+    async def held(self, kind: RunKind) -> frozenset[RunKey]:
+        return frozenset(key for key in self.world.runs if key.kind is kind)
 
     async def close(self) -> None:
         pass
+
+
+def _check_mounts(spec: port.RunSpec) -> None:
+    for mount in spec.mounts:
+        if not mount.may_create and not Path(mount.source).exists():
+            raise port.RunError(port.Reason.SPECIFICATION, f"{mount.source} is not there")

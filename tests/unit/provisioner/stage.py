@@ -6,10 +6,12 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Container
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Self
 
 from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
 
+from support.together import together
 from support.waiting import eventually
 from tinkwell import client
 from tinkwell.api.v1 import work_service_pb2
@@ -22,7 +24,8 @@ from tinkwell.client.workflow import message
 from tinkwell.client.workflow.model import Action, LogLine, Workflow
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import EventType, ResourceType, State
-from tinkwell.core.workflow.decide import ALL_WORKERS, RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
+from tinkwell.core.workflow.decide import ALL_WORKERS
 from tinkwell.provisioner.lease import keeper
 from tinkwell.provisioner.workflow import driver
 
@@ -211,6 +214,9 @@ class Files:
         self.boots: dict[RunKey, str] = {}
         self.is_full = False
 
+    def workflow_dir(self, workflow_id: str, worker_id: str) -> Path:
+        return Path("/files", workflow_id, worker_id)
+
     def workflows(self) -> list[str]:
         return sorted(self.kept)
 
@@ -251,15 +257,14 @@ class SlotClaims:
         if self._claims.slots.get(key) == self._slot:
             del self._claims.slots[key]
 
-    def keep_only(self, keys: Container[RunKey]) -> None:
-        for key in [key for key in self._claims.slots if key not in keys]:
+    def keep_only(self, kind: RunKind, keys: Container[RunKey]) -> None:
+        for key in [key for key in self._claims.slots if key.kind is kind and key not in keys]:
             self.drop(key)
 
-    def others(self, workflow_id: str = "") -> frozenset[RunKey]:
+    def others(self, kind: RunKind, owner: str = "") -> frozenset[RunKey]:
         living = self._claims.living - {self._slot}
-        return frozenset(
-            key for key, slot in self._claims.slots.items() if slot in living and workflow_id in ("", key.workflow_id)
-        )
+        claimed = (key for key, slot in self._claims.slots.items() if slot in living)
+        return frozenset(key for key in claimed if key.kind is kind and owner in ("", key.owner))
 
 
 class Stage:
@@ -295,26 +300,28 @@ class Stage:
         slot: int = 0,
         engine: str = "engine",
         runtime: FakeRuntime | None = None,
-    ) -> driver.Driver:
-        """Make a driver in a slot."""
-        return driver.Driver(
+    ) -> tuple[driver.Driver, keeper.Keeper]:
+        """Make a driver in a slot, and the keeper of its lease."""
+        lease = keeper.Keeper(server.work, owner=f"owner/{slot}", engine=engine)
+        worker = driver.Driver(
             server.workflows,
             runtime or self.runtime,
             self.files,
-            keeper=keeper.Keeper(server.work, owner=f"owner/{slot}", engine=engine),
+            keeper=lease,
             claims=self.claims.of(slot),
             serves=serves,
             concurrency=concurrency,
             resync_seconds=resync_seconds,
         )
+        return worker, lease
 
     @contextlib.asynccontextmanager
     async def provisioner(self, *, slot: int = 0, **options: Any) -> AsyncIterator[driver.Driver]:
         """Run a provisioner in a slot; leaving is its death."""
         async with self.connect(slot) as server:
-            worker = self.make(server, slot=slot, **options)
+            worker, lease = self.make(server, slot=slot, **options)
             self.claims.living.add(slot)
-            task = asyncio.ensure_future(worker.run())
+            task = asyncio.ensure_future(together(worker.run(), lease.run()))
             try:
                 yield worker
             finally:
@@ -325,7 +332,7 @@ class Stage:
 
     async def run_of(self, action_id: str, attempt: int = 1, *, hook: str = "") -> FakeRun:
         """Wait until an action, or its hook, runs."""
-        key = RunKey(action_id.rpartition("-")[0], action_id, attempt, hook)
+        key = key_of(action_id, attempt, hook=hook)
         await eventually(lambda: key in self.world.runs)
         return self.world.runs[key]
 
@@ -365,6 +372,11 @@ class Stage:
     async def is_clear(self) -> None:
         """Wait until nothing is left of any run."""
         await eventually(lambda: not self.world.runs)
+
+
+def key_of(action_id: str, attempt: int = 1, *, hook: str = "") -> RunKey:
+    """Return the key of an attempt at an action, or of its hook."""
+    return RunKey(RunKind.WORKFLOW, action_id.rpartition("-")[0], action_id, attempt, hook)
 
 
 def action(worker: str = "m-1", **fields: Any) -> Action:

@@ -24,13 +24,14 @@ class WorkClient:
         """
         request = field.build(pb.AcquireRequest, owner=owner, engine=engine)
         answer = await self._caller.unary(self._stub.Acquire, request, may_repeat=True)
-        return Lease(answer.lease_token, answer.lease_seconds, tuple(answer.workflow_ids))
+        return Lease(answer.lease_token, answer.lease_seconds, tuple(answer.workflow_ids), tuple(answer.operation_ids))
 
     async def renew(self, lease_token: int) -> Renewed:
         """Let a lease live on; raises `LeaseLost` where it is over for good."""
         request = field.build(pb.RenewRequest, lease_token=lease_token)
         answer = await self._caller.unary(self._stub.Renew, request, may_repeat=True)
-        return Renewed(answer.lease_seconds, tuple(answer.lost_workflow_ids))
+        lost = tuple(answer.lost_workflow_ids), tuple(answer.lost_operation_ids)
+        return Renewed(answer.lease_seconds, *lost)
 
     async def release(self, lease_token: int, *, workflow_id: str = "", worker_id: str = "") -> None:
         """Say that nothing of a workflow runs on a machine any more; without a workflow, end the lease.

@@ -18,6 +18,7 @@ _TABLE: Mapping[type[errors.TinkwellError], tuple[StatusCode, str]] = {
     errors.LeaseHeld: (StatusCode.FAILED_PRECONDITION, "LEASE_HELD"),
     errors.LeaseLost: (StatusCode.FAILED_PRECONDITION, "LEASE_LOST"),
     errors.WrongWorker: (StatusCode.PERMISSION_DENIED, "WRONG_WORKER"),
+    errors.OperationActive: (StatusCode.ABORTED, "OPERATION_ACTIVE"),
     errors.LostRace: (StatusCode.ABORTED, "LOST_RACE"),
     errors.Compacted: (StatusCode.OUT_OF_RANGE, "COMPACTED"),
     errors.OtherHistory: (StatusCode.OUT_OF_RANGE, "OTHER_HISTORY"),
@@ -55,8 +56,10 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
             return {"history_id": error.history_id}
         case errors.MachineBusy():
             return {"worker_id": error.worker_id, "workflow_id": error.held_by}
+        case errors.OperationActive():
+            return {"operation_id": error.operation_id}
         case errors.LeaseHeld():
-            return {"worker_id": error.id}
+            return {"worker_id" if error.kind == "machine" else f"{error.kind}_id": error.id}
         case errors.AlreadyExists():
             return {"what": error.what, "value": error.value, "taken_by": error.taken_by}
         case _:

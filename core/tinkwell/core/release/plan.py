@@ -11,7 +11,7 @@ which stand before. What is removed comes after all that is installed, whether `
 import functools
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tinkwell.core.release.kinds import NodeKind, NodeTask
 from tinkwell.core.value import check, closed_object, document, parse
@@ -43,6 +43,13 @@ class Plan:
     """The nodes of an operation in the order in which ready ones start."""
 
     nodes: Sequence[PlanNode]
+
+    @property
+    def installation(self) -> "Plan":
+        """The plan without what it removes, as a revision keeps it."""
+        kept = {node.path for node in self.nodes if node.task is NodeTask.INSTALL}
+        nodes = (node for node in self.nodes if node.path in kept)
+        return Plan(tuple(replace(node, after=tuple(path for path in node.after if path in kept)) for node in nodes))
 
     def dump(self) -> str:
         """Write the plan as JSON text."""

@@ -29,25 +29,8 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from tinkwell.core.event.kinds import State
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.core.workflow.hook import Hook
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class RunKey:
-    """The identity of one run: an attempt at an action, or the hook that follows on it.
-
-    At most one run in the world ever carries it. `hook` is the name of a `hook.Hook`, empty for the attempt itself.
-    """
-
-    workflow_id: str
-    action_id: str
-    attempt: int
-    hook: str = ""
-
-    @property
-    def main(self) -> "RunKey":
-        """The attempt that a hook follows on; an attempt's own key is returned as it is."""
-        return replace(self, hook="") if self.hook else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,9 +173,9 @@ def decide(
     those of a dead predecessor. `others` are here, too, and left alone, because somebody else watches them or they are
     being cleared up. Runs of other workflows among them are ignored.
     """
-    watched = frozenset(key for key in running if key.workflow_id == view.id)
-    own = watched | {key for key in leftover if key.workflow_id == view.id}
-    here = own | {key for key in others if key.workflow_id == view.id}
+    watched = frozenset(key for key in running if key.owner == view.id)
+    own = watched | {key for key in leftover if key.owner == view.id}
+    here = own | {key for key in others if key.owner == view.id}
     stops = [
         StopAction(key, reason) for key in sorted(own) if (reason := _why_stop(view, key, here=own, watched=watched))
     ]
@@ -218,13 +201,13 @@ def _proceed(
         return Wait(action, WaitReason.NOT_SERVED)
     if is_stopping:
         return Wait(action, WaitReason.STOPPING)
-    if any(key.action_id == action.id for key in watched):
+    if any(key.run == action.id for key in watched):
         return Wait(action, WaitReason.RUNNING_HERE)
     holder = view.holders.get(action.worker_id)
     if holder is Holder.ELSEWHERE:
         return Wait(action, WaitReason.HELD_ELSEWHERE)
     if action.state is State.RUNNING:
-        key = RunKey(view.id, action.id, action.attempt)
+        key = _key(view, action, action.attempt)
         # What reboots its machine may have left nothing there: it is not lost, and has perhaps succeeded.
         is_lost = holder is Holder.DEAD and key not in here and not action.reboots
         return Wait(action, WaitReason.ABANDONED) if is_lost else AdoptAction(action, key)
@@ -232,7 +215,11 @@ def _proceed(
         return Wait(action, WaitReason.BACKOFF, action.wait_seconds)
     if view.is_blocked:
         return Wait(action, WaitReason.MACHINE_BUSY)
-    return StartAction(action, RunKey(view.id, action.id, action.attempt + 1))
+    return StartAction(action, _key(view, action, action.attempt + 1))
+
+
+def _key(view: WorkflowView, action: ActionView, attempt: int, hook: str = "") -> RunKey:
+    return RunKey(RunKind.WORKFLOW, view.id, action.id, attempt, hook)
 
 
 def _next_action(view: WorkflowView) -> ActionView | None:
@@ -248,7 +235,7 @@ def _due_hooks(
     view: WorkflowView, here: frozenset[RunKey], *, serves: Container[str], watched: frozenset[RunKey]
 ) -> list[RunHook]:
     """Return the hooks that are to be run: those of attempts whose runs are still here."""
-    due = ((a, RunKey(view.id, a.id, a.attempt, a.hook)) for a in view.actions if a.hook and a.worker_id in serves)
+    due = ((a, _key(view, a, a.attempt, a.hook)) for a in view.actions if a.hook and a.worker_id in serves)
     return [
         RunHook(action, key)
         for action, key in due
@@ -274,7 +261,7 @@ def _is_for_hook(
 
 def _why_stop(view: WorkflowView, key: RunKey, *, here: frozenset[RunKey], watched: frozenset[RunKey]) -> str:
     """Say why a run must not go on; empty when it may."""
-    action = next((a for a in view.actions if a.id == key.action_id), None)
+    action = next((a for a in view.actions if a.id == key.run), None)
     if action is None:
         succeeded = view.state is State.SUCCEEDED
         return "the workflow is SUCCEEDED" if succeeded else "the workflow does not exist any more"

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from tinkwell.core.event.kinds import State
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.agent import deadline, hook, output_shipper, reboot, run_spec
 from tinkwell.provisioner.agent.job import Fate, Job, Outcome, Permit, Receipt, Refusal
 from tinkwell.provisioner.agent.run_state import RunState
@@ -100,7 +100,7 @@ class Agent:
         """Run a hook to its end, or take up the one that a predecessor began; see `hook`."""
         is_done = True
         try:
-            if work.key.main not in await asyncio.to_thread(self._claims.others, work.key.workflow_id):
+            if work.key.main not in await asyncio.to_thread(self._claims.others, work.key.kind, work.key.owner):
                 self._claim(work.key.main)
                 is_done = await self._hooks.run(work, sink, is_first=is_first)
         except (port.RunError, OSError) as error:
@@ -195,7 +195,7 @@ class Agent:
         try:
             if ended is not None:
                 await ended.remove()
-            elif key.main in await asyncio.to_thread(self._claims.others, key.workflow_id):
+            elif key.main in await asyncio.to_thread(self._claims.others, key.kind, key.owner):
                 logger.info("a run is left to somebody else", extra=run_spec.fields(key))
             elif (run := await self._runtime.find(key)) is not None:
                 logger.info("a run is stopped", extra=run_spec.fields(key) | {"reason": reason})

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from tinkwell.client import errors
 from tinkwell.client.workflow.model import LogStream
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.agent import output_shipper, run_spec
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.runtime import output, port

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tinkwell.core.event.kinds import State
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.agent import run_state
 from tinkwell.provisioner.agent.run_state import RunState
 

@@ -13,7 +13,8 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
 from tinkwell.client import errors
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
+from tinkwell.provisioner.agent import run_spec
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.runtime import output, port
 
@@ -54,7 +55,7 @@ async def ship(sink: Sink, run: Source) -> None:
             await _send(sink, run.key, queue)
         except errors.Error as error:
             reading.cancel()
-            logger.warning("output is not wanted", extra={"action": run.key.action_id, "cause": str(error)})
+            logger.warning("output is not wanted", extra=run_spec.fields(run.key) | {"cause": str(error)})
 
 
 async def _read(run: Source, queue: "asyncio.Queue[output.OutputLine | None]") -> None:
@@ -64,7 +65,7 @@ async def _read(run: Source, queue: "asyncio.Queue[output.OutputLine | None]") -
             async for line in lines:
                 await queue.put(line)
     except port.RunError as error:
-        logger.warning("output cannot be read", extra={"action": run.key.action_id, "cause": str(error)})
+        logger.warning("output cannot be read", extra=run_spec.fields(run.key) | {"cause": str(error)})
     await queue.put(None)
 
 

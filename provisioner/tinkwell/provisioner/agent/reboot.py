@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.agent import run_spec
 from tinkwell.provisioner.runtime import port
 
@@ -68,7 +68,7 @@ async def is_over(notes: Notes, work: run_spec.Work, remaining_seconds: float | 
             return noted != current()
         return uptime_seconds() + MARGIN_SECONDS < _elapsed_seconds(work, remaining_seconds)
     except OSError as error:
-        fields = {"action": work.key.action_id, "cause": str(error)}
+        fields = {"action": work.key.run, "cause": str(error)}
         logger.warning("the boot in which an action began cannot be read", extra=fields)
         return False
 

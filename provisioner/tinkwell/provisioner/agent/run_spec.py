@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import WORDS, RunKey
 from tinkwell.provisioner.runtime import port
 
 
@@ -27,5 +27,6 @@ class Work:
 
 def fields(key: RunKey) -> dict[str, object]:
     """Return how a line of the log names a run."""
-    own = {"workflow": key.workflow_id, "action": key.action_id, "attempt": key.attempt}
+    owner, run = WORDS[key.kind]
+    own: dict[str, object] = {owner: key.owner, run: key.run, "attempt": key.attempt}
     return own | {"hook": key.hook} if key.hook else own

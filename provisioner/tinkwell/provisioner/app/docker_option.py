@@ -116,7 +116,8 @@ OPTIONS = (
     setting(
         "--docker-memory",
         type=Size(MIN_MEMORY_BYTES),
-        help="For containers: memory of each, such as 512m, with no swap beside it.  [default: no limit]",
+        help="For containers: memory of each, such as 512m, with no swap beside it.  "
+        "[default: no limit; for releases 512m]",
     ),
     setting(
         "--docker-cpus",
@@ -126,7 +127,7 @@ OPTIONS = (
     setting(
         "--docker-pids",
         type=click.IntRange(1, 4_194_304),
-        help="For containers: processes and threads of each.  [default: no limit]",
+        help="For containers: processes and threads of each.  [default: no limit; for releases 256]",
     ),
     setting(
         "--docker-log-size",

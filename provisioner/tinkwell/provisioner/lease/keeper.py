@@ -9,7 +9,8 @@ one to know that its lease is over.
                       │                      asking goes on, for a lease that nobody was faster with lives on
                       └── it is lost: acquire another one, greater, to which what was held moves
 
-With each renewal the server names workflows whose owner is dead, for somebody to see to.
+With each renewal the server names workflows and operations whose owner is dead, for somebody to see to. There is one
+lease for all that a provisioner does, and one listener for each kind of that.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from typing import NoReturn, Protocol, TypeVar
 
 from tinkwell.client import errors
 from tinkwell.client.lease.model import Lease, Renewed
+from tinkwell.core.value.run_key import RunKind
 from tinkwell.provisioner.queue import retry
 
 logger = logging.getLogger(__name__)
@@ -47,11 +49,11 @@ class LeaseApi(Protocol):
 class Listener(Protocol):
     """Who wants to know what becomes of the lease."""
 
-    def inherit(self, workflow_ids: Iterable[str]) -> None:
-        """Hear of workflows that are held under the lease from its beginning."""
+    def inherit(self, ids: Iterable[str]) -> None:
+        """Hear which workflows or operations are held under the lease from its beginning; there need not be any."""
 
-    def hear_of_lost(self, workflow_ids: Iterable[str]) -> None:
-        """Hear of workflows whose owner is dead."""
+    def hear_of_lost(self, ids: Iterable[str]) -> None:
+        """Hear of workflows or operations whose owner is dead."""
 
     def lose(self) -> None:
         """Hear that the lease is over, and that what runs under it may be given to others."""
@@ -64,6 +66,7 @@ class Keeper:
         self._api = api
         self._owner = owner
         self._engine = engine
+        self._listeners: dict[RunKind, Listener] = {}
         self._token = 0
         self._seconds = 0.0
         # When the lease is over, by the loop's clock, unless it is renewed.
@@ -72,6 +75,10 @@ class Keeper:
         self._is_asked = asyncio.Event()
         # Set and replaced each time that the server has answered that the lease lives.
         self._is_confirmed = asyncio.Event()
+
+    def add(self, kind: RunKind, listener: Listener) -> None:
+        """Name the one who wants to know what becomes of the lease and of this kind of work; before `run` begins."""
+        self._listeners[kind] = listener
 
     async def token(self) -> int:
         """Return the lease's token; waits for the first one."""
@@ -82,6 +89,18 @@ class Keeper:
     def is_own(self, token: int) -> bool:
         """Say whether this is the token of the lease."""
         return token == self._token
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the lease lives by this side's clock: nobody else can have what is held under it."""
+        return bool(self._token) and asyncio.get_running_loop().time() < self._ends_at
+
+    async def until_good(self) -> None:
+        """Ask for the lease until it lives, or another one does."""
+        while not self.is_good:
+            confirmed = self._is_confirmed
+            self._is_asked.set()
+            await confirmed.wait()
 
     @property
     def grace_seconds(self) -> float:
@@ -129,28 +148,30 @@ class Keeper:
         except (TimeoutError, errors.Error) as error:
             logger.warning("the lease cannot be ended", extra={"cause": str(error) or type(error).__name__})
 
-    async def run(self, listener: Listener) -> NoReturn:
+    async def run(self) -> NoReturn:
         """Keep the lease until cancelled; raises an `errors.Error` that cannot be mended."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._keep(listener), name="lease")
-            group.create_task(self._watch_the_clock(listener), name="lease's clock")
+            group.create_task(self._keep(), name="lease")
+            group.create_task(self._watch_the_clock(), name="lease's clock")
         raise AssertionError("its tasks never end by themselves")
 
-    async def _keep(self, listener: Listener) -> NoReturn:
+    async def _keep(self) -> NoReturn:
         while True:
             began = asyncio.get_running_loop().time()
             found = await self._answer(lambda: self._api.acquire(self._owner, self._engine), what="acquire a lease")
             self._token = found.token
             fields = {"owner": self._owner, "token": found.token, "seconds": found.seconds}
-            logger.info("a lease is acquired", extra=fields | {"inherited": len(found.workflow_ids)})
+            inherited = {RunKind.WORKFLOW: found.workflow_ids, RunKind.RELEASE: found.operation_ids}
+            logger.info("a lease is acquired", extra=fields | {"inherited": sum(map(len, inherited.values()))})
             self._confirm(began, found.seconds)
-            listener.inherit(found.workflow_ids)
+            for kind, listener in self._listeners.items():
+                listener.inherit(inherited[kind])
             try:
-                await self._renew_again_and_again(listener)
+                await self._renew_again_and_again()
             except errors.LeaseLost as error:
                 logger.warning("the lease is lost", extra={"token": self._token, "cause": str(error)})
 
-    async def _renew_again_and_again(self, listener: Listener) -> NoReturn:
+    async def _renew_again_and_again(self) -> NoReturn:
         while True:
             try:
                 async with asyncio.timeout(self._seconds / RENEWALS):
@@ -163,8 +184,10 @@ class Keeper:
             if self._is_over:
                 logger.info("the lease lives on", extra={"token": self._token})
             self._confirm(began, renewed.seconds)
-            if renewed.lost_workflow_ids:
-                listener.hear_of_lost(renewed.lost_workflow_ids)
+            lost = {RunKind.WORKFLOW: renewed.lost_workflow_ids, RunKind.RELEASE: renewed.lost_operation_ids}
+            for kind, listener in self._listeners.items():
+                if lost[kind]:
+                    listener.hear_of_lost(lost[kind])
 
     def _confirm(self, asked_at: float, seconds: float) -> None:
         self._seconds = seconds
@@ -173,7 +196,7 @@ class Keeper:
         confirmed, self._is_confirmed = self._is_confirmed, asyncio.Event()
         confirmed.set()
 
-    async def _watch_the_clock(self, listener: Listener) -> NoReturn:
+    async def _watch_the_clock(self) -> NoReturn:
         """Tell once, each time that the lease ends because the server was not reached."""
         clock = asyncio.get_running_loop().time
         while True:
@@ -184,7 +207,8 @@ class Keeper:
             else:
                 self._is_over = True
                 logger.warning("the lease is over: it was not renewed in time", extra={"token": self._token})
-                listener.lose()
+                for listener in self._listeners.values():
+                    listener.lose()
 
     async def _answer(self, call: Callable[[], Awaitable[T]], *, what: str) -> T:
         """Call until the server answers, not waiting long for one that is silent."""

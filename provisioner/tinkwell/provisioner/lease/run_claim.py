@@ -1,16 +1,17 @@
 """Which of the provisioners that share a state directory watches a run.
 
-    STATE_DIR/claims/WORKFLOW@ACTION.ATTEMPT     a hard link to the lock file of a slot
+    STATE_DIR/claims/KIND@OWNER@RUN.ATTEMPT     a hard link to the lock file of a slot
 
-The server decides who may run an action. A claim says to the others on this machine that somebody does: a run that is
-claimed by another one that lives is not cleared up behind its back, and its workflow's files stay. A claim is written
-once the server has let its owner have the action, so a newer one means that the action has changed hands. One of a dead
-owner means nothing. A hook's run belongs to whoever claims its attempt.
+KIND is `workflow` or `release`, OWNER the id of the workflow or release, RUN that of the action or step. The server
+decides who may run it. A claim says to the others on this machine that somebody does: a run that is claimed by another
+one that lives is not cleared up behind its back, and its workflow's files stay. A claim is written once the server has
+let its owner have the run, so a newer one means that the run has changed hands. One of a dead owner means nothing. A
+hook's run belongs to whoever claims its attempt.
 
 A claim is there as a whole, or not at all, and to make, read or remove one is a single step that takes the file system
 some microseconds, so it is done without a thread. It is a link because no file is made for it: file systems take long
-to find room for files where others have just been deleted. Its name begins with the workflow, so that those of one are
-told from thousands of others by a glance at the folder.
+to find room for files where others have just been deleted. Its name begins with its workflow or release, so that those
+of one are told from thousands of others by a glance at the folder.
 """
 
 import os
@@ -18,7 +19,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.state_dir import state_dir
 
 
@@ -31,11 +32,11 @@ class Claims(Protocol):
     def drop(self, key: RunKey) -> None:
         """Claim a run no more; somebody else's claim stays."""
 
-    def keep_only(self, keys: Container[RunKey]) -> None:
-        """Drop all own claims but those of these attempts."""
+    def keep_only(self, kind: RunKind, keys: Container[RunKey]) -> None:
+        """Drop all own claims of a kind but those of these attempts."""
 
-    def others(self, workflow_id: str = "") -> frozenset[RunKey]:
-        """Return the attempts that others who live have claimed, of one workflow or of all."""
+    def others(self, kind: RunKind, owner: str = "") -> frozenset[RunKey]:
+        """Return the attempts of a kind that others who live have claimed, of one workflow or release or of all."""
 
 
 class ClaimFolder:
@@ -66,30 +67,31 @@ class ClaimFolder:
         if self._read(path) == self._directory.slot:
             path.unlink(missing_ok=True)
 
-    def keep_only(self, keys: Container[RunKey]) -> None:
-        """Drop all own claims but those of these attempts."""
-        for key, slot in self._claims():
+    def keep_only(self, kind: RunKind, keys: Container[RunKey]) -> None:
+        """Drop all own claims of a kind but those of these attempts."""
+        for key, slot in self._claims(kind):
             if slot == self._directory.slot and key not in keys:
                 self.drop(key)
 
-    def others(self, workflow_id: str = "") -> frozenset[RunKey]:
-        """Return the attempts that others who live have claimed, of one workflow or of all."""
-        claims = [(key, slot) for key, slot in self._claims(workflow_id) if slot != self._directory.slot]
+    def others(self, kind: RunKind, owner: str = "") -> frozenset[RunKey]:
+        """Return the attempts of a kind that others who live have claimed, of one workflow or release or of all."""
+        claims = [(key, slot) for key, slot in self._claims(kind, owner) if slot != self._directory.slot]
         living = self._directory.live_slots() if claims else frozenset[int]()
         return frozenset(key for key, slot in claims if slot in living)
 
-    def _claims(self, workflow_id: str = "") -> Iterator[tuple[RunKey, int]]:
-        wanted = f"{workflow_id}@" if workflow_id else ""
+    def _claims(self, kind: RunKind, owner: str = "") -> Iterator[tuple[RunKey, int]]:
+        wanted = f"{kind}@{owner}@" if owner else f"{kind}@"
         with os.scandir(self._path) as entries:
             found = [(entry.name, entry.inode()) for entry in entries if entry.name.startswith(wanted)]
         for name, inode in found:
-            known, _, run = name.partition("@")
-            action_id, _, attempt = run.rpartition(".")
+            known, _, rest = name.removeprefix(f"{kind}@").partition("@")
+            run, _, attempt = rest.rpartition(".")
             if attempt.isdecimal() and (slot := self._slot(inode)) is not None:
-                yield RunKey(known, action_id, int(attempt)), slot
+                yield RunKey(kind, known, run, int(attempt)), slot
 
     def _file(self, key: RunKey) -> Path:
-        return self._path / f"{state_dir.checked(key.workflow_id)}@{state_dir.checked(key.action_id)}.{key.attempt}"
+        run = f"{state_dir.checked(key.run)}.{key.attempt}"
+        return self._path / f"{key.kind}@{state_dir.checked(key.owner)}@{run}"
 
     def _read(self, path: Path) -> int | None:
         """Return the slot of a claim; None where there is none."""

@@ -25,6 +25,7 @@ HEADER_BYTES = 8
 # Docker's have 31 with the space; other engines' have an offset and fewer digits.
 MAX_STAMP_BYTES = 64
 _STREAMS = {1: LogStream.STDOUT, 2: LogStream.STDERR}
+_NUMBERS = {stream: number for number, stream in _STREAMS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,44 @@ class OutputLine:
     number: int
     stream: LogStream
     text: str
+
+
+class FrameReader:
+    """Turns bytes into payloads, as they come; with `has_stamps`, without the stamps before them."""
+
+    def __init__(self, *, has_stamps: bool = False) -> None:
+        self._has_stamps = has_stamps
+        self._frames = bytearray()
+        self._stream = LogStream.STDOUT
+        self._missing = 0  # bytes of the current frame's payload that have not come yet
+
+    @property
+    def is_between(self) -> bool:
+        """Whether all that has come is whole frames."""
+        return not self._frames and not self._missing
+
+    def feed(self, data: bytes) -> Iterator[tuple[LogStream, bytes]]:
+        """Take more bytes and yield what they bring of payloads; only a header ever waits for more."""
+        self._frames += data
+        begin = 0
+        try:
+            while True:
+                if self._missing == 0:
+                    header = self._frames[begin : begin + HEADER_BYTES]
+                    stamp = _find_stamp(self._frames, begin) if self._has_stamps else b""
+                    if len(header) < HEADER_BYTES or stamp is None:
+                        break
+                    self._stream = _STREAMS.get(header[0], LogStream.STDOUT)
+                    self._missing = int.from_bytes(header[4:]) - len(stamp)
+                    begin += HEADER_BYTES + len(stamp)
+                payload = bytes(self._frames[begin : begin + self._missing])
+                if not payload and self._missing:
+                    break
+                begin += len(payload)
+                self._missing -= len(payload)
+                yield self._stream, payload
+        finally:
+            del self._frames[:begin]
 
 
 class OutputReader:
@@ -46,10 +85,7 @@ class OutputReader:
 
     def __init__(self, *, max_bytes: int = MAX_BYTES, base: int = 0, has_stamps: bool = False) -> None:
         self._max_bytes = max_bytes
-        self._has_stamps = has_stamps
-        self._frames = bytearray()
-        self._stream = LogStream.STDOUT
-        self._missing = 0  # bytes of the current frame's payload that have not come yet
+        self._frames = FrameReader(has_stamps=has_stamps)
         self._partial = {stream: bytearray() for stream in LogStream}
         self._bytes = 0
         self._number = base
@@ -58,8 +94,9 @@ class OutputReader:
 
     def feed(self, data: bytes) -> Iterator[OutputLine]:
         """Take more bytes and yield the lines that they complete."""
-        self._frames += data
-        for stream, payload in self._payloads():
+        for stream, payload in self._frames.feed(data):
+            if self.is_full:
+                break
             self._partial[stream] += payload
             for raw in _take_lines(self._partial[stream]):
                 yield from self._emit(stream, raw)
@@ -76,26 +113,6 @@ class OutputReader:
         self._number += 1
         return OutputLine(self._number, LogStream.STDERR, f"[{text}]")
 
-    def _payloads(self) -> Iterator[tuple[LogStream, bytes]]:
-        """Yield what has come of payloads; only a header ever waits for more."""
-        begin = 0
-        while not self.is_full:
-            if self._missing == 0:
-                header = self._frames[begin : begin + HEADER_BYTES]
-                stamp = _find_stamp(self._frames, begin) if self._has_stamps else b""
-                if len(header) < HEADER_BYTES or stamp is None:
-                    break
-                self._stream = _STREAMS.get(header[0], LogStream.STDOUT)
-                self._missing = int.from_bytes(header[4:]) - len(stamp)
-                begin += HEADER_BYTES + len(stamp)
-            payload = bytes(self._frames[begin : begin + self._missing])
-            if not payload and self._missing:
-                break
-            begin += len(payload)
-            self._missing -= len(payload)
-            yield self._stream, payload
-        del self._frames[:begin]
-
     def _emit(self, stream: LogStream, raw: bytes) -> Iterator[OutputLine]:
         text = raw.decode("utf-8", errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
         for piece in _split_text(text):
@@ -110,6 +127,11 @@ class OutputReader:
                 yield self.note(f"the rest of the output was dropped: it has more than {MAX_LINES:,} lines")
             else:
                 yield self.note(f"the rest of the output was dropped: it is more than {self._max_bytes:,} bytes")
+
+
+def frame(stream: LogStream, payload: bytes) -> bytes:
+    """Make a frame."""
+    return bytes((_NUMBERS[stream], 0, 0, 0)) + len(payload).to_bytes(4) + payload
 
 
 def first_stamp(frames: bytes | bytearray) -> str | None:

@@ -6,9 +6,13 @@ was written, which the engine tells to the nanosecond and which names that line,
 the provisioner. A reader that finds another first line begins to number where nobody has numbered before, with a note.
 That holds lines in order, at the price of repeating some.
 
-    STATE_DIR/logs/ACTION.ATTEMPT[.HOOK]      {"stamp": "2026-01-01T00:00:00.000000000Z", "base": 0, "reserved": 1000}
+    STATE_DIR/logs/RUN.ATTEMPT[.HOOK]      {"stamp": "2026-01-01T00:00:00.000000000Z", "base": 0, "reserved": 1000}
 
 Before anybody has read its first line, a run has no mark; what the engine forgot until then, it forgot unseen.
+
+Beside it stands whether a run that was to get input has got all of it, which no engine tells either:
+
+    STATE_DIR/fed/RUN.ATTEMPT[.HOOK]       an empty file
 """
 
 import asyncio
@@ -16,7 +20,7 @@ import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.runtime import output
 from tinkwell.provisioner.state_dir import state_dir
 
@@ -81,23 +85,34 @@ class MarkFolder:
 
     def __init__(self, directory: state_dir.StateDir) -> None:
         self._path = directory.path / "logs"
+        self._fed = directory.path / "fed"
 
     def of(self, key: RunKey) -> Mark:
         """Return the mark of a run; it need not be there."""
-        return Mark(self._file(key))
+        return Mark(self._path / state_dir.run_name(key))
+
+    def note_fed(self, key: RunKey) -> None:
+        """Remember that a run has got all of its input."""
+        (self._fed / state_dir.run_name(key)).touch(mode=0o600)
+
+    def is_fed(self, key: RunKey) -> bool:
+        """Say whether it is remembered that a run has got all of its input."""
+        return (self._fed / state_dir.run_name(key)).exists()
 
     def names(self) -> frozenset[str]:
-        """Return the names of all marks."""
-        return frozenset(path.name for path in self._path.iterdir() if not state_dir.is_scrap(path))
+        """Return the names of all runs of which there is a mark."""
+        folders = (self._path, self._fed)
+        return frozenset(path.name for each in folders for path in each.iterdir() if not state_dir.is_scrap(path))
 
     def remove(self, key: RunKey) -> None:
-        """Remove the mark of a run; there need not be one."""
-        self._file(key).unlink(missing_ok=True)
+        """Remove the marks of a run; there need not be any."""
+        self._remove(state_dir.run_name(key))
 
     def remove_others(self, names: frozenset[str], keys: frozenset[RunKey]) -> None:
-        """Remove those of these marks that belong to none of these runs."""
-        for name in names - {self._file(key).name for key in keys}:
-            (self._path / name).unlink(missing_ok=True)
+        """Remove those of these marks that belong to none of these runs, which are those of all kinds."""
+        for name in names - {state_dir.run_name(key) for key in keys}:
+            self._remove(name)
 
-    def _file(self, key: RunKey) -> Path:
-        return self._path / state_dir.run_name(key)
+    def _remove(self, name: str) -> None:
+        for folder in (self._path, self._fed):
+            (folder / name).unlink(missing_ok=True)

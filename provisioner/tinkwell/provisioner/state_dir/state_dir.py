@@ -4,11 +4,13 @@
       lock, lock.1, …                     the slots; each is held by the one provisioner that lives in it
       opening                             held for the moment in which somebody takes a slot, or asks who lives
       instance                            an id that marks the containers started from here
-      claims/WORKFLOW@ACTION.ATTEMPT      which slot watches a run; see `claim`
+      claims/KIND@OWNER@RUN.ATTEMPT       which slot watches a run; see `run_claim`
       workflows/WORKFLOW/WORKER/          the files of a workflow on a worker; actions see them as $WORKFLOW_DIR
       workflows/WORKFLOW/boot/ACTION.ATTEMPT    the boot in which an attempt began that reboots its machine
-      runs/ACTION.ATTEMPT[.HOOK]/         runs of the process runtime
-      logs/ACTION.ATTEMPT[.HOOK]          where the output of a run of the Docker runtime began
+      releases/RELEASE/NAME/              what resources of a release keep, where a plug of its manifest says so
+      runs/RUN.ATTEMPT[.HOOK]/            runs of the process runtime; RUN is the id of an action or step
+      logs/RUN.ATTEMPT[.HOOK]             where the output of a run of the Docker runtime began
+      fed/RUN.ATTEMPT[.HOOK]              that a run of the Docker runtime has got all of its input
 
 A workflow's files stay until it has succeeded or is deleted, so that a failed one can be looked at.
 """
@@ -20,15 +22,14 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
 
 logger = logging.getLogger(__name__)
 
-SPEC = "spec.json"
 SLOTS = 64
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:-]*")
 
@@ -54,7 +55,7 @@ class StateDir:
         """Create the directory where it is missing and take a slot of it; raises `StateError`."""
         path = path.absolute()
         try:
-            for name in ("", "workflows", "runs", "logs", "claims"):
+            for name in ("", "workflows", "runs", "logs", "fed", "claims"):
                 (path / name).mkdir(mode=0o700, parents=True, exist_ok=True)
             with _opening(path):
                 slot, lock = _take_slot(path)
@@ -91,10 +92,13 @@ class StateDir:
             return frozenset(slot for slot in range(SLOTS) if slot != self.slot and _is_held(self.path, slot))
 
     def workflow_dir(self, workflow_id: str, worker_id: str) -> Path:
-        """Return the directory of a workflow's files on a worker, created where it is missing."""
-        path = self.path / "workflows" / checked(workflow_id) / checked(worker_id)
-        path.mkdir(parents=True, exist_ok=True)
-        return path
+        """Return where a workflow's files on a worker are; it need not exist."""
+        return self.path / f"workflows/{checked(workflow_id)}/{checked(worker_id)}"
+
+    @property
+    def release_dir(self) -> Path:
+        """Where the folders of releases are by their ids; it need not exist."""
+        return self.path / "releases"
 
     def workflows(self) -> list[str]:
         """Return the ids of all workflows that have files here."""
@@ -125,7 +129,7 @@ class StateDir:
             return ""
 
     def _boot_file(self, key: RunKey) -> Path:
-        return self.path / "workflows" / checked(key.workflow_id) / "boot" / run_name(key)
+        return self.path / "workflows" / checked(key.owner) / "boot" / run_name(key)
 
     def run_dir(self, key: RunKey) -> Path:
         """Return where the process runtime keeps a run; it need not exist."""
@@ -135,12 +139,13 @@ class StateDir:
         """Return where the process runtime keeps all its runs."""
         return sorted(path for path in (self.path / "runs").iterdir() if not is_scrap(path))
 
-    def create_run(self, key: RunKey, spec: str) -> bool:
-        """Create the folder of a run, complete or not at all; False when it is there already."""
+    def create_run(self, key: RunKey, files: Mapping[str, bytes]) -> bool:
+        """Create the folder of a run with these files, complete or not at all; False when it is there already."""
         path = self.run_dir(key)
         unfinished = _scrap(path)
         unfinished.mkdir(mode=0o700)
-        (unfinished / SPEC).write_text(spec, "utf-8")
+        for name, content in files.items():
+            write_private(unfinished / name, content)
         try:
             unfinished.rename(path)
         except OSError:
@@ -163,6 +168,12 @@ def remove_run(path: Path) -> None:
         shutil.rmtree(scrap)
 
 
+def write_private(path: Path, content: bytes) -> None:
+    """Write a new file that only we may read; it is not complete at once."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+
+
 def write_file(path: Path, text: str) -> None:
     """Write a file in ASCII that others see complete or not at all, however many write it at once."""
     unfinished = _scrap(path)
@@ -172,7 +183,7 @@ def write_file(path: Path, text: str) -> None:
 
 def run_name(key: RunKey) -> str:
     """Return the name that files of a run have, and those of no other run."""
-    name = f"{checked(key.action_id)}.{key.attempt}"
+    name = f"{checked(key.run)}.{key.attempt}"
     return f"{name}.{checked(key.hook)}" if key.hook else name
 
 

@@ -10,45 +10,59 @@ Where a refused end may have a hook, its run is left, and the next look decides.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tinkwell.client import errors
 from tinkwell.client.workflow.model import Action, LogLine, Report, Reported
 from tinkwell.core.event.kinds import State
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.core.workflow import hook
-from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.agent.job import Fate, Outcome, Permit, Receipt, Refusal
 from tinkwell.provisioner.agent.run_spec import Work, fields
 from tinkwell.provisioner.lease import keeper as lease
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.runtime import output, port
-from tinkwell.provisioner.workflow import reporter
+from tinkwell.provisioner.workflow import reporter, workflow_folder
 
 logger = logging.getLogger(__name__)
 
 MAX_MESSAGE_CHARACTERS = 1000
+# Where a workflow's files are in a container.
+WORKFLOW_DIR = "/workflow"
 
 _STARTED = Outcome(state=State.RUNNING, message="started", seconds=0.0)
 _ADOPTED = Outcome(state=State.RUNNING, message="adopted", seconds=0.0)
 _REFUSALS = (errors.NotFound, errors.IllegalTransition, errors.WrongWorker)
 
 
-def work_of(key: RunKey, action: Action) -> Work:
+def work_of(key: RunKey, action: Action, runtime: port.Runtime, files: workflow_folder.Files) -> Work:
     """Describe an attempt at an action, or a hook of it, which differs from it by its command alone."""
     commands = {hook.Hook.ON_FAILURE: action.on_failure, hook.Hook.ON_TIMEOUT: action.on_timeout}
+    folder = files.workflow_dir(key.owner, action.worker_id)
+    mount = port.Mount(source=str(folder), target=WORKFLOW_DIR, may_create=True)
     run = port.RunSpec(
         key=key,
-        worker_id=action.worker_id,
-        task_name=action.task_name,
-        action_name=action.name,
         image=action.image,
         command=commands[hook.Hook(key.hook)] if key.hook else action.command,
-        environment=action.environment,
+        environment=(*_own_environment(key, action, runtime.seen_at(mount)), *action.environment),
+        mounts=(mount,),
         volumes=action.volumes,
+        labels={"task": action.task_name, "name": action.name, "worker": action.worker_id},
         pid=action.pid,
     )
     return Work(run=run, timeout_seconds=action.timeout_seconds, started_at=action.started_at, reboots=action.reboots)
+
+
+def _own_environment(key: RunKey, action: Action, workflow_dir: str) -> Iterator[str]:
+    """Say who runs, and where its workflow's files are."""
+    if key.hook:
+        yield f"TINKWELL_HOOK={key.hook}"
+    yield f"WORKFLOW_DIR={workflow_dir}"
+    yield f"TINKWELL_WORKFLOW_ID={key.owner}"
+    yield f"TINKWELL_ACTION_ID={key.run}"
+    yield f"TINKWELL_ATTEMPT={key.attempt}"
+    yield f"TINKWELL_WORKER_ID={action.worker_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +112,8 @@ class ActionReporter:
 
     async def append(self, key: RunKey, lines: Sequence[output.OutputLine]) -> None:
         """Store lines of the attempt's output, or of its hook's."""
-        sent = [LogLine(key.action_id, key.attempt, line.number, line.text, line.stream) for line in lines]
-        await self.api.append_logs(key.workflow_id, sent)
+        sent = [LogLine(key.run, key.attempt, line.number, line.text, line.stream) for line in lines]
+        await self.api.append_logs(key.owner, sent)
 
     async def _answer(self, outcome: Outcome) -> Reported | errors.Error:
         """Report until the server answers; returns a refusal, which says that the action is over, or not to begin."""
@@ -124,8 +138,8 @@ class ActionReporter:
 
     def _told(self, outcome: Outcome, token: int) -> Report:
         return Report(
-            workflow_id=self.key.workflow_id,
-            action_id=self.key.action_id,
+            workflow_id=self.key.owner,
+            action_id=self.key.run,
             worker_id=self.action.worker_id,
             state=outcome.state,
             attempt=self.key.attempt,

@@ -34,6 +34,7 @@ from tinkwell.client import errors
 from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow.model import Action, Unfinished
 from tinkwell.core.event.kinds import EventType, State
+from tinkwell.core.value.run_key import RunKind
 from tinkwell.core.workflow import decide
 from tinkwell.provisioner.agent import agent
 from tinkwell.provisioner.lease import run_claim
@@ -104,9 +105,12 @@ class Driver:
         self._admission = admission.Admission()
         self._foreign = recent_set.RecentSet(MAX_FOREIGN)
         self._group = asyncio.TaskGroup()
+        keeper.add(RunKind.WORKFLOW, self)
         self._later = delay_queue.Later(self._dirty, self._group)
         self._runner = runner.Runner(
             agent=agent.Agent(runtime, files, claims),
+            runtime=runtime,
+            files=files,
             api=self._reporter,
             lease=keeper,
             roster=self._roster,
@@ -123,21 +127,20 @@ class Driver:
         async with self._group as group:
             group.create_task(self._watch(), name="watch")
             group.create_task(self._expiry.run(), name="expiry")
-            group.create_task(self._keeper.run(self), name="keeper")
             group.create_task(self._reporter.run(), name="reports")
             group.create_task(self._list_again_and_again(), name="list")
             for number in range(LOOKERS):
                 group.create_task(self._look_at_dirty(), name=f"looker {number}")
         raise AssertionError("its tasks never end by themselves")
 
-    def inherit(self, workflow_ids: Iterable[str]) -> None:
+    def inherit(self, ids: Iterable[str]) -> None:
         """Look at workflows that are held under the lease from its beginning, once it is known what is here."""
-        self._roster.begun.update(workflow_ids)
+        self._roster.begun.update(ids)
         self._relist.set()
 
-    def hear_of_lost(self, workflow_ids: Iterable[str]) -> None:
+    def hear_of_lost(self, ids: Iterable[str]) -> None:
         """Take over what a dead owner has left here, and see to it that the rest is given up for lost."""
-        lost = list(workflow_ids)
+        lost = list(ids)
         for workflow_id in lost:
             self._expiry.lose(workflow_id, after_seconds=self._keeper.grace_seconds)
         self._group.create_task(self._find_lost(lost), name="find lost")
@@ -278,7 +281,7 @@ class Driver:
             case decide.StopAction(key=key, reason=reason):
                 self._runner.stop(key, reason)
             case decide.RunHook(key=key):
-                self._runner.run_hook(key, actions[key.action_id])
+                self._runner.run_hook(key, actions[key.run])
             case decide.ReleaseMachines(workflow_id=workflow_id):
                 self._group.create_task(self._release(workflow_id), name=f"release {workflow_id}")
             case decide.Wait(action=action):

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent.job import Job
 from tinkwell.provisioner.agent.run_state import RunState
 from tinkwell.provisioner.lease import run_claim
@@ -28,19 +28,19 @@ class Runs(Generic[V]):
         return self._count
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, RunKey) and key in self.of(key.workflow_id)
+        return isinstance(key, RunKey) and key in self.of(key.owner)
 
     def __iter__(self) -> Iterator[RunKey]:
         return (key for runs in self._of.values() for key in runs)
 
     def __setitem__(self, key: RunKey, value: V) -> None:
-        runs = self._of.setdefault(key.workflow_id, {})
+        runs = self._of.setdefault(key.owner, {})
         self._count += key not in runs
         runs[key] = value
 
     def get(self, key: RunKey) -> V | None:
         """Return what is known of a run; None where it is not here."""
-        return self.of(key.workflow_id).get(key)
+        return self.of(key.owner).get(key)
 
     def values(self) -> Iterator[V]:
         """Return what is known of all runs."""
@@ -49,11 +49,11 @@ class Runs(Generic[V]):
     def discard(self, key: RunKey) -> None:
         """Remove a run, which need not be here."""
         if key in self:
-            runs = self._of[key.workflow_id]
+            runs = self._of[key.owner]
             del runs[key]
             self._count -= 1
             if not runs:
-                del self._of[key.workflow_id]
+                del self._of[key.owner]
 
     def of(self, workflow_id: str) -> Mapping[RunKey, V]:
         """Return the runs of a workflow."""
@@ -82,9 +82,9 @@ class Roster:
     async def find(self) -> None:
         """Find the runs that are here, watched or not: such as those of a dead predecessor."""
         try:
-            held = await self._runtime.held()
-            await asyncio.to_thread(self._claims.keep_only, _Needed(self.jobs, held))
-            self._claimed = await asyncio.to_thread(self._claims.others)
+            held = await self._runtime.held(RunKind.WORKFLOW)
+            await asyncio.to_thread(self._claims.keep_only, RunKind.WORKFLOW, _Needed(self.jobs, held))
+            self._claimed = await asyncio.to_thread(self._claims.others, RunKind.WORKFLOW)
             self._held = Runs((key, None) for key in held)
             self.is_known = True
         except port.RunError as error:
@@ -98,7 +98,7 @@ class Roster:
         if job.state is RunState.CLEARING:
             self.placeless.add(job.key)
         else:
-            self.begun.add(job.key.workflow_id)
+            self.begun.add(job.key.owner)
 
     def end(self, job: Job) -> None:
         """Take note of a job that is over, and of what it has left; after a fault in it the next `find` tells that."""
@@ -120,7 +120,7 @@ class Roster:
         try:
             self._claims.drop(key.main)
         except OSError as error:
-            logger.warning("a claim cannot be dropped", extra={"action": key.action_id, "cause": str(error)})
+            logger.warning("a claim cannot be dropped", extra={"action": key.run, "cause": str(error)})
 
     @property
     def busy(self) -> int:
@@ -144,7 +144,7 @@ class Roster:
     @property
     def workflow_ids(self) -> frozenset[str]:
         """The workflows of all runs that are here and not others'."""
-        return frozenset(key.workflow_id for key in {*self._held, *self.jobs} - self._claimed)
+        return frozenset(key.owner for key in {*self._held, *self.jobs} - self._claimed)
 
     def has(self, workflow_id: str) -> bool:
         """Say whether a run of a workflow is here, or may be."""

@@ -17,13 +17,22 @@ from dataclasses import dataclass, field, replace
 from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow.model import Action
 from tinkwell.core.event.kinds import EventType, State
-from tinkwell.core.workflow.decide import RunKey
-from tinkwell.provisioner.agent import agent
+from tinkwell.core.value.run_key import RunKey, RunKind
+from tinkwell.provisioner.agent import agent, run_spec
 from tinkwell.provisioner.agent.job import Job
 from tinkwell.provisioner.agent.run_state import RunState
 from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.queue import delay_queue
-from tinkwell.provisioner.workflow import action, admission, event_filter, event_snapshot, reporter, run_registry
+from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.workflow import (
+    action,
+    admission,
+    event_filter,
+    event_snapshot,
+    reporter,
+    run_registry,
+    workflow_folder,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -44,14 +53,15 @@ class _Attempt:
 
     @property
     def action(self) -> Action:
-        return self.actions[self.key.action_id]
+        return self.actions[self.key.run]
 
     @property
     def following(self) -> "_Attempt | None":
         """The first attempt at the next action; None where this action is the last."""
         for each in self.actions.values():
             if each.index == self.action.index + 1:
-                return _Attempt(RunKey(self.key.workflow_id, each.id, each.attempt + 1), self.actions, follows=True)
+                key = RunKey(RunKind.WORKFLOW, self.key.owner, each.id, each.attempt + 1)
+                return _Attempt(key, self.actions, follows=True)
         return None
 
 
@@ -60,6 +70,8 @@ class Runner:
     """Has jobs done by an agent. No public method awaits, so the jobs are still those that were decided upon."""
 
     agent: agent.Agent
+    runtime: port.Runtime
+    files: workflow_folder.Files
     api: reporter.Reporter
     lease: Keeper
     roster: run_registry.Roster
@@ -79,7 +91,7 @@ class Runner:
         if self._has_room:
             self._begin_action(_Attempt(key, actions))
         elif len(self._waiting) < MAX_WAITING:
-            self._waiting[key.workflow_id] = None
+            self._waiting[key.owner] = None
 
     def adopt(self, key: RunKey, actions: Mapping[str, Action]) -> None:
         """Carry on with an action that the server believes to be running. It waits for no place: it runs already."""
@@ -149,7 +161,7 @@ class Runner:
             return False
         task = self._see_through(job, work)
         try:
-            self.group.create_task(task, name=f"job {job.key.action_id}")
+            self.group.create_task(task, name=f"job {job.key.run}")
         except RuntimeError:
             # Everything stops; only what is granted some last seconds still comes here, and goes on to its end.
             task.close()
@@ -164,16 +176,16 @@ class Runner:
             looks_again = await work()
         except Exception:
             # One broken action must not take the others down. What it left is found by the next list.
-            logger.exception("a job failed", extra={"workflow": job.key.workflow_id, "action": job.key.action_id})
+            logger.exception("a job failed", extra={"workflow": job.key.owner, "action": job.key.run})
         finally:
             self.roster.end(job)
             self._missed.discard(job.key)
-        for workflow_id in [*self.take_waiting(), *([job.key.workflow_id] if looks_again else [])]:
+        for workflow_id in [*self.take_waiting(), *([job.key.owner] if looks_again else [])]:
             await self.later.put(workflow_id)
 
     async def _run(self, job: Job, attempt: _Attempt, teller: action.ActionReporter, *, adopts: bool) -> bool:
         """Carry out an action, and say whether its workflow is to be looked at again."""
-        work, ending, follower = action.work_of(attempt.key, attempt.action), teller, None
+        work, ending, follower = self._work(attempt.key, attempt.action), teller, None
         try:
             async with job.until_stopped(), asyncio.TaskGroup() as beside:
                 ended = await self.agent.run(job, work, teller, beside, adopts=adopts)
@@ -194,12 +206,12 @@ class Runner:
         if follower is not None and (follower.state.is_watched or follower.receipt is not None):
             return False  # its end leads to a look; that of one which was stopped has led to one that came too early
         if job.receipt.has_succeeded and attempt.following is None:
-            self.told.hear_of_success(attempt.key.workflow_id)
+            self.told.hear_of_success(attempt.key.owner)
         return True
 
     def _note_refusal(self, job: Job, attempt: _Attempt) -> bool:
         """Let others have the machines; what was refused after a look would be refused again at once."""
-        self.later.wake(self.admission.refuse(attempt.key.workflow_id))
+        self.later.wake(self.admission.refuse(attempt.key.owner))
         is_blocked = job.refusal is not None and job.refusal.is_blocked
         return is_blocked or attempt.follows or job.key in self._missed
 
@@ -217,7 +229,7 @@ class Runner:
 
     async def _hook(self, job: Job, of: Action, *, is_first: bool) -> bool:
         async with job.until_stopped():
-            work, teller = action.work_of(job.key, of), self._teller(job.key, of)
+            work, teller = self._work(job.key, of), self._teller(job.key, of)
             await self.agent.run_hook(job, work, teller, is_first=is_first)
         return await self._clear(job)
 
@@ -225,6 +237,9 @@ class Runner:
         """Remove what a stop has left; where that fails, the next list leads back to it."""
         await self.agent.clear(job)
         return job.state is not RunState.STUCK
+
+    def _work(self, key: RunKey, of: Action) -> run_spec.Work:
+        return action.work_of(key, of, self.runtime, self.files)
 
     def _teller(self, key: RunKey, of: Action) -> action.ActionReporter:
         return action.ActionReporter(self.api, self.lease, key, of)

@@ -1,8 +1,10 @@
 """The files that actions of a workflow leave for each other, and when they go."""
 
 import logging
+from pathlib import Path
 from typing import Protocol
 
+from tinkwell.core.value.run_key import RunKind
 from tinkwell.provisioner.agent import reboot
 from tinkwell.provisioner.lease import run_claim
 
@@ -11,6 +13,9 @@ logger = logging.getLogger(__name__)
 
 class Files(reboot.Notes, Protocol):
     """The files that actions of a workflow leave for each other."""
+
+    def workflow_dir(self, workflow_id: str, worker_id: str) -> Path:
+        """Return where a workflow's files on a worker are; it need not exist."""
 
     def workflows(self) -> list[str]:
         """Return the ids of all workflows that have files here."""
@@ -22,7 +27,7 @@ class Files(reboot.Notes, Protocol):
 def forget(files: Files, claims: run_claim.Claims, workflow_id: str) -> None:
     """Remove a workflow's files, unless somebody else still runs something of it; who does will see to them."""
     try:
-        is_claimed = bool(claims.others(workflow_id))
+        is_claimed = bool(claims.others(RunKind.WORKFLOW, workflow_id))
     except OSError as error:
         logger.warning("the files of a workflow are kept", extra={"workflow": workflow_id, "cause": str(error)})
         return

@@ -31,6 +31,7 @@ from tinkwell.server.lease.room import LeaseRoom
 from tinkwell.server.log.relay.relay import Relay
 from tinkwell.server.log.retention import Result
 from tinkwell.server.log.store.log import PostgresLog
+from tinkwell.server.release.room import ReleaseRoom
 from tinkwell.server.rpc import auth, interceptor
 from tinkwell.server.rpc.health import Health
 from tinkwell.server.rpc.metric import CallMetrics
@@ -126,8 +127,14 @@ class _Server:
         hardware = HardwareRoom(database, watches)
         template = TemplateRoom(database, watches)
         workflow = WorkflowRoom(database, watches)
-        lease = LeaseRoom(database, lease_seconds=settings.lease_seconds, workflows=workflow.machines)
-        self._rooms: Sequence[Room] = (hardware, template, workflow, lease, EventRoom(database, watches))
+        release = ReleaseRoom(database, watches)
+        lease = LeaseRoom(
+            database,
+            lease_seconds=settings.lease_seconds,
+            workflows=workflow.machines,
+            operations=release.operations,
+        )
+        self._rooms: Sequence[Room] = (hardware, template, workflow, release, lease, EventRoom(database, watches))
         self._tink: Edge | None = None
         if settings.tink_port is not None:
             self._tink = Edge(

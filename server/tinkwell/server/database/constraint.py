@@ -12,6 +12,9 @@ _TAKEN = {
     "workflow_pkey": "id",
 }
 _TOO_LARGE = {
+    "release_document_size": ("", "a manifest, or what comes of it, may not be larger than 8 MiB of JSON"),
+    "resource_config_size": ("config", "may not be larger than 3 MiB of JSON"),
+    "resource_answer_size": ("", "what an image says of a resource may not be larger than 1 MiB of JSON"),
     "hardware_size": ("data", "metadata and network together may not be larger than 1 MiB of JSON"),
     "template_size": ("data", "may not be larger than 1 MiB"),
     "events_size": ("data", "may not be larger than 8 MiB of JSON in its event"),

@@ -26,6 +26,7 @@ CODES: Mapping[type[errors.TinkwellError], tuple[grpc.StatusCode, _Reason.ValueT
     errors.AlreadyExists: (_Code.ALREADY_EXISTS, _Reason.ERROR_REASON_ALREADY_EXISTS),
     errors.IllegalTransition: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_ILLEGAL_TRANSITION),
     errors.MachineBusy: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_MACHINE_BUSY),
+    errors.OperationActive: (_Code.ABORTED, _Reason.ERROR_REASON_OPERATION_ACTIVE),
     errors.LeaseHeld: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_LEASE_HELD),
     errors.LeaseLost: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_LEASE_LOST),
     errors.WrongWorker: (_Code.PERMISSION_DENIED, _Reason.ERROR_REASON_WRONG_WORKER),
@@ -97,6 +98,8 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
             return taken | ({"taken_by": error.taken_by} if error.taken_by else {})
         case errors.MachineBusy():
             return {"subject": error.subject, "worker_id": error.worker_id, "workflow_id": error.held_by}
+        case errors.OperationActive():
+            return {"subject": error.subject, "operation_id": error.operation_id}
         case errors.LeaseHeld():
             return {"subject": error.subject, _held_key(error.kind): error.id}
         case errors.IllegalTransition() | errors.LeaseLost():

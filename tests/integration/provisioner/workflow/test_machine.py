@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support.together import together
 from support.waiting import eventually
 from tinkwell.client import Client, State
 from tinkwell.core.workflow import decide
@@ -55,17 +56,18 @@ async def provisioner(client: Client, path: Path) -> AsyncIterator[state.StateDi
     """A provisioner in this process, whose actions are processes; its end kills nothing."""
     with contextlib.closing(state.StateDir.open(path / "state")) as directory:
         runtime = process.ProcessRuntime(directory, path / "images")
+        lease = keeper.Keeper(client.work, owner=directory.owner, engine=directory.instance)
         worker = driver.Driver(
             client.workflows,
             runtime,
             directory,
-            keeper=keeper.Keeper(client.work, owner=directory.owner, engine=directory.instance),
+            keeper=lease,
             claims=run_claim.ClaimFolder(directory),
             serves=decide.ALL_WORKERS,
             concurrency=2,
             resync_seconds=1_000,
         )
-        task = asyncio.ensure_future(worker.run())
+        task = asyncio.ensure_future(together(worker.run(), lease.run()))
         try:
             yield directory
         finally:

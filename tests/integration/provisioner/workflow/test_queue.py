@@ -4,14 +4,16 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 from unit.provisioner.fake_runtime import FakeRuntime, FakeWorld
 from unit.provisioner.stage import Claims
 
+from support.together import together
 from support.waiting import eventually
 from tinkwell.client import Client, State
 from tinkwell.core.event.kinds import EventType
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.lease import keeper
 from tinkwell.provisioner.workflow import driver
 
@@ -26,6 +28,9 @@ SECONDS = 60.0
 
 class Files:
     """No workflow leaves files here."""
+
+    def workflow_dir(self, workflow_id: str, worker_id: str) -> Path:
+        return Path("/no/folder")
 
     def workflows(self) -> list[str]:
         return []
@@ -43,17 +48,18 @@ class Files:
 @contextlib.asynccontextmanager
 async def provisioner(client: Client, world: FakeWorld, machine: str) -> AsyncIterator[None]:
     # Only events lead it on: the list comes too late for this test.
+    lease = keeper.Keeper(client.work, owner="here/0", engine="here")
     worker = driver.Driver(
         client.workflows,
         FakeRuntime(world),
         Files(),
-        keeper=keeper.Keeper(client.work, owner="here/0", engine="here"),
+        keeper=lease,
         claims=Claims().of(0),
         serves={machine},
         concurrency=8,
         resync_seconds=1_000,
     )
-    task = asyncio.ensure_future(worker.run())
+    task = asyncio.ensure_future(together(worker.run(), lease.run()))
     try:
         yield
     finally:
@@ -71,13 +77,13 @@ async def test_queued_workflows_run_in_their_order_and_a_cancelled_holder_lets_t
     async with provisioner(client, world, machine):
         await eventually(lambda: len(world.runs) == 1, deadline_seconds=SECONDS)
         (first,) = world.runs
-        waiting = [id_ for id_ in created if id_ != first.workflow_id]
+        waiting = [id_ for id_ in created if id_ != first.owner]
         for id_ in waiting:
             context = await client.workflows.context(id_)
-            assert (context.waits_for_workflow, context.waits_for_worker) == (first.workflow_id, machine)
-        await client.workflows.cancel(first.workflow_id)
+            assert (context.waits_for_workflow, context.waits_for_worker) == (first.owner, machine)
+        await client.workflows.cancel(first.owner)
         for id_ in waiting:
-            await eventually(lambda: [key.workflow_id for key in world.runs] == [id_], deadline_seconds=SECONDS)  # noqa: B023  (it ends in this turn)
+            await eventually(lambda: [key.owner for key in world.runs] == [id_], deadline_seconds=SECONDS)  # noqa: B023  (it ends in this turn)
             (run,) = world.runs.values()
             await run.exit(0)
         await eventually(lambda: not world.runs, deadline_seconds=SECONDS)
@@ -89,4 +95,4 @@ async def test_queued_workflows_run_in_their_order_and_a_cancelled_holder_lets_t
             started.append(event.resource_id)
             if len(started) == len(created):
                 break
-    assert started == [first.workflow_id, *waiting]
+    assert started == [first.owner, *waiting]

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinkwell.core.event.kinds import State
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.core.workflow import decide
 from tinkwell.core.workflow.hook import Hook
 
 WORKFLOW = "w-1"
-Keys: TypeAlias = frozenset[decide.RunKey]
+Keys: TypeAlias = frozenset[RunKey]
 
 
 def action(
@@ -58,16 +59,16 @@ def test_nothing_starts_while_another_workflow_runs_on_a_machine_of_this_one() -
     assert kinds(ask(blocked, leftover=[key(0, 0)])) == ["StopAction", "Wait"]
 
 
-def key(index: int, attempt: int = 1) -> decide.RunKey:
-    return decide.RunKey(WORKFLOW, f"a-{index}", attempt)
+def key(index: int, attempt: int = 1) -> RunKey:
+    return RunKey(RunKind.WORKFLOW, WORKFLOW, f"a-{index}", attempt)
 
 
 def ask(
     view: decide.WorkflowView,
     *,
     serves: Container[str] = frozenset({"here"}),
-    running: Iterable[decide.RunKey] = (),
-    leftover: Iterable[decide.RunKey] = (),
+    running: Iterable[RunKey] = (),
+    leftover: Iterable[RunKey] = (),
 ) -> list[decide.Command]:
     return decide.decide(view, serves=serves, running=running, leftover=leftover)
 
@@ -233,7 +234,7 @@ def test_a_view_from_before_the_end_does_not_touch_the_hook() -> None:
 
 
 def test_runs_of_other_workflows_are_nobody_s_business_here() -> None:
-    other = decide.RunKey("w-2", "a-9", 1)
+    other = RunKey(RunKind.WORKFLOW, "w-2", "a-9", 1)
     assert ask(decide.WorkflowView.deleted(WORKFLOW), running={other}, leftover={other}) == []
 
 

@@ -1,10 +1,9 @@
 """What a dead provisioner left, and what its successor makes of it."""
 
-from unit.provisioner.stage import Stage, action
+from unit.provisioner.stage import Stage, action, key_of
 
 from support.waiting import eventually
 from tinkwell.core.event.kinds import State
-from tinkwell.core.workflow.decide import RunKey
 
 SUCCEEDED, FAILED, TIMEOUT = State.SUCCEEDED, State.FAILED, State.TIMEOUT
 
@@ -59,7 +58,7 @@ async def test_an_action_whose_run_is_gone_is_lost_and_not_repeated(stage: Stage
     async with stage.provisioner():
         await stage.reaches("w", FAILED)
     assert stage.server.rows["w"][0].message.startswith("lost: ")
-    assert stage.world.starts[RunKey("w", "w-0", 1)] == 1
+    assert stage.world.starts[key_of("w-0")] == 1
 
 
 async def test_a_run_of_a_workflow_that_was_cancelled_meanwhile_is_stopped_at_the_start(stage: Stage) -> None:

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from unit.provisioner.stage import Stage, action
+from unit.provisioner.fake_runtime import FakeRuntime, FakeWorld
+from unit.provisioner.stage import Files, Stage, action, key_of
 
 from tinkwell.core.event.kinds import State
-from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.agent import deadline, run_spec
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.workflow.action import work_of
@@ -46,7 +46,7 @@ def test_a_limit_has_passed_when_nothing_of_it_remains() -> None:
 
 
 def _work(**fields: Any) -> run_spec.Work:
-    return work_of(RunKey("w", "w-0", 1), action(**fields))
+    return work_of(key_of("w-0"), action(**fields), FakeRuntime(FakeWorld()), Files())
 
 
 @pytest.mark.parametrize(("limit_seconds", "state"), [(2, State.TIMEOUT), (90, State.FAILED)])

@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 import pytest
 from unit.provisioner.fake_runtime import FakeRun, FakeRuntime
-from unit.provisioner.stage import Stage, action
+from unit.provisioner.stage import Stage, action, key_of
 
 from support.waiting import eventually
 from tinkwell.client import errors
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.workflow.model import Reported
 from tinkwell.core.event.kinds import State
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.core.workflow.hook import Hook
 from tinkwell.provisioner.agent import agent, hook
 from tinkwell.provisioner.agent.job import Fate, Outcome
@@ -25,7 +25,7 @@ from tinkwell.provisioner.workflow.action import receipt_of, work_of
 T = TypeVar("T")
 
 ON_FAILURE, ON_TIMEOUT = "on-failure", "on-timeout"
-MAIN = RunKey("w", "w-0", 1)
+MAIN = key_of("w-0")
 FAILURE_HOOK = replace(MAIN, hook=ON_FAILURE)
 HOOKED: dict[str, Any] = {"on_failure": ("tell", "failure"), "on_timeout": ("tell", "timeout")}
 
@@ -256,9 +256,11 @@ def test_a_refused_end_leaves_the_run_where_it_may_have_a_hook_or_is_somebody_el
 async def test_a_hook_whose_attempt_is_gone_is_done_and_removed(stage: Stage, is_left: bool) -> None:
     fields = replace(action(**HOOKED), id="w-0", workflow_id="w")
     if is_left:
-        await stage.runtime.start(work_of(FAILURE_HOOK, fields).run)
+        await stage.runtime.start(work_of(FAILURE_HOOK, fields, stage.runtime, stage.files).run)
     async with asyncio.timeout(10):
-        assert await hook.Hooks(stage.runtime).run(work_of(FAILURE_HOOK, fields), Silence(), is_first=False)
+        assert await hook.Hooks(stage.runtime).run(
+            work_of(FAILURE_HOOK, fields, stage.runtime, stage.files), Silence(), is_first=False
+        )
     assert not stage.world.runs
     assert stage.world.starts.total() == is_left
 

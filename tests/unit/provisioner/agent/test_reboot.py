@@ -5,15 +5,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from unit.provisioner.stage import Stage, action
+from unit.provisioner.stage import Stage, action, key_of
 
 from support.waiting import eventually
 from tinkwell.core.event.kinds import State
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.agent import reboot as boot
 from tinkwell.provisioner.runtime import port
 
-KEY = RunKey("w", "w-0", 1)
+KEY = key_of("w-0")
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent import run_state
 from tinkwell.provisioner.agent.job import Job
 from tinkwell.provisioner.agent.run_state import IllegalMove, RunState, after
@@ -79,7 +79,7 @@ def test_what_may_still_run_is_watched_and_nothing_else() -> None:
 
 @pytest.mark.parametrize(("request_", "state"), [("stop", STOPPING), ("leave", LEAVING)])
 async def test_a_request_interrupts_what_is_under_way(request_: str, state: RunState) -> None:
-    job, is_under_way = Job(RunKey("w", "a", 1)), asyncio.Event()
+    job, is_under_way = Job(RunKey(RunKind.WORKFLOW, "w", "a", 1)), asyncio.Event()
 
     async def work() -> None:
         async with job.until_stopped():
@@ -96,7 +96,7 @@ async def test_a_request_interrupts_what_is_under_way(request_: str, state: RunS
 
 
 async def test_a_request_that_comes_before_the_work_interrupts_it_at_its_first_await() -> None:
-    job, steps = Job(RunKey("w", "a", 1)), list[str]()
+    job, steps = Job(RunKey(RunKind.WORKFLOW, "w", "a", 1)), list[str]()
     job.stop("enough")
     async with job.until_stopped():
         steps.append("begun")
@@ -105,7 +105,7 @@ async def test_a_request_that_comes_before_the_work_interrupts_it_at_its_first_a
 
 
 async def test_a_request_that_comes_too_late_interrupts_nothing() -> None:
-    job = Job(RunKey("w", "a", 1), CLEARING)
+    job = Job(RunKey(RunKind.WORKFLOW, "w", "a", 1), CLEARING)
     async with job.until_stopped():
         job.stop("too late")
         job.leave("too late")
@@ -115,7 +115,7 @@ async def test_a_request_that_comes_too_late_interrupts_nothing() -> None:
 
 
 async def test_a_timeout_of_the_work_itself_is_not_taken_for_a_request() -> None:
-    job = Job(RunKey("w", "a", 1))
+    job = Job(RunKey(RunKind.WORKFLOW, "w", "a", 1))
     with pytest.raises(TimeoutError):
         async with job.until_stopped():
             raise TimeoutError

@@ -11,8 +11,9 @@ from unit.provisioner.stage import Server
 from support.waiting import eventually
 from tinkwell import client
 from tinkwell.client import call, errors
-from tinkwell.client.lease.model import Lease
+from tinkwell.client.lease.model import Lease, Renewed
 from tinkwell.client.testing.gate import ReceivedCall
+from tinkwell.core.value.run_key import RunKind
 from tinkwell.provisioner.lease import keeper
 from tinkwell.provisioner.queue import retry
 
@@ -23,18 +24,37 @@ class Listener:
     """Writes down what it hears."""
 
     def __init__(self) -> None:
-        self.inherited: list[str] = []
+        self.inherited: list[list[str]] = []
         self.lost: list[str] = []
         self.losses = 0
 
-    def inherit(self, workflow_ids: Iterable[str]) -> None:
-        self.inherited.extend(workflow_ids)
+    def inherit(self, ids: Iterable[str]) -> None:
+        self.inherited.append(list(ids))
 
-    def hear_of_lost(self, workflow_ids: Iterable[str]) -> None:
-        self.lost.extend(workflow_ids)
+    def hear_of_lost(self, ids: Iterable[str]) -> None:
+        self.lost.extend(ids)
 
     def lose(self) -> None:
         self.losses += 1
+
+
+class Api:
+    """A server that grants a lease, renews it once, and is away from then on."""
+
+    def __init__(self) -> None:
+        self.renewals = 0
+
+    async def acquire(self, owner: str, engine: str) -> Lease:
+        return Lease(7, SHORT_SECONDS, ("w",), ("o", "p"))
+
+    async def renew(self, lease_token: int) -> Renewed:
+        self.renewals += 1
+        if self.renewals > 1:
+            raise errors.Unavailable("the server is away")
+        return Renewed(SHORT_SECONDS, (), ("q",))
+
+    async def release(self, lease_token: int, *, workflow_id: str = "", worker_id: str = "") -> None:
+        raise AssertionError("nothing is released here")
 
 
 class Play:
@@ -43,12 +63,14 @@ class Play:
     def __init__(self) -> None:
         self.server = Server()
         self.server.leases.seconds = SHORT_SECONDS
-        self.listener = Listener()
+        self.listener, self.other = Listener(), Listener()
 
     async def __aenter__(self) -> Self:
         await self.server.start()
         self.client = client.connect(self.server.address)
         self.keeper = keeper.Keeper(self.client.work, owner="me", engine="engine")
+        for kind, listener in ((RunKind.WORKFLOW, self.listener), (RunKind.RELEASE, self.other)):
+            self.keeper.add(kind, listener)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -66,7 +88,7 @@ class Play:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        task = asyncio.ensure_future(self.keeper.run(self.listener))
+        task = asyncio.ensure_future(self.keeper.run())
         try:
             yield
         finally:
@@ -121,7 +143,7 @@ async def test_who_has_lost_its_lease_takes_another_one_with_what_was_held(
         first = await play.keeper.token()
         play.hold(first)
         await play.acquire("me")
-        await eventually(lambda: play.listener.inherited == ["w"])
+        await eventually(lambda: play.listener.inherited == [[], ["w"]])
         assert await play.keeper.token() > first
     assert "the lease is lost" in caplog.text
 
@@ -187,7 +209,7 @@ async def test_a_lease_that_is_ended_is_over_at_once_and_failing_at_it_does_no_h
 async def test_a_server_that_does_not_know_us_ends_the_keeping(play: Play) -> None:
     play.server.gate.token = "another"
     with pytest.raises(ExceptionGroup) as caught:
-        await play.keeper.run(play.listener)
+        await play.keeper.run()
     assert caught.group_contains(errors.Unauthenticated)
 
 
@@ -203,3 +225,17 @@ async def test_a_server_that_is_silent_is_asked_again(play: Play, monkeypatch: p
     play.server.on_call = keep_silent
     async with play.running():
         assert await play.keeper.token()
+
+
+async def test_each_listener_hears_of_its_kind_and_all_of_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "LONGEST_SECONDS", 0.01)
+    of_workflows, of_releases = Listener(), Listener()
+    lease = keeper.Keeper(Api(), owner="me", engine="engine")
+    lease.add(RunKind.WORKFLOW, of_workflows)
+    lease.add(RunKind.RELEASE, of_releases)
+    task = asyncio.ensure_future(lease.run())
+    await eventually(lambda: of_workflows.losses == of_releases.losses == 1)
+    task.cancel()
+    await asyncio.wait({task})
+    assert (of_workflows.inherited, of_workflows.lost) == ([["w"]], [])
+    assert (of_releases.inherited, of_releases.lost) == ([["o", "p"]], ["q"])

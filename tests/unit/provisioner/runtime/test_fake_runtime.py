@@ -1,7 +1,9 @@
 """The fake runtime is a runtime."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from unit.provisioner import conformance
@@ -9,8 +11,35 @@ from unit.provisioner.conformance import Program
 from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
 
 from tinkwell.client.workflow.model import LogStream
-from tinkwell.core.workflow.decide import RunKey
-from tinkwell.provisioner.runtime import port
+from tinkwell.core.value.run_key import RunKey
+from tinkwell.provisioner.runtime import output, port
+
+STDOUT, STDERR = LogStream.STDOUT, LogStream.STDERR
+SAID: dict[Program, list[tuple[LogStream, bytes | str]]] = {
+    Program.GREET: [(STDOUT, "one\n"), (STDERR, "two\n"), (STDOUT, "three, unended")],
+    Program.FAIL: [(STDERR, "broken\n")],
+    Program.WAIT: [(STDOUT, "waiting\n")],
+    Program.SHOUT: [(STDOUT, (b"0123456789" * 7 + b"\n") * 160_000)],
+    Program.MUMBLE: [(STDOUT, b"caf\303\251 \377 \000 end\n")],
+    Program.LONG: [(STDOUT, "z" * 40_000 + "\n")],
+    Program.SAY_NINE: [(STDOUT, "123456789")],
+    Program.FLOOD_STDERR: [(STDERR, bytes(2 * output.MAX_BYTES)), (STDOUT, "done\n")],
+    Program.IGNORE: [(STDOUT, "done\n")],
+    Program.STUBBORN: [(STDOUT, "waiting\n")],
+}
+CODES = {
+    Program.FAIL: 3,
+    Program.WAIT: 7,
+    Program.ECHO_AND_WAIT: 7,
+    Program.SHOUT: 4,
+    Program.FLOOD_STDOUT: 4,
+    Program.QUIT: 5,
+}
+
+
+def _place(spec: port.RunSpec) -> str:
+    (source,) = (each.source for each in spec.mounts if each.target == spec.workdir)
+    return f"{spec.workdir}\n" + Path(source, "file").read_text()
 
 
 class FakeHarness:
@@ -31,14 +60,20 @@ class FakeHarness:
     async def restart(self) -> None:
         self.runtime = self._open()
 
-    def spec(self, key: RunKey, program: Program, *, environment: tuple[str, ...] = ()) -> port.RunSpec:
-        return _spec(key, command=(str(program),), environment=environment)
+    def spec(self, key: RunKey, program: Program, **fields: Any) -> port.RunSpec:
+        return self._spec(key, command=(str(program),), **fields)
 
     def spec_without_image(self, key: RunKey) -> port.RunSpec:
-        return _spec(key, image="absent")
+        return self._spec(key, image="absent")
 
     def spec_without_entry_point(self, key: RunKey) -> port.RunSpec:
-        return _spec(key, image="broken")
+        return self._spec(key, image="broken")
+
+    def spec_with_entry_point(self, key: RunKey, *command: str) -> port.RunSpec:
+        return self._spec(key, entrypoint="other", command=command)
+
+    def _spec(self, key: RunKey, *, image: str = "fake", **fields: Any) -> port.RunSpec:
+        return conformance.spec_of(self.runtime, conformance.NO_FOLDER, key, image=image, **fields)
 
     def _perform(self, run: FakeRun) -> None:
         task = asyncio.ensure_future(self._play(run))
@@ -46,63 +81,42 @@ class FakeHarness:
         task.add_done_callback(self.tasks.discard)
 
     async def _play(self, run: FakeRun) -> None:
-        resumed = self.resumed.setdefault(run.key.workflow_id, asyncio.Event())
-        files = self.world.files.setdefault(run.key.workflow_id, {})
-        environment = run.spec.environment_in("/workflow")
-        match run.spec.command[0]:
-            case Program.GREET:
-                await run.write("one\n")
-                await run.write("two\n", LogStream.STDERR)
-                await run.write("three, unended")
-                await run.exit(0)
-            case Program.FAIL:
-                await run.write("broken\n", LogStream.STDERR)
-                await run.exit(3)
-            case Program.WAIT:
-                await run.write("waiting\n")
-                await resumed.wait()
-                await run.write("resumed\n")
-                await run.exit(7)
-            case Program.RESUME:
-                resumed.set()
-                await run.exit(0)
-            case Program.COUNT:
-                files["count"] = files.get("count", "") + "x\n"
-                await run.write(files["count"])
-                await run.exit(0)
-            case Program.SHOUT:
-                await run.write((b"0123456789" * 7 + b"\n") * 160_000)
-                await run.exit(4)
-            case Program.MUMBLE:
-                await run.write(b"caf\303\251 \377 \000 end\n")
-                await run.exit(0)
-            case Program.LONG:
-                await run.write("z" * 40_000 + "\n")
-                await run.exit(0)
-            case Program.TELL:
-                who, attempt = environment["TINKWELL_WORKER_ID"], environment["TINKWELL_ATTEMPT"]
-                hook = f" {environment['TINKWELL_HOOK']}" if run.key.hook else ""
-                await run.write(f"{environment['GREETING']} from {who}, attempt {attempt}{hook}\n")
-                await run.exit(0)
+        program = Program.NAMED if run.spec.entrypoint else Program((run.spec.command or ("",))[0])
+        resumed = self.resumed.setdefault(run.key.owner, asyncio.Event())
+        if program is Program.RESUME:
+            resumed.set()
+        for stream, text in self._said(run, program):
+            await run.write(text, stream)
+        if program in (Program.WAIT, Program.ECHO_AND_WAIT):
+            await resumed.wait()
+            await run.write("resumed\n")
+        while program is Program.FLOOD_STDOUT and run.ending is None:
+            await run.write(bytes(100_000))
+        if program is not Program.STUBBORN:
+            await run.exit(CODES.get(program, 0))
+
+    def _said(self, run: FakeRun, program: Program) -> list[tuple[LogStream, bytes | str]]:
+        """Return what a program says at once."""
+        if program in SAID:
+            return SAID[program]
+        files = self.world.files.setdefault(run.key.owner, {})
+        if program is Program.COUNT:
+            files["count"] = files.get("count", "") + "x\n"
+        said: dict[Program, Callable[[], list[tuple[LogStream, bytes | str]]]] = {
+            Program.NAMED: lambda: [(STDOUT, " ".join(("other", *(run.spec.command or ()))))],
+            Program.COUNT: lambda: [(STDOUT, files["count"])],
+            Program.TELL: lambda: [(STDOUT, run.spec.variables()["GREETING"])],
+            Program.PLACE: lambda: [(STDOUT, _place(run.spec))],
+            Program.ECHO: lambda: [(STDOUT, run.spec.stdin or b""), (STDERR, "end\n")],
+            Program.ECHO_AND_WAIT: lambda: [(STDOUT, run.spec.stdin or b"")],
+            Program.MEASURE: lambda: [(STDOUT, str(len(run.spec.stdin or b"")))],
+        }
+        return said[program]() if program in said else []
 
     async def close(self) -> None:
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
-
-
-def _spec(
-    key: RunKey, *, image: str = "fake", command: tuple[str, ...] = (), environment: tuple[str, ...] = ()
-) -> port.RunSpec:
-    return port.RunSpec(
-        key=key,
-        worker_id="machine-1",
-        task_name="task",
-        action_name="action",
-        image=image,
-        command=command,
-        environment=environment,
-    )
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import output, output_mark
 from tinkwell.provisioner.state_dir import state_dir
 
@@ -50,7 +50,7 @@ async def test_a_mark_that_is_damaged_is_said_to_be(tmp_path: Path) -> None:
 def test_ids_that_would_lead_elsewhere_are_refused(tmp_path: Path) -> None:
     directory = state_dir.StateDir.open(tmp_path)
     with pytest.raises(state_dir.StateError):
-        output_mark.MarkFolder(directory).of(RunKey("w", "../a", 1))
+        output_mark.MarkFolder(directory).of(RunKey(RunKind.WORKFLOW, "w", "../a", 1))
     directory.close()
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.state_dir import state_dir
 
-KEY = RunKey("w", "a", 1)
+KEY = RunKey(RunKind.WORKFLOW, "w", "a", 1)
 
 
 @pytest.fixture
@@ -52,13 +52,13 @@ def test_there_is_an_end_to_the_slots(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_boot_of_an_attempt_is_kept_as_it_was_first_noted_until_its_workflow_is_forgotten(
     directory: state_dir.StateDir,
 ) -> None:
-    key = RunKey(str(uuid.uuid4()), "a", 1)
+    key = RunKey(RunKind.WORKFLOW, str(uuid.uuid4()), "a", 1)
     assert directory.noted_boot(key) == ""
     for boot in ("first", "second"):
         directory.note_boot(key, boot)
     assert directory.noted_boot(key) == "first"
-    assert directory.noted_boot(RunKey(key.workflow_id, "a", 2)) == ""
-    directory.forget_workflow(key.workflow_id)
+    assert directory.noted_boot(RunKey(RunKind.WORKFLOW, key.owner, "a", 2)) == ""
+    directory.forget_workflow(key.owner)
     assert directory.noted_boot(key) == ""
 
 
@@ -76,6 +76,7 @@ def test_each_worker_has_its_own_files_of_a_workflow(directory: state_dir.StateD
     workflow = str(uuid.uuid4())
     first, second = directory.workflow_dir(workflow, "m-1"), directory.workflow_dir(workflow, "m-2")
     assert first != second
+    first.mkdir(parents=True)
     (first / "data").write_text("kept")
     assert (directory.workflow_dir(workflow, "m-1") / "data").read_text() == "kept"
     assert directory.workflows() == [workflow]
@@ -94,17 +95,18 @@ def test_an_id_cannot_lead_out_of_it(directory: state_dir.StateDir, name: str) -
     with pytest.raises(state_dir.StateError, match="is not an id"):
         directory.workflow_dir(name, "m-1")
     with pytest.raises(state_dir.StateError, match="is not an id"):
-        directory.run_dir(RunKey("w", name, 1))
+        directory.run_dir(RunKey(RunKind.WORKFLOW, "w", name, 1))
 
 
 def test_a_run_is_created_once(directory: state_dir.StateDir) -> None:
-    assert directory.create_run(KEY, "{}")
-    assert not directory.create_run(KEY, "{}")
+    assert directory.create_run(KEY, {"spec.json": b"{}"})
+    assert not directory.create_run(KEY, {"spec.json": b"{}"})
     assert directory.run_dirs() == [directory.run_dir(KEY)]
+    assert (directory.run_dir(KEY) / "spec.json").read_bytes() == b"{}"
 
 
 def test_a_removed_run_is_gone_and_removing_it_again_is_fine(directory: state_dir.StateDir) -> None:
-    directory.create_run(KEY, "{}")
+    directory.create_run(KEY, {"spec.json": b"{}"})
     state_dir.remove_run(directory.run_dir(KEY))
     state_dir.remove_run(directory.run_dir(KEY))
     assert directory.run_dirs() == []

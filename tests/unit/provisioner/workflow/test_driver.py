@@ -5,15 +5,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from unit.provisioner.stage import Stage, action, said
+from unit.provisioner.stage import Stage, action, key_of, said
 
+from support.together import together
 from support.waiting import eventually
 from tinkwell.client import errors
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.workflow.model import Action
 from tinkwell.core import errors as core_errors
 from tinkwell.core.event.kinds import EventType, State
-from tinkwell.core.workflow.decide import RunKey
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.workflow import driver
 
@@ -46,12 +46,13 @@ async def test_what_was_unfinished_before_the_start_is_found(stage: Stage) -> No
 
 
 async def test_the_run_is_what_the_action_says(stage: Stage) -> None:
-    fields: dict[str, Any] = {"command": ("a", "b c"), "environment": ("K=v",), "volumes": ("/a:/b",), "pid": "host"}
+    fields: dict[str, Any] = {"command": ("a", "b c"), "volumes": ("/a:/b",), "pid": "host"}
     async with stage.provisioner():
         stage.server.add_workflow("w", action(**fields))
         spec = (await stage.run_of("w-0")).spec
     assert {name: getattr(spec, name) for name in fields} == fields
-    assert (spec.image, spec.worker_id, spec.task_name, spec.action_name) == ("image", "m-1", "task", "step")
+    assert spec.image == "image"
+    assert spec.labels == {"worker": "m-1", "task": "task", "name": "step"}
 
 
 async def test_a_failing_action_fails_the_workflow_and_nothing_follows(stage: Stage) -> None:
@@ -63,7 +64,7 @@ async def test_a_failing_action_fails_the_workflow_and_nothing_follows(stage: St
     assert stage.server.states("w") == [FAILED, CANCELLED]
     failed = stage.server.rows["w"][0]
     assert (failed.exit_code, failed.message) == (3, "exited with code 3")
-    assert list(stage.world.starts) == [RunKey("w", "w-0", 1)]
+    assert list(stage.world.starts) == [key_of("w-0")]
 
 
 async def test_an_attempt_that_fails_is_repeated_when_it_is_due(stage: Stage) -> None:
@@ -79,7 +80,11 @@ async def test_an_attempt_that_fails_is_repeated_when_it_is_due(stage: Stage) ->
         await stage.finish("w-1")
         await stage.reaches("w", SUCCEEDED)
         await stage.is_clear()
-    assert list(stage.world.starts) == [RunKey("w", "w-0", 1), RunKey("w", "w-0", 2), RunKey("w", "w-1", 1)]
+    assert list(stage.world.starts) == [
+        key_of("w-0"),
+        key_of("w-0", 2),
+        key_of("w-1"),
+    ]
 
 
 async def test_a_workflow_that_waits_for_an_attempt_can_be_cancelled(stage: Stage) -> None:
@@ -90,7 +95,7 @@ async def test_a_workflow_that_waits_for_an_attempt_can_be_cancelled(stage: Stag
         stage.server.cancel("w")
         await stage.reaches("w", CANCELLED)
         await stage.is_clear()
-    assert list(stage.world.starts) == [RunKey("w", "w-0", 1)]
+    assert list(stage.world.starts) == [key_of("w-0")]
 
 
 async def test_neither_a_failure_nor_hours_end_a_provisioner(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +209,7 @@ async def test_cancelling_stops_a_run_that_is_only_about_to_start(stage: Stage) 
         await stage.finish("next-0")
         await stage.reaches("next", SUCCEEDED)
         await stage.is_clear()
-    assert RunKey("w", "w-0", 1) not in stage.world.starts
+    assert key_of("w-0") not in stage.world.starts
 
 
 async def test_a_run_is_killed_at_its_deadline(stage: Stage) -> None:
@@ -272,7 +277,7 @@ async def test_a_lost_answer_does_not_count_twice(stage: Stage) -> None:
         await stage.reaches("w", SUCCEEDED)
         await stage.is_clear()
     assert stage.server.reports == [("w-0", RUNNING), ("w-0", SUCCEEDED)]
-    assert stage.world.starts[RunKey("w", "w-0", 1)] == 1
+    assert stage.world.starts[key_of("w-0")] == 1
 
 
 async def test_a_report_that_comes_too_late_only_clears_up(stage: Stage) -> None:
@@ -287,13 +292,13 @@ async def test_a_report_that_comes_too_late_only_clears_up(stage: Stage) -> None
 
 
 async def test_what_cannot_be_removed_after_its_end_is_removed_once_it_can_and_holds_nothing_up(stage: Stage) -> None:
-    stage.world.unremovable.add(RunKey("w", "w-0", 1))
+    stage.world.unremovable.add(key_of("w-0"))
     async with stage.provisioner(resync_seconds=0.05):
         stage.server.add_workflow("w", action(), action())
         await stage.finish("w-0")
         await stage.finish("w-1")
         await stage.reaches("w", SUCCEEDED)
-        assert stage.world.runs.keys() == {RunKey("w", "w-0", 1)}
+        assert stage.world.runs.keys() == {key_of("w-0")}
         stage.world.unremovable.clear()
         await stage.is_clear()
 
@@ -496,5 +501,5 @@ async def test_a_server_that_does_not_know_us_ends_the_provisioner(stage: Stage)
     async with stage.connect() as server:
         stage.server.gate.token = "another"
         with pytest.raises(ExceptionGroup) as caught:
-            await stage.make(server).run()
+            await together(*(each.run() for each in stage.make(server)))
     assert caught.group_contains(errors.Unauthenticated)

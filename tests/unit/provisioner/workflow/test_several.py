@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
-from unit.provisioner.stage import Stage, action
+from unit.provisioner.stage import Stage, action, key_of
 
 from support.waiting import eventually
 from tinkwell.core.event.kinds import State
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.workflow import admission
 
@@ -67,9 +67,9 @@ async def test_a_workflow_stays_with_the_one_that_has_its_files(stage: Stage) ->
         stage.server.add_workflow("w", action(), action())
         await eventually(lambda: bool(stage.world.runs or elsewhere.world.runs))
         world = stage.world if stage.world.runs else elsewhere.world
-        await world.runs[RunKey("w", "w-0", 1)].exit(0)
-        await eventually(lambda: RunKey("w", "w-1", 1) in world.runs)
-        await world.runs[RunKey("w", "w-1", 1)].exit(0)
+        await world.runs[key_of("w-0")].exit(0)
+        await eventually(lambda: key_of("w-1") in world.runs)
+        await world.runs[key_of("w-1")].exit(0)
         await stage.reaches("w", SUCCEEDED)
 
 
@@ -105,7 +105,7 @@ async def test_what_a_dead_one_ran_elsewhere_is_lost_and_its_machine_free(stage:
         stage.server.leases.expire("owner/0")
         await stage.reaches("w", FAILED)
         assert stage.server.rows["w"][0].message.startswith("lost: ")
-        await eventually(lambda: RunKey("next", "next-0", 1) in elsewhere.world.runs)
+        await eventually(lambda: key_of("next-0") in elsewhere.world.runs)
     assert run.ending is None
     # Whoever comes back to where it runs clears up.
     async with stage.provisioner():
@@ -139,10 +139,10 @@ async def test_one_whose_work_was_given_to_another_discards_its_run_and_says_no_
         await eventually(lambda: run.ending is not None)
         stage.server.leases.expire("owner/0")
         async with stage.provisioner(**elsewhere.options):
-            await eventually(lambda: RunKey("w", "w-0", 2) in elsewhere.world.runs)
+            await eventually(lambda: key_of("w-0", 2) in elsewhere.world.runs)
             stage.server.cut.clear()
             await stage.is_clear()
-            await elsewhere.world.runs[RunKey("w", "w-0", 2)].exit(0)
+            await elsewhere.world.runs[key_of("w-0", 2)].exit(0)
             await stage.reaches("w", SUCCEEDED)
     assert stage.server.reports == [("w-0", RUNNING), ("w-0", RUNNING), ("w-0", SUCCEEDED)]
 
@@ -252,10 +252,10 @@ async def test_nothing_is_released_before_it_is_known_what_is_here(
     knows = False
     held = stage.runtime.held
 
-    async def answer() -> frozenset[RunKey]:
+    async def answer(kind: RunKind) -> frozenset[RunKey]:
         if not knows:
             raise port.RunError(port.Reason.UNAVAILABLE, "the engine is away")
-        return await held()
+        return await held(kind)
 
     monkeypatch.setattr(stage.runtime, "held", answer)
     async with stage.provisioner(resync_seconds=0.02):

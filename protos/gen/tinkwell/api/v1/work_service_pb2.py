@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"tinkwell/api/v1/work_service.proto\x12\x0ftinkwell.api.v1\"/\n\x0e\x41\x63quireRequest\x12\r\n\x05owner\x18\x01 \x01(\t\x12\x0e\n\x06\x65ngine\x18\x02 \x01(\t\"S\n\x0f\x41\x63quireResponse\x12\x13\n\x0blease_token\x18\x01 \x01(\x03\x12\x15\n\rlease_seconds\x18\x02 \x01(\x01\x12\x14\n\x0cworkflow_ids\x18\x03 \x03(\t\"#\n\x0cRenewRequest\x12\x13\n\x0blease_token\x18\x01 \x01(\x03\"A\n\rRenewResponse\x12\x15\n\rlease_seconds\x18\x01 \x01(\x01\x12\x19\n\x11lost_workflow_ids\x18\x02 \x03(\t\"M\n\x0eReleaseRequest\x12\x13\n\x0blease_token\x18\x01 \x01(\x03\x12\x13\n\x0bworkflow_id\x18\x02 \x01(\t\x12\x11\n\tworker_id\x18\x03 \x01(\t\"\x11\n\x0fReleaseResponse2\xf1\x01\n\x0bWorkService\x12L\n\x07\x41\x63quire\x12\x1f.tinkwell.api.v1.AcquireRequest\x1a .tinkwell.api.v1.AcquireResponse\x12\x46\n\x05Renew\x12\x1d.tinkwell.api.v1.RenewRequest\x1a\x1e.tinkwell.api.v1.RenewResponse\x12L\n\x07Release\x12\x1f.tinkwell.api.v1.ReleaseRequest\x1a .tinkwell.api.v1.ReleaseResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"tinkwell/api/v1/work_service.proto\x12\x0ftinkwell.api.v1\"/\n\x0e\x41\x63quireRequest\x12\r\n\x05owner\x18\x01 \x01(\t\x12\x0e\n\x06\x65ngine\x18\x02 \x01(\t\"j\n\x0f\x41\x63quireResponse\x12\x13\n\x0blease_token\x18\x01 \x01(\x03\x12\x15\n\rlease_seconds\x18\x02 \x01(\x01\x12\x14\n\x0cworkflow_ids\x18\x03 \x03(\t\x12\x15\n\roperation_ids\x18\x04 \x03(\t\"#\n\x0cRenewRequest\x12\x13\n\x0blease_token\x18\x01 \x01(\x03\"]\n\rRenewResponse\x12\x15\n\rlease_seconds\x18\x01 \x01(\x01\x12\x19\n\x11lost_workflow_ids\x18\x02 \x03(\t\x12\x1a\n\x12lost_operation_ids\x18\x03 \x03(\t\"M\n\x0eReleaseRequest\x12\x13\n\x0blease_token\x18\x01 \x01(\x03\x12\x13\n\x0bworkflow_id\x18\x02 \x01(\t\x12\x11\n\tworker_id\x18\x03 \x01(\t\"\x11\n\x0fReleaseResponse2\xf1\x01\n\x0bWorkService\x12L\n\x07\x41\x63quire\x12\x1f.tinkwell.api.v1.AcquireRequest\x1a .tinkwell.api.v1.AcquireResponse\x12\x46\n\x05Renew\x12\x1d.tinkwell.api.v1.RenewRequest\x1a\x1e.tinkwell.api.v1.RenewResponse\x12L\n\x07Release\x12\x1f.tinkwell.api.v1.ReleaseRequest\x1a .tinkwell.api.v1.ReleaseResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,15 +34,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ACQUIREREQUEST']._serialized_start=55
   _globals['_ACQUIREREQUEST']._serialized_end=102
   _globals['_ACQUIRERESPONSE']._serialized_start=104
-  _globals['_ACQUIRERESPONSE']._serialized_end=187
-  _globals['_RENEWREQUEST']._serialized_start=189
-  _globals['_RENEWREQUEST']._serialized_end=224
-  _globals['_RENEWRESPONSE']._serialized_start=226
-  _globals['_RENEWRESPONSE']._serialized_end=291
-  _globals['_RELEASEREQUEST']._serialized_start=293
-  _globals['_RELEASEREQUEST']._serialized_end=370
-  _globals['_RELEASERESPONSE']._serialized_start=372
-  _globals['_RELEASERESPONSE']._serialized_end=389
-  _globals['_WORKSERVICE']._serialized_start=392
-  _globals['_WORKSERVICE']._serialized_end=633
+  _globals['_ACQUIRERESPONSE']._serialized_end=210
+  _globals['_RENEWREQUEST']._serialized_start=212
+  _globals['_RENEWREQUEST']._serialized_end=247
+  _globals['_RENEWRESPONSE']._serialized_start=249
+  _globals['_RENEWRESPONSE']._serialized_end=342
+  _globals['_RELEASEREQUEST']._serialized_start=344
+  _globals['_RELEASEREQUEST']._serialized_end=421
+  _globals['_RELEASERESPONSE']._serialized_start=423
+  _globals['_RELEASERESPONSE']._serialized_end=440
+  _globals['_WORKSERVICE']._serialized_start=443
+  _globals['_WORKSERVICE']._serialized_end=684
 # @@protoc_insertion_point(module_scope)

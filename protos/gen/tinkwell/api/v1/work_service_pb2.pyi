@@ -49,6 +49,7 @@ class AcquireResponse(_message.Message):
     LEASE_TOKEN_FIELD_NUMBER: _builtins.int
     LEASE_SECONDS_FIELD_NUMBER: _builtins.int
     WORKFLOW_IDS_FIELD_NUMBER: _builtins.int
+    OPERATION_IDS_FIELD_NUMBER: _builtins.int
     lease_token: _builtins.int
     """lease_token goes along with reports. It is greater than any before."""
     lease_seconds: _builtins.float
@@ -57,16 +58,21 @@ class AcquireResponse(_message.Message):
     def workflow_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """workflow_ids of what is held under it already; at most 10,000."""
 
+    @_builtins.property
+    def operation_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """operation_ids of the operations on releases that are held under it already; at most 10,000."""
+
     def __init__(
         self,
         *,
         lease_token: _builtins.int = ...,
         lease_seconds: _builtins.float = ...,
         workflow_ids: _abc.Iterable[_builtins.str] | None = ...,
+        operation_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["lease_seconds", b"lease_seconds", "lease_token", b"lease_token", "workflow_ids", b"workflow_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lease_seconds", b"lease_seconds", "lease_token", b"lease_token", "operation_ids", b"operation_ids", "workflow_ids", b"workflow_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -97,6 +103,7 @@ class RenewResponse(_message.Message):
 
     LEASE_SECONDS_FIELD_NUMBER: _builtins.int
     LOST_WORKFLOW_IDS_FIELD_NUMBER: _builtins.int
+    LOST_OPERATION_IDS_FIELD_NUMBER: _builtins.int
     lease_seconds: _builtins.float
     """lease_seconds from now the lease is over, unless it is renewed again."""
     @_builtins.property
@@ -105,15 +112,22 @@ class RenewResponse(_message.Message):
         hears of them calls ExpireWorkflow for each.
         """
 
+    @_builtins.property
+    def lost_operation_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """lost_operation_ids, at most 100, are of operations that are held under a lease that is over. Whoever hears of them may
+        acquire them.
+        """
+
     def __init__(
         self,
         *,
         lease_seconds: _builtins.float = ...,
         lost_workflow_ids: _abc.Iterable[_builtins.str] | None = ...,
+        lost_operation_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["lease_seconds", b"lease_seconds", "lost_workflow_ids", b"lost_workflow_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lease_seconds", b"lease_seconds", "lost_operation_ids", b"lost_operation_ids", "lost_workflow_ids", b"lost_workflow_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

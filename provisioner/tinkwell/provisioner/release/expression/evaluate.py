@@ -2,21 +2,19 @@
 
 import asyncio
 import decimal
-import importlib.util
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import TypedDict, cast
 
-import tinkwell
 from tinkwell.core import errors
 from tinkwell.core.release.manifest import assembly
 from tinkwell.core.release.manifest.model import Manifest
 from tinkwell.core.release.manifest.rendered import Late, RenderedManifest
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonObject, JsonValue
+from tinkwell.provisioner.release import import_path
 from tinkwell.sandbox import errors as sandbox
 from tinkwell.sandbox.child import Child
 from tinkwell.sandbox.limit import Limits
@@ -54,7 +52,7 @@ class Expressions:
 
     def __init__(self, *, limits: Limits | None = None) -> None:
         """Start nothing yet."""
-        self._child = Child(_MODULE, _import_paths(), limits=limits)
+        self._child = Child(_MODULE, import_path.of(*_LIBRARIES), limits=limits)
 
     async def __aenter__(self) -> "Expressions":
         """Start nothing; the first call does."""
@@ -63,6 +61,10 @@ class Expressions:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """End the child."""
+        await self.close()
+
+    async def close(self) -> None:
         """End the child."""
         await self._child.close()
 
@@ -173,14 +175,3 @@ def _roots(given: JsonValue) -> dict[str, assembly.Roots]:
 def _dump(request: Mapping[str, object]) -> bytes:
     # The only values that are of no kind that JSON knows are decimals. Jinja has doubles.
     return json.dumps(request, ensure_ascii=False, allow_nan=False, default=float).encode()
-
-
-def _import_paths() -> list[Path]:
-    """Return where the child finds our modules and the libraries, which are not imported in this process."""
-    paths = [Path(path).parent for path in tinkwell.__path__]
-    for library in _LIBRARIES:
-        spec = importlib.util.find_spec(library)
-        if spec is None or spec.origin is None:
-            raise ModuleNotFoundError(f"{library} is not installed; install tinkwell[provisioner]")
-        paths.append(Path(spec.origin).parents[1])
-    return list(dict.fromkeys(paths))

@@ -17,10 +17,9 @@ EngineError
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Self, TypeVar
 
 import docker
@@ -30,8 +29,9 @@ from docker import utils
 
 from tinkwell.client import backoff
 from tinkwell.provisioner.runtime import abandonable_thread
-from tinkwell.provisioner.runtime.docker import adapter, connection, setting, stream
+from tinkwell.provisioner.runtime.docker import adapter, attachment, connection, inspection, setting, stream
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 CALL_SECONDS = 20
@@ -44,9 +44,6 @@ NO_ANSWER = "the registry does not answer"
 MAX_PROGRESS_BYTES = 1024 * 1024
 SHORT_CALLS = 8
 NOT_FOUND, CONFLICT = 404, 409
-_NEVER = "0001-01-01"
-RUNNING = frozenset({"running", "paused", "restarting"})
-OVER = frozenset({"exited", "dead", "removing"})
 
 
 class EngineError(Exception):
@@ -69,29 +66,6 @@ class Gone(Refused):
     """There is no such container or image."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Container:
-    """A container as the engine describes it. `seconds` is how long it ran by the engine's clock, once it has ended."""
-
-    id: str
-    status: str
-    labels: Mapping[str, str]
-    was_started: bool
-    exit_code: int
-    seconds: float | None
-    note: str
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it ran and has ended; one that never ran has an exit code, too, and it means nothing."""
-        return self.was_started and self.status in OVER
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it can be killed; one that was never started is neither running nor over."""
-        return self.status in RUNNING
-
-
 class Engine:
     """One engine. `streams` bounds how many streams are read at once."""
 
@@ -100,6 +74,7 @@ class Engine:
         self._short = short
         self._long = ThreadPoolExecutor(streams, "docker-stream")
         self._pulls = abandonable_thread.AbandonableThreads(streams, "docker-pull")
+        self._attachments: set[attachment.Attachment] = set()
 
     @classmethod
     async def connect(
@@ -130,23 +105,27 @@ class Engine:
         return cls(client, short, streams)
 
     def close(self) -> None:
-        """Let go of threads and connections."""
+        """Let go of threads and connections; input that is not given by now is not given any more."""
+        for attached in list(self._attachments):
+            attached.cut()
         self._short.shutdown(wait=False, cancel_futures=True)
         self._long.shutdown(wait=False, cancel_futures=True)
         self._client.close()
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is reached by a socket of this machine."""
+        return connection.is_local(self._client)
 
     async def identity(self) -> str:
         """Return the id that the engine has given itself."""
         found: Mapping[str, Any] = await self._call(self._client.info)
         return str(found.get("ID", ""))
 
-    async def has_image(self, image: str) -> bool:
-        """Say whether the engine has an image."""
-        try:
-            await self._call(lambda: self._client.inspect_image(image))  # type: ignore[no-untyped-call]
-        except Gone:
-            return False
-        return True
+    async def image_id(self, image: str) -> str:
+        """Return the digest of an image that the engine has; raises `Gone`."""
+        found: Mapping[str, Any] = await self._call(lambda: self._client.inspect_image(image))  # type: ignore[no-untyped-call]
+        return str(found["Id"])
 
     async def pull(self, image: str, *, auth_header: str | None = None) -> None:
         """Fetch an image from its registry; the engine may fail in the middle of an answer that began well.
@@ -191,18 +170,27 @@ class Engine:
         *,
         name: str,
         image: str,
+        entrypoint: str = "",
         command: Sequence[str],
         environment: Mapping[str, str],
         labels: Mapping[str, str],
         host: Mapping[str, Any],
+        workdir: str = "",
+        takes_input: bool = False,
     ) -> str:
-        """Create a container and return its id; raises `Refused` with CONFLICT where the name is taken."""
+        """Create a container and return its id; raises `Refused` with CONFLICT where the name is taken.
+
+        One that takes input has it from the first attachment alone, and its end from the end of that.
+        """
 
         def create() -> str:
             created = self._client.create_container(
                 image,
                 list(command) or None,
                 name=name,
+                entrypoint=[entrypoint] if entrypoint else None,
+                stdin_open=takes_input,
+                working_dir=workdir or None,
                 environment=[f"{key}={value}" for key, value in environment.items()],
                 labels=dict(labels),
                 host_config=self._client.create_host_config(**host),
@@ -216,9 +204,9 @@ class Engine:
         """Start a container; one that runs already is fine."""
         await self._call(lambda: self._client.start(container))
 
-    async def inspect(self, container: str) -> Container:
+    async def inspect(self, container: str) -> inspection.Container:
         """Describe a container, by id or name."""
-        return _read_container(await self._call(lambda: self._client.inspect_container(container)))
+        return inspection.read(await self._call(lambda: self._client.inspect_container(container)))
 
     async def labels_of_all(self, *, labels: Sequence[str]) -> list[Mapping[str, str]]:
         """Return the labels of every container, in whatever state, that carries all the given ones."""
@@ -247,6 +235,35 @@ class Engine:
         """Open the stamped frames of a container's output, to what is there now, or, with `follow`, to the end."""
         params = {"follow": int(follow), "stdout": 1, "stderr": 1, "timestamps": 1}
         return await self._open("GET", f"/containers/{container}/logs", params=params)
+
+    async def attach(self, container: str, *, streams: Sequence[str]) -> attachment.Attachment:
+        """Attach to streams (stdin, stdout, stderr) of a container, from what follows on."""
+        params = dict.fromkeys(("stream", *streams), 1)
+        headers = {"Connection": "Upgrade", "Upgrade": "tcp"}
+        path = f"/containers/{container}/attach"
+        response = await self._call(lambda: self._request("POST", path, params=params, headers=headers))
+        if response.status_code != requests.codes.switching_protocols:
+            response.close()
+            raise Refused(response.status_code, "the engine does not make the connection a container's")
+        attached = attachment.Attachment(response, on_closed=self._attachments.discard)
+        self._attachments.add(attached)
+        return attached
+
+    def beside(self, work: Callable[[], None]) -> None:
+        """Do the work of an attachment in a thread of its own."""
+
+        def guarded() -> None:
+            try:
+                work()
+            except Exception:  # the thread's outermost frame
+                logger.exception("what is attached to a container is not read or written any more")
+
+        self._long.submit(guarded)
+
+    def kill_now(self, container: str) -> None:
+        """Kill a container, from a thread; one that does not run is fine."""
+        with accepting(NOT_FOUND, CONFLICT):
+            _translated(lambda: self._client.kill(container))
 
     async def _open(
         self,
@@ -341,22 +358,3 @@ def _check_progress(progress: bytearray) -> None:
             raise Refused(0, f"the engine's account of the pull is no JSON object: {line[:200]!r}") from error
         if message:
             raise Refused(0, str(message))
-
-
-def _read_container(found: Mapping[str, Any]) -> Container:
-    state = found["State"]
-    was_started = not state["StartedAt"].startswith(_NEVER)
-    is_over = was_started and state["Status"] in OVER
-    return Container(
-        id=found["Id"],
-        status=state["Status"],
-        labels=found["Config"]["Labels"] or {},
-        was_started=was_started,
-        exit_code=state["ExitCode"],
-        seconds=_seconds_between(state["StartedAt"], state["FinishedAt"]) if is_over else None,
-        note="out of memory" if state["OOMKilled"] else state["Error"],
-    )
-
-
-def _seconds_between(began: str, ended: str) -> float:
-    return max((datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds(), 0.0)

@@ -1,6 +1,7 @@
 """How the engine comes to have an image: what the pull policy says, and what a user can do where it fails."""
 
 import asyncio
+import contextlib
 import logging
 from enum import Enum, auto
 from typing import assert_never
@@ -74,6 +75,18 @@ class ImageSource:
             case _:
                 assert_never(self._settings.pull)
 
+    async def identify(self, image: str) -> str:
+        """Return the digest of an image, which is got as the policy says."""
+        name = await self.prepare(image)
+        try:
+            return await self._engine.image_id(name)
+        except engine.Gone:
+            name = await self.provide(image)
+        try:
+            return await self._engine.image_id(name)
+        except engine.Gone as error:
+            raise vanished(name, error) from error
+
     async def _fetch(self, image: str, name: str) -> str:
         try:
             await self._pull(name)
@@ -87,7 +100,8 @@ class ImageSource:
     async def _find_local(self, *names: str) -> str:
         """Return the first of these that the engine has: it may have been loaded meanwhile, or without its registry."""
         for name in names:
-            if await self._engine.has_image(name):
+            with contextlib.suppress(engine.Gone):
+                await self._engine.image_id(name)
                 return name
         return ""
 
@@ -100,6 +114,12 @@ class ImageSource:
             raise port.RunError(port.Reason.IMAGE, message) from error
         logger.info("an image is pulled", extra={"image": name, "is_logged_in": header is not None})
         await self._engine.pull(name, auth_header=header)
+
+
+def vanished(name: str, error: engine.Gone) -> port.RunError:
+    """Return what is said about an image that somebody removes at once."""
+    message = f"the engine does not have the image {name}, though it has just been provided: {error}"
+    return port.RunError(port.Reason.IMAGE, message)
 
 
 def fault_of(message: str) -> Fault:

@@ -2,15 +2,21 @@
 
 import asyncio
 import contextlib
+import functools
 import itertools
+import logging
 from collections.abc import AsyncGenerator, Iterable, Iterator
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.runtime import output, output_mark, port
-from tinkwell.provisioner.runtime.docker import engine, stream
+from tinkwell.provisioner.runtime.docker import attachment, engine, inspection, stream
 from tinkwell.provisioner.state_dir import state_dir
 
+logger = logging.getLogger(__name__)
+
 WAIT_SECONDS = 60.0
+# A container that still runs so long after the end of its output is not what has ended it.
+END_SECONDS = 2.0
 KILL_SECONDS = 10.0
 REOPEN_SECONDS = 0.5
 POLL_SECONDS = 0.1
@@ -20,20 +26,39 @@ MISSING = "lines may be missing above: the engine did not keep all of so much ou
 
 
 class DockerRun:
-    """A run of the docker runtime: one container."""
+    """A run of the docker runtime: one container, and what is known of it where it was found."""
 
-    def __init__(self, key: RunKey, container: str, found: engine.Engine, marks: output_mark.MarkFolder) -> None:
+    def __init__(
+        self,
+        key: RunKey,
+        container: str,
+        found: engine.Engine,
+        marks: output_mark.MarkFolder,
+        *,
+        known: inspection.Container | None = None,
+    ) -> None:
         self.key = key
         self.container = container
         self._engine = found
         self._marks = marks
         self._mark = marks.of(key)
+        self._known = known
+        self._answering: attachment.Answering | None = None
         # Known without asking the engine: this very object has started it; it has seen its end.
         self._was_started = False
         self._is_over = False
         self._stream: stream.Stream | None = None
 
-    async def lines(self) -> AsyncGenerator[output.OutputLine, None]:
+    @property
+    def image_id(self) -> str:
+        """The digest of the image, once the engine has told it."""
+        return "" if self._known is None else self._known.image_id
+
+    def lines(self) -> AsyncGenerator[output.OutputLine, None]:
+        """Yield the output: from the engine's log, or what comes to who has asked for an answer."""
+        return self._log() if self._answering is None else self._answering.lines()
+
+    async def _log(self) -> AsyncGenerator[output.OutputLine, None]:
         """Yield the output, in passes over the engine's log; each begins at its start, and what is known is skipped.
 
         A pass that follows the log may break off. It may also end well and too early: an engine stops following when
@@ -42,6 +67,8 @@ class DockerRun:
         """
         last, reading = 0, None
         with told():
+            if not (self._was_started or await self._keeps_output()):
+                return
             while reading is None or not reading.is_complete:
                 if reading is not None and not await self._has_ended():
                     await asyncio.sleep(REOPEN_SECONDS)
@@ -57,19 +84,43 @@ class DockerRun:
     async def wait(self) -> port.Exit:
         """Wait for the container's end."""
         with told():
-            if self._was_started:
+            if self._answering is not None:
+                await self._hear_out(self._answering)
+            elif self._was_started:
                 await self._engine.wait(self.container, at_most_seconds=WAIT_SECONDS)
             else:
                 await self._ensure_started()
-            while not (found := await self._inspect()).is_over:
-                if found.is_running:
-                    await self._engine.wait(self.container, at_most_seconds=WAIT_SECONDS)
-                else:  # it is being removed
-                    await asyncio.sleep(POLL_SECONDS)
+            found = await self._ended()
         self._is_over = True
         if self._stream is not None:
             self._stream.end_soon()
         return port.Exit(code=found.exit_code, seconds=found.seconds, note=found.note)
+
+    async def _ended(self) -> inspection.Container:
+        """Wait until the container has ended; where its output has before and it goes on, the connection broke off."""
+        looks = 0
+        while not (found := await self._inspect()).is_over:
+            looks += 1
+            is_early = self._answering is not None and looks == 1
+            if self._answering is not None and not is_early:
+                self._answering.break_off()
+            if found.is_running:
+                await self._engine.wait(self.container, at_most_seconds=END_SECONDS if is_early else WAIT_SECONDS)
+            else:  # it is being removed
+                await asyncio.sleep(POLL_SECONDS)
+        return found
+
+    async def answer(self) -> bytes:
+        """Return what came of the answer to who has started the container."""
+        if self._answering is None:
+            raise port.RunError(port.Reason.LOST, "its answer went to who has started it, and is gone with that one")
+        return self._answering.answer()
+
+    async def was_fed(self) -> bool:
+        """Say whether whoever has started the container has noted that it has all of its input."""
+        with told():
+            known = self._known or await self._inspect()
+            return not known.takes_input or await asyncio.to_thread(self._marks.is_fed, self.key)
 
     async def kill(self) -> None:
         """Kill the container, and wait for its end."""
@@ -91,20 +142,61 @@ class DockerRun:
             await self._engine.remove(self.container)
             await asyncio.to_thread(self._marks.remove, self.key)
 
-    async def start(self) -> None:
-        """Start the container, which was never started."""
-        try:
-            await self._engine.start(self.container)
-        except engine.Refused as error:
-            await self._engine.remove(self.container)
-            raise port.RunError(port.Reason.ENTRY_POINT, f"the container did not start: {error}") from error
+    async def start(self, *, stdin: bytes | None = None, answer_bytes: int = 0) -> None:
+        """Start the container, which was never started; before that, attach to it what it gets and what it says."""
+        async with contextlib.AsyncExitStack() as undo:
+            attach = functools.partial(self._attach, undo)
+            try:
+                says = await attach("stdout", "stderr") if answer_bytes else None
+                gets = None if stdin is None else await attach("stdin")
+                await self._engine.start(self.container)
+            except engine.Refused as error:
+                await self._engine.remove(self.container)
+                raise port.RunError(port.Reason.ENTRY_POINT, f"the container did not start: {error}") from error
+            undo.pop_all()
         self._was_started = True
+        if says is not None:
+            self._answering = attachment.Answering(says, answer_bytes, self._kill_now)
+            self._engine.beside(self._answering.read)
+        if gets is not None and stdin is not None:
+            self._engine.beside(functools.partial(attachment.feed, gets, stdin, self._note_fed))
+
+    async def _attach(self, undo: contextlib.AsyncExitStack, *streams: str) -> attachment.Attachment:
+        attached = await self._engine.attach(self.container, streams=streams)
+        undo.callback(attached.close)
+        return attached
+
+    def _note_fed(self) -> None:
+        """Note, in a thread, that the container has got all of its input."""
+        try:
+            self._marks.note_fed(self.key)
+        except OSError as error:
+            logger.warning("who adopts this run will kill it", extra={"run": self.key.run, "cause": str(error)})
+
+    def _kill_now(self) -> None:
+        """Kill the container, from a thread, since it has said too much."""
+        try:
+            self._engine.kill_now(self.container)
+        except engine.EngineError as error:
+            logger.warning("a run that says too much goes on", extra={"run": self.key.run, "cause": str(error)})
+
+    async def _hear_out(self, answering: attachment.Answering) -> None:
+        """Wait for the end of the output, which is that of the container."""
+        while not answering.is_over:
+            try:
+                async with asyncio.timeout(WAIT_SECONDS):
+                    await answering.ended()
+            except TimeoutError:
+                if (await self._inspect()).is_over:
+                    answering.break_off()
 
     async def _ensure_started(self) -> None:
         """Start a container whose creator died before it could; a creator that lives is given the time to do it."""
         deadline = asyncio.get_running_loop().time() + CREATOR_SECONDS
-        while (await self._inspect()).status == "created":
+        while (found := await self._inspect()).status == "created":
             if asyncio.get_running_loop().time() > deadline:
+                if found.takes_input or not found.keeps_output:
+                    raise port.RunError(port.Reason.LOST, "it never ran, and who was to attach to it is gone")
                 await self.start()
             await asyncio.sleep(POLL_SECONDS)
 
@@ -172,11 +264,20 @@ class DockerRun:
         except engine.Gone:
             return True
 
-    async def _inspect(self) -> engine.Container:
+    async def _keeps_output(self) -> bool:
+        """Say whether the output is where the engine keeps it, and not only with who has started the container."""
         try:
-            return await self._engine.inspect(self.container)
+            known = self._known or await self._engine.inspect(self.container)
+        except engine.Gone:
+            return True
+        return known.keeps_output
+
+    async def _inspect(self) -> inspection.Container:
+        try:
+            self._known = await self._engine.inspect(self.container)
         except engine.Gone as error:
             raise port.RunError(port.Reason.LOST, "its container was removed by somebody else") from error
+        return self._known
 
 
 class _Pass:

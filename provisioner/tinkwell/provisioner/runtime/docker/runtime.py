@@ -1,29 +1,27 @@
-"""Runs an action as a container on a Docker Engine.
+"""Runs actions and steps as containers on a Docker Engine.
 
-The container's name is made of the action and the attempt, so the engine itself keeps two starters from starting one
-run twice. Its labels say whose it is; what does not say so is never touched. Its output is kept by the engine
-(`json-file`) and read from there, so that it can be read again after an adoption; the engine, not the reader, keeps the
-container from blocking on its output.
+The container's name is made of the action or step and the attempt, so the engine itself keeps two starters from
+starting one run twice. Its labels say whose it is; what does not say so is never touched. Its output is kept by the
+engine (`json-file`) and read from there, so that it can be read again after an adoption; the engine, not the reader,
+keeps the container from blocking on its output. A container that is asked for an answer says it to who is attached, see
+`attachment`, and to nobody else.
 
-A workflow's files are a folder of the state directory, mounted at /workflow. With an engine elsewhere, or with this
-process in a container, the state directory must have the same path where the engine runs.
+Mounts are folders of this machine. With an engine elsewhere, or with this process in a container, they must have the
+same path where the engine runs.
 """
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import WORDS, RunKey, RunKind
 from tinkwell.provisioner.runtime import output_mark, port
-from tinkwell.provisioner.runtime.docker import engine, image, setting
+from tinkwell.provisioner.runtime.docker import engine, host, image, inspection, label, setting
 from tinkwell.provisioner.runtime.docker import run as docker_run
 from tinkwell.provisioner.state_dir import state_dir
 
-LABEL_PREFIX = "tinkwell."
-WORKFLOW_DIR = "/workflow"
 ANSWER_SECONDS = 10
-# The engine forgets its older file when the other one is full.
-LOG_FILES = 2
+WORKSPACE = "/workspace"
 
 
 class DockerRuntime:
@@ -52,16 +50,18 @@ class DockerRuntime:
         directory: state_dir.StateDir,
         *,
         concurrency: int,
+        fed_concurrency: int = 0,
         settings: setting.DockerSettings | None = None,
         answer_seconds: int = ANSWER_SECONDS,
     ) -> Self:
         """Find the engine; raises `RunError` where none answers in time.
 
-        Each run reads its log and waits for its end at the same time, so it needs two streams.
+        Each run reads its log and waits for its end at the same time, so it needs two streams, and one that gets input
+        three. So many of the former and of the latter may be under way at once.
         """
         with docker_run.told():
             found = await engine.Engine.connect(
-                streams=2 * concurrency + 2, answer_seconds=answer_seconds, settings=settings
+                streams=2 * concurrency + 3 * fed_concurrency + 2, answer_seconds=answer_seconds, settings=settings
             )
             try:
                 return cls(found, directory, settings=settings, engine_id=await found.identity())
@@ -69,44 +69,72 @@ class DockerRuntime:
                 found.close()
                 raise
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the engine is reached by a socket of this machine; any other may be anywhere."""
+        return self._engine.is_local
+
+    def seen_at(self, mount: port.Mount) -> str:
+        """Return where the mount is in the container."""
+        return mount.target
+
+    def workspace(self, key: RunKey) -> str:
+        """Return a folder that the engine makes in the container where its image has none."""
+        return WORKSPACE
+
+    async def image_id(self, image: str) -> str:
+        """Return the image's digest; it is fetched as the pull policy says."""
+        with docker_run.told():
+            return await self._images.identify(image)
+
     async def start(self, spec: port.RunSpec) -> port.Run:
         """Create and start a container; its image comes as the pull policy says."""
         with docker_run.told():
             run, is_new = await self._obtain(spec)
             if is_new:  # the engine would start one that has ended once more
-                await run.start()
+                await run.start(stdin=spec.stdin, answer_bytes=spec.answer_bytes)
             return run
 
     async def find(self, key: RunKey) -> docker_run.DockerRun | None:
         """Find a run by its container's name; a container that does not say that it is this run is somebody else's."""
         with docker_run.told():
             try:
-                found = await self._engine.inspect(container_name(key))
+                found = await self._engine.inspect(label.container_name(key))
             except engine.Gone:
                 return None
-        return self._run(key, found.id) if _key_of(found.labels) == key else None
+        return self._run(key, found.id, known=found) if label.key_of(found.labels) == key else None
 
     async def find_former(self, key: RunKey) -> list[port.Run]:
         """Find containers of former attempts by their labels, whatever state directory they were started from."""
-        wanted = [f"{LABEL_PREFIX}managed=true", f"{LABEL_PREFIX}action={key.action_id}"]
+        _, run_word = WORDS[key.kind]
         with docker_run.told():
-            found = await self._engine.labels_of_all(labels=wanted)
-        keys = (former for labels in found if (former := _key_of(labels)) is not None)
-        return [self._run(former, container_name(former)) for former in keys if former.attempt < key.attempt]
+            keys = await self._keys({run_word: key.run})
+        formers = (other for other in keys if other.kind is key.kind and other.attempt < key.attempt)
+        return [self._run(former, label.container_name(former)) for former in formers]
 
-    async def held(self) -> frozenset[RunKey]:
+    async def find_owned(self, kind: RunKind, owner: str) -> list[port.Run]:
+        """Find a workflow's or release's containers by their labels, whatever state directory they are from."""
+        owner_word, _ = WORDS[kind]
+        with docker_run.told():
+            keys = await self._keys({owner_word: owner})
+        return [self._run(key, label.container_name(key)) for key in keys if key.kind is kind]
+
+    async def held(self, kind: RunKind) -> frozenset[RunKey]:
         """Return the runs whose containers carry this state directory's id, whether they were ever started or not."""
-        mine = f"{LABEL_PREFIX}instance={self._directory.instance}"
         with docker_run.told():
             marks = await asyncio.to_thread(self._marks.names)  # first: a container is older than its mark
-            found = await self._engine.labels_of_all(labels=[f"{LABEL_PREFIX}managed=true", mine])
-            keys = frozenset(key for labels in found if (key := _key_of(labels)) is not None)
+            keys = frozenset(await self._keys({"instance": self._directory.instance}))
             await asyncio.to_thread(self._marks.remove_others, marks, keys)
-        return keys
+        return frozenset(key for key in keys if key.kind is kind)
 
     async def close(self) -> None:
         """Let go of the engine."""
         self._engine.close()
+
+    async def _keys(self, labels: Mapping[str, str]) -> list[RunKey]:
+        """Return the keys of all containers that carry these labels and say which run they are."""
+        found = await self._engine.labels_of_all(labels=label.filters(labels))
+        return [key for each in found if (key := label.key_of(each)) is not None]
 
     async def _obtain(self, spec: port.RunSpec) -> tuple[docker_run.DockerRun, bool]:
         """Return the run's container, and whether it is new. That its image is missing is told by its creation."""
@@ -118,22 +146,26 @@ class DockerRuntime:
         try:
             return await self._create(spec, name)
         except engine.Gone as error:
-            message = f"the engine does not have the image {name}, though it has just been provided: {error}"
-            raise port.RunError(port.Reason.IMAGE, message) from error
+            raise image.vanished(name, error) from error
 
     async def _create(self, spec: port.RunSpec, image_name: str) -> tuple[docker_run.DockerRun, bool]:
         """Return the run's container, and whether it is new; raises `engine.Gone` where the image is missing."""
-        name = container_name(spec.key)
+        name = label.container_name(spec.key)
+        for mount in spec.mounts:
+            mount.provide()
         deadline = asyncio.get_running_loop().time() + docker_run.CREATOR_SECONDS
         while asyncio.get_running_loop().time() < deadline:
             try:
                 created = await self._engine.create(
                     name=name,
                     image=image_name,
-                    command=spec.command,
-                    environment=spec.environment_in(WORKFLOW_DIR),
-                    labels=self._labels(spec),
-                    host=self._host(spec),
+                    entrypoint=spec.entrypoint,
+                    command=spec.command or (),
+                    environment=spec.variables(),
+                    labels=label.labels_of(spec.key, instance=self._directory.instance, others=spec.labels),
+                    host=host.host_config(spec, self._settings),
+                    workdir=spec.workdir,
+                    takes_input=spec.stdin is not None,
                 )
             except engine.Gone:
                 raise
@@ -149,55 +181,5 @@ class DockerRuntime:
         message = f"the engine has a container {name} that is not this run; remove it (docker rm -f {name})"
         raise port.RunError(port.Reason.UNAVAILABLE, message)
 
-    def _run(self, key: RunKey, container: str) -> docker_run.DockerRun:
-        return docker_run.DockerRun(key, container, self._engine, self._marks)
-
-    def _host(self, spec: port.RunSpec) -> dict[str, Any]:
-        settings = self._settings
-        files = self._directory.workflow_dir(spec.key.workflow_id, spec.worker_id)
-        log = {"max-size": str(settings.log_bytes // LOG_FILES), "max-file": str(LOG_FILES)}
-        host: dict[str, Any] = {
-            "binds": [f"{files}:{WORKFLOW_DIR}", *spec.volumes],
-            "pid_mode": spec.pid or None,
-            "privileged": settings.is_privileged,
-            "log_config": {"type": "json-file", "config": log},
-            "pids_limit": settings.pids,
-        }
-        if settings.memory_bytes is not None:  # without the second, it gets as much swap again
-            host |= {"mem_limit": settings.memory_bytes, "memswap_limit": settings.memory_bytes}
-        if settings.cpus is not None:
-            host["nano_cpus"] = round(settings.cpus * 1e9)
-        return host
-
-    def _labels(self, spec: port.RunSpec) -> dict[str, str]:
-        labels = {
-            "managed": "true",
-            "instance": self._directory.instance,
-            "workflow": spec.key.workflow_id,
-            "action": spec.key.action_id,
-            "attempt": str(spec.key.attempt),
-            "task": spec.task_name,
-            "name": spec.action_name,
-            "worker": spec.worker_id,
-        }
-        if spec.key.hook:
-            labels["hook"] = spec.key.hook
-        return {f"{LABEL_PREFIX}{name}": value for name, value in labels.items()}
-
-
-def container_name(key: RunKey) -> str:
-    """Return the name that the container of a run has, and no other."""
-    name = f"tinkwell-{state_dir.checked(key.action_id)}-{key.attempt}"
-    return f"{name}-{state_dir.checked(key.hook)}" if key.hook else name
-
-
-def _key_of(labels: Mapping[str, str]) -> RunKey | None:
-    """Return which run a container says it is, None where it does not say so in the way of this module."""
-    names = ("managed", "workflow", "action", "attempt", "hook")
-    managed, workflow_id, action_id, attempt, hook = (labels.get(f"{LABEL_PREFIX}{name}", "") for name in names)
-    if not (managed and workflow_id and attempt.isdecimal()):
-        return None
-    try:
-        return RunKey(workflow_id, state_dir.checked(action_id), int(attempt), hook and state_dir.checked(hook))
-    except state_dir.StateError:
-        return None
+    def _run(self, key: RunKey, container: str, *, known: inspection.Container | None = None) -> docker_run.DockerRun:
+        return docker_run.DockerRun(key, container, self._engine, self._marks, known=known)

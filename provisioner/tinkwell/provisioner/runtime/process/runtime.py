@@ -1,11 +1,13 @@
 """Runs an image's entry point as a process of this machine, for development and for machines without an engine.
 
-It isolates nothing: an action sees and may change whatever the provisioner may. An image is a folder,
+It isolates nothing: a run sees and may change whatever the provisioner may. An image is a folder,
 
     IMAGES/<name of the image, without registry, tag and digest>/run        or …/entrypoint
 
-and volumes are not mounted. Each process has a supervisor of its own, `runtime.shim`, which outlives the provisioner
-and keeps the run in files, so following a run means reading files, and adopting it means reading them again.
+and another entry point is another file of it. Nothing is mounted: a run knows a mount by its source, and volumes not at
+all. It begins in its `workdir`, else in its first mount, else in an empty folder that is removed with it. Each process
+has a supervisor of its own, `runtime.shim`, which outlives the provisioner and keeps the run in files, its input among
+them. So following a run means reading files, and adopting it means reading them again.
 """
 
 import asyncio
@@ -18,18 +20,18 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import abandonable_thread, output, port
-from tinkwell.provisioner.runtime.process import shim
+from tinkwell.provisioner.runtime.process import image_folder, shim
 from tinkwell.provisioner.state_dir import state_dir
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-ENTRY_POINTS = ("run", "entrypoint")
 POLL_SECONDS = 0.05
 START_SECONDS = 10.0
 KILL_SECONDS = 10.0
@@ -43,11 +45,24 @@ class ProcessRuntime:
 
     name = "process"
     engine_id = ""  # there is one for each state directory
+    is_local = True
 
     def __init__(self, directory: state_dir.StateDir, images: Path | None, *, threads: int = 4) -> None:
         self._directory = directory
         self._images = images
         self._threads = ThreadPoolExecutor(threads, "process-runtime")
+
+    def seen_at(self, mount: port.Mount) -> str:
+        """Return where the mount is on this machine."""
+        return mount.source
+
+    def workspace(self, key: RunKey) -> str:
+        """Return a folder beside the run's files."""
+        return str(self._directory.run_dir(key) / shim.EMPTY)
+
+    async def image_id(self, image: str) -> str:
+        """Return a digest of the names, sizes and times of the files in the image's folder."""
+        return await _call(self._threads, lambda: image_folder.identity(self._folder(image)))
 
     async def start(self, spec: port.RunSpec) -> port.Run:
         """Start the image's entry point."""
@@ -59,13 +74,18 @@ class ProcessRuntime:
 
     async def find_former(self, key: RunKey) -> list[port.Run]:
         """Find runs of former attempts by their folders."""
-        held = await self.held()
-        formers = (other for other in held if other.action_id == key.action_id and other.attempt < key.attempt)
-        return [ProcessRun(former, self._directory.run_dir(former), self._threads) for former in formers]
+        owned = await self.find_owned(key.kind, key.owner)
+        return [run for run in owned if run.key.run == key.run and run.key.attempt < key.attempt]
 
-    async def held(self) -> frozenset[RunKey]:
+    async def find_owned(self, kind: RunKind, owner: str) -> list[port.Run]:
+        """Find a workflow's or release's runs by their folders."""
+        keys = (key for key in await self.held(kind) if key.owner == owner)
+        return [ProcessRun(key, self._directory.run_dir(key), self._threads) for key in keys]
+
+    async def held(self, kind: RunKind) -> frozenset[RunKey]:
         """Return the runs that have a folder."""
-        return await _call(self._threads, lambda: frozenset(_read_keys(self._directory.run_dirs())))
+        keys = await _call(self._threads, lambda: list(_read_keys(self._directory.run_dirs())))
+        return frozenset(key for key in keys if key.kind is kind)
 
     async def close(self) -> None:
         """Let go of the threads."""
@@ -76,26 +96,26 @@ class ProcessRuntime:
         return ProcessRun(key, path, self._threads) if path.is_dir() else None
 
     def _start(self, spec: port.RunSpec) -> "ProcessRun":
-        entry_point = self._find_entry_point(spec.image)
+        folder = self._folder(spec.image)
+        entry_point = image_folder.entry_point(folder, spec)
         if spec.volumes:
-            logger.warning("volumes are not mounted: runtime=process action=%s", spec.action_name)
+            logger.warning("volumes are not mounted", extra={"runtime": self.name, "run": spec.key.run})
+        for mount in spec.mounts:
+            mount.provide()
+            if not Path(mount.source).exists():
+                raise port.RunError(port.Reason.SPECIFICATION, f"{mount.source} is to be mounted and is not there")
         path = self._directory.run_dir(spec.key)
-        run = ProcessRun(spec.key, path, self._threads)
-        work = self._directory.workflow_dir(spec.key.workflow_id, spec.worker_id)
-        if self._directory.create_run(spec.key, json.dumps(_describe(spec, entry_point, work))):
+        described = _describe(spec, entry_point, path)
+        # Nobody asks what a workflow's image was, so it is not looked at file by file.
+        if spec.key.kind is RunKind.RELEASE:
+            described["image_id"] = image_folder.identity(folder)
+        files = {shim.SPEC: json.dumps(described).encode()} | ({} if spec.stdin is None else {shim.STDIN: spec.stdin})
+        if self._directory.create_run(spec.key, files):
             _launch(path)
-        return run
+        return ProcessRun(spec.key, path, self._threads)
 
-    def _find_entry_point(self, image: str) -> Path:
-        if self._images is None:
-            raise port.RunError(
-                port.Reason.IMAGE, f"the process runtime has no images: --process-images names no folder for {image}"
-            )
-        folder = self._images.absolute() / image_name(image)
-        for name in ENTRY_POINTS:
-            if os.access(folder / name, os.X_OK) and (folder / name).is_file():
-                return folder / name
-        raise port.RunError(port.Reason.IMAGE, f"no image {image} here: {folder} holds no executable file named run")
+    def _folder(self, image: str) -> Path:
+        return image_folder.find(self._images, image)
 
 
 class ProcessRun:
@@ -105,6 +125,14 @@ class ProcessRun:
         self.key = key
         self._path = path
         self._threads = threads
+
+    @property
+    def image_id(self) -> str:
+        """The digest of the image's folder at the start, of a step's image; a small file is read for it."""
+        try:
+            return str(self._read_spec().get("image_id", ""))
+        except FileNotFoundError:
+            return ""
 
     async def lines(self) -> AsyncGenerator[output.OutputLine, None]:
         """Yield the output, polling the file."""
@@ -129,6 +157,14 @@ class ProcessRun:
         """Wait for the supervisor's death, and read what it wrote down before."""
         await self._supervisor_death()
         return await _call(self._threads, self._read_exit)
+
+    async def answer(self) -> bytes:
+        """Read what the supervisor has kept of the answer."""
+        return await _call(self._threads, self._read_answer)
+
+    async def was_fed(self) -> bool:
+        """Say yes: its input is a file."""
+        return True
 
     async def kill(self) -> None:
         """Kill the process and its group."""
@@ -165,6 +201,21 @@ class ProcessRun:
                 return file.read(READ_BYTES)
         except FileNotFoundError:
             return b""
+
+    def _read_spec(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self._path / shim.SPEC).read_bytes())
+        return found
+
+    def _read_answer(self) -> bytes:
+        try:
+            limit = self._read_spec()["answer_bytes"]
+            found = (self._path / shim.ANSWER).read_bytes()
+        except FileNotFoundError as error:
+            message = "its answer is not there: it was not asked for one, or there was no room to keep it"
+            raise port.RunError(port.Reason.LOST, message) from error
+        if len(found) > limit:
+            raise port.RunError(port.Reason.ANSWER, f"it answers with more than {limit:,} bytes")
+        return found
 
     def _read_exit(self) -> port.Exit:
         try:
@@ -237,27 +288,17 @@ async def _call(threads: ThreadPoolExecutor, function: Callable[[], T]) -> T:
         raise port.RunError(port.Reason.UNAVAILABLE, f"the process runtime cannot use its files: {error}") from error
 
 
-def image_name(image: str) -> str:
-    """Return an image's path without registry, tag and digest: `project/image` for `quay.io/project/image:v1`."""
-    name = image.partition("@")[0]
-    first, slash, rest = name.partition("/")
-    if slash and ("." in first or ":" in first or first == "localhost"):
-        name = rest
-    head, slash, last = name.rpartition("/")
-    name = f"{head}{slash}{last.partition(':')[0]}"
-    if not name or any(part in ("", ".", "..") for part in name.split("/")):
-        raise port.RunError(port.Reason.IMAGE, f"{image!r} names no image")
-    return name
-
-
-def _describe(spec: port.RunSpec, entry_point: Path, work: Path) -> dict[str, Any]:
+def _describe(spec: port.RunSpec, entry_point: Path, path: Path) -> dict[str, Any]:
     """Give what the supervisor needs, and the key, which a folder's name holds only in part."""
-    key = spec.key
+    mounted = next((each.source for each in spec.mounts), "")
+    directory = spec.workdir or mounted or shim.EMPTY
     return {
-        "key": [key.workflow_id, key.action_id, key.attempt, key.hook],
-        "argv": [str(entry_point), *spec.command],
-        "environment": {"PATH": shim.DEFAULT_PATH} | spec.environment_in(str(work)),
-        "directory": str(work),
+        "key": asdict(spec.key),
+        "argv": [str(entry_point), *(spec.command or ())],
+        "environment": {"PATH": shim.DEFAULT_PATH} | spec.variables(),
+        "directory": shim.EMPTY if directory == str(path / shim.EMPTY) else directory,
+        "stdin": "" if spec.stdin is None else str(path / shim.STDIN),
+        "answer_bytes": spec.answer_bytes,
         "max_bytes": MAX_KEPT_BYTES,
     }
 
@@ -265,7 +306,8 @@ def _describe(spec: port.RunSpec, entry_point: Path, work: Path) -> dict[str, An
 def _read_keys(paths: Iterable[Path]) -> Iterator[RunKey]:
     for path in paths:
         with contextlib.suppress(FileNotFoundError):  # who shares the directory has just removed it
-            yield RunKey(*json.loads((path / state_dir.SPEC).read_bytes())["key"])
+            found = json.loads((path / shim.SPEC).read_bytes())["key"]
+            yield RunKey(**found | {"kind": RunKind(found["kind"])})
 
 
 def _launch(path: Path) -> None:

@@ -4,10 +4,15 @@ Run as `python -I -S -X utf8 shim.py RUN_DIR`: it imports nothing but the standa
 it starts within some 20 ms. It forks. The first process waits until the entry point runs and exits, with 1 and a
 sentence on stderr where it does not run. The second belongs to nobody, so it and what it keeps outlive the provisioner.
 
-    RUN_DIR/spec.json    read: {"argv": […], "environment": {…}, "directory": "…", "max_bytes": N, …}
+    RUN_DIR/spec.json    read: {"argv": […], "environment": {…}, "directory": "…", "stdin": "…", "answer_bytes": N,
+                         "max_bytes": N, …}
+    RUN_DIR/stdin        what the entry point reads, if it is to read anything; removed as soon as that has it open
+    RUN_DIR/empty        a folder to begin in, if there is no other
     RUN_DIR/shim         written first: which process this is, see `identity`
     RUN_DIR/process      written next: which process the entry point is
     RUN_DIR/output       frames, as `runtime.output` reads them
+    RUN_DIR/answer       stdout, if `answer_bytes` are asked for, and then the frames are of stderr alone. It is kept up
+                         to one byte more than that, which kills the process, and is removed where the disk is full
     RUN_DIR/exit         written last, at once: {"code": N, "seconds": N}; a killed process has 128 + the signal
 
 SIGTERM kills the process and all of its group. So does its end: a run is over when its entry point is.
@@ -19,7 +24,9 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 
+SPEC, STDIN, ANSWER, EMPTY = "spec.json", "stdin", "answer", "empty"
 CHUNK_BYTES = 64 * 1024
 STDOUT, STDERR = 1, 2
 STARTED = b"started"
@@ -65,45 +72,60 @@ def main(directory: str) -> int:
 
 def _supervise(directory: str, writer: int) -> None:
     """Run the process to its end; `writer` is told when it has started, and closed."""
-    with open("spec.json", "rb") as file:  # noqa: PTH123
+    with open(SPEC, "rb") as file:  # noqa: PTH123
         spec = json.load(file)
+    if spec["directory"] == EMPTY:
+        os.mkdir(EMPTY, 0o700)  # noqa: PTH102
     _write("shim", identity(os.getpid()))
     wakeup = _catch_signals()
     (out, out_writer), (err, err_writer) = os.pipe(), os.pipe()
     os.chdir(spec["directory"])
     began = time.monotonic()
-    pid = os.posix_spawn(
-        spec["argv"][0],
-        spec["argv"],
-        spec["environment"],
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_DUP2, out_writer, STDOUT),
-            (os.POSIX_SPAWN_DUP2, err_writer, STDERR),
-        ],
-        setpgroup=0,
-        setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores these, and a child would inherit that
-    )
+    pid = _spawn(spec["argv"], spec["environment"], spec["stdin"] or "/dev/null", out_writer, err_writer)
     os.chdir(directory)
+    if spec["stdin"]:
+        os.unlink(STDIN)  # noqa: PTH108
     _write("process", identity(pid))
     os.write(writer, STARTED)
     for descriptor in (writer, out_writer, err_writer):
         os.close(descriptor)
     recorder = _Recorder("output", spec["max_bytes"])
-    _record(pid, {out: STDOUT, err: STDERR}, wakeup, recorder)
+    takers: dict[int, Callable[[bytes], None]] = {
+        out: lambda chunk: recorder.write(STDOUT, chunk),
+        err: lambda chunk: recorder.write(STDERR, chunk),
+    }
+    if spec["answer_bytes"]:
+        takers[out] = _Answer(ANSWER, spec["answer_bytes"], pid).take
+    _record(pid, takers, wakeup)
     status = os.waitpid(pid, 0)[1]
     code = os.waitstatus_to_exitcode(status)
     result = {"code": 128 - code if code < 0 else code, "seconds": round(time.monotonic() - began, 3)}
     _write("exit", json.dumps(result))
 
 
-def _record(pid: int, pipes: "dict[int, int]", wakeup: int, recorder: "_Recorder") -> None:
+def _spawn(argv: list[str], environment: dict[str, str], stdin: str, out: int, err: int) -> int:
+    """Start the process, in a group of its own, with a file to read and descriptors to write to."""
+    return os.posix_spawn(
+        argv[0],
+        argv,
+        environment,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, stdin, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, out, STDOUT),
+            (os.POSIX_SPAWN_DUP2, err, STDERR),
+        ],
+        setpgroup=0,
+        setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores these, and a child would inherit that
+    )
+
+
+def _record(pid: int, pipes: dict[int, Callable[[bytes], None]], wakeup: int) -> None:
     """Keep the output until the process has ended, kill what it left behind, and keep what is still in the pipes."""
     is_over = False
     while not is_over:
         for descriptor in select.select([*pipes, wakeup], [], [])[0]:
             if descriptor != wakeup:
-                _copy(descriptor, pipes, recorder)
+                _copy(descriptor, pipes)
             elif signal.SIGTERM in os.read(wakeup, CHUNK_BYTES):
                 _kill_group(pid)
         # The process stays a zombie, so its pid and group are nobody else's until it is reaped.
@@ -111,14 +133,14 @@ def _record(pid: int, pipes: "dict[int, int]", wakeup: int, recorder: "_Recorder
     _kill_group(pid)
     while pipes and (ready := select.select([*pipes], [], [], 0)[0]):
         for descriptor in ready:
-            _copy(descriptor, pipes, recorder)
+            _copy(descriptor, pipes)
 
 
-def _copy(descriptor: int, pipes: "dict[int, int]", recorder: "_Recorder") -> None:
+def _copy(descriptor: int, pipes: dict[int, Callable[[bytes], None]]) -> None:
     """Move what a pipe holds; a pipe that nobody writes to any more is closed."""
     chunk = os.read(descriptor, CHUNK_BYTES)
     if chunk:
-        recorder.write(pipes[descriptor], chunk)
+        pipes[descriptor](chunk)
     else:
         os.close(descriptor)
         del pipes[descriptor]
@@ -142,6 +164,30 @@ class _Recorder:
                 frame = frame[os.write(self._file, frame) :]
         except OSError:  # the disk is full: the process shall not block on its output for that
             self._room = 0
+
+
+class _Answer:
+    """Keeps what a process answers in a file, and kills the process where that is too much; the rest is dropped."""
+
+    def __init__(self, name: str, max_bytes: int, pid: int) -> None:
+        self._name = name
+        self._file = os.open(name, os.O_WRONLY | os.O_CREAT, 0o600)
+        self._room = max_bytes + 1
+        self._pid = pid
+
+    def take(self, chunk: bytes) -> None:
+        if not self._room:
+            return
+        kept = chunk[: self._room]
+        self._room -= len(kept)
+        try:
+            while kept:
+                kept = kept[os.write(self._file, kept) :]
+        except OSError:  # a part of an answer is none
+            self._room = 0
+            os.unlink(self._name)  # noqa: PTH108
+        if not self._room:
+            _kill_group(self._pid)
 
 
 def _catch_signals() -> int:

@@ -137,7 +137,7 @@ async def test_no_try_of_an_engine_that_has_gone_away_leaves_a_socket_open(
         found = await connect(fake)
         fake.serve("/images/busybox/json", Request.break_off)
     with pytest.raises(engine.Unreachable, match="Connection refused") as held:
-        await found.has_image("busybox")
+        await found.image_id("busybox")
     await nothing_more_is_open_than(before)
     assert held.value.__traceback__ is not None
     found.close()

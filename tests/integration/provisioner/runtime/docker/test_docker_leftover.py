@@ -10,13 +10,16 @@ import docker as sdk
 import pytest
 from integration.provisioner import engine_image
 
+from support.together import together
 from support.waiting import eventually
 from tinkwell.client import connect
 from tinkwell.client.testing import FakeServer
 from tinkwell.client.workflow.model import Action, Workflow
 from tinkwell.core.event.kinds import State
-from tinkwell.core.workflow.decide import ALL_WORKERS, RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
+from tinkwell.core.workflow.decide import ALL_WORKERS
 from tinkwell.provisioner.lease import keeper, run_claim
+from tinkwell.provisioner.runtime.docker import label
 from tinkwell.provisioner.runtime.docker import runtime as docker
 from tinkwell.provisioner.state_dir import state_dir
 from tinkwell.provisioner.workflow import driver
@@ -37,13 +40,13 @@ class Engine:
         own = {
             "managed": "true",
             "instance": self.instance,
-            "workflow": key.workflow_id,
-            "action": key.action_id,
+            "workflow": key.owner,
+            "action": key.run,
             "attempt": str(key.attempt),
         }
         given = {f"tinkwell.{name}": value for name, value in (own | labels).items() if value}
         command = ["sleep", "1000"] if status == "running" else ["true"]
-        name = docker.container_name(key)
+        name = label.container_name(key)
         container = str(self.client.create_container(engine_image.IMAGE, command, name=name, labels=given)["Id"])
         self._containers.append(container)
         if status != "created":
@@ -88,17 +91,18 @@ async def server() -> AsyncIterator[FakeServer]:
 async def provisioner(server: FakeServer, directory: state_dir.StateDir) -> AsyncIterator[None]:
     runtime = await docker.DockerRuntime.connect(directory, concurrency=2)
     async with connect(server.address) as client:
+        lease = keeper.Keeper(client.work, owner=directory.owner, engine=directory.instance)
         worker = driver.Driver(
             client.workflows,
             runtime,
             directory,
-            keeper=keeper.Keeper(client.work, owner=directory.owner, engine=directory.instance),
+            keeper=lease,
             claims=run_claim.ClaimFolder(directory),
             serves=ALL_WORKERS,
             concurrency=2,
             resync_seconds=1000,
         )
-        task = asyncio.ensure_future(worker.run())
+        task = asyncio.ensure_future(together(worker.run(), lease.run()))
         try:
             yield
         finally:
@@ -112,11 +116,15 @@ def new_id() -> str:
     return str(uuid.uuid4())
 
 
+def key_of(workflow_id: str, action_id: str) -> RunKey:
+    return RunKey(RunKind.WORKFLOW, workflow_id, action_id, 1)
+
+
 async def test_runs_of_a_workflow_that_is_gone_are_removed_whatever_they_came_to(
     server: FakeServer, engine: Engine, directory: state_dir.StateDir
 ) -> None:
     workflow = new_id()
-    left = [engine.add(RunKey(workflow, new_id(), 1), status=status) for status in ("created", "running", "exited")]
+    left = [engine.add(key_of(workflow, new_id()), status=status) for status in ("created", "running", "exited")]
     async with provisioner(server, directory):
         await eventually(lambda: not any(map(engine.has, left)), deadline_seconds=60, interval_seconds=0.2)
 
@@ -131,8 +139,8 @@ async def test_attempts_that_are_over_are_removed_and_the_one_that_is_not_is_lef
     async with connect(server.address) as worker:
         for action_id, status in ((over, State.RUNNING), (over, State.SUCCEEDED), (current, State.RUNNING)):
             await worker.workflows.report(workflow, action_id=action_id, worker_id="m", state=status)
-    left = engine.add(RunKey(workflow, over, 1))
-    kept = engine.add(RunKey(workflow, current, 1), status="running")
+    left = engine.add(key_of(workflow, over))
+    kept = engine.add(key_of(workflow, current), status="running")
     async with provisioner(server, directory):
         await eventually(lambda: not engine.has(left), deadline_seconds=60, interval_seconds=0.2)
     assert engine.has(kept)
@@ -142,12 +150,12 @@ async def test_what_is_another_s_or_nobody_s_is_never_touched(
     server: FakeServer, engine: Engine, directory: state_dir.StateDir
 ) -> None:
     workflow = new_id()
-    mine = engine.add(RunKey(workflow, new_id(), 1))
+    mine = engine.add(key_of(workflow, new_id()))
     others = [
-        engine.add(RunKey(workflow, new_id(), 1), instance=uuid.uuid4().hex, status="running"),
-        engine.add(RunKey(workflow, new_id(), 1), managed=""),
-        engine.add(RunKey(workflow, new_id(), 1), instance="", managed="", workflow="", action="", attempt=""),
-        engine.add(RunKey(workflow, new_id(), 1), attempt="x"),
+        engine.add(key_of(workflow, new_id()), instance=uuid.uuid4().hex, status="running"),
+        engine.add(key_of(workflow, new_id()), managed=""),
+        engine.add(key_of(workflow, new_id()), instance="", managed="", workflow="", action="", attempt=""),
+        engine.add(key_of(workflow, new_id()), attempt="x"),
     ]
     async with provisioner(server, directory):
         await eventually(lambda: not engine.has(mine), deadline_seconds=60, interval_seconds=0.2)

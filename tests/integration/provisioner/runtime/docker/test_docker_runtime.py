@@ -14,11 +14,11 @@ from unit.provisioner import conformance
 from unit.provisioner.conformance import Program, new_key, read, texts, wait
 
 from support.waiting import eventually
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.runtime.docker import label, setting
 from tinkwell.provisioner.runtime.docker import run as docker_run
 from tinkwell.provisioner.runtime.docker import runtime as docker
-from tinkwell.provisioner.runtime.docker import setting
 from tinkwell.provisioner.state_dir import state_dir
 
 pytestmark = pytest.mark.docker
@@ -34,20 +34,21 @@ class DockerHarness:
     def __init__(self, directory: state_dir.StateDir, runtime: docker.DockerRuntime) -> None:
         self.directory = directory
         self.runtime = runtime
+        self.files = directory.path / "files"
 
     @classmethod
     async def open(cls, path: Path) -> Self:
         directory = state_dir.StateDir.open(path)
-        return cls(directory, await docker.DockerRuntime.connect(directory, concurrency=4))
+        return cls(directory, await docker.DockerRuntime.connect(directory, concurrency=4, fed_concurrency=4))
 
     async def restart(self) -> None:
         await self.runtime.close()
         self.directory.close()
         self.directory = state_dir.StateDir.open(self.directory.path)
-        self.runtime = await docker.DockerRuntime.connect(self.directory, concurrency=4)
+        self.runtime = await docker.DockerRuntime.connect(self.directory, concurrency=4, fed_concurrency=4)
 
-    def spec(self, key: RunKey, program: Program, *, environment: tuple[str, ...] = ()) -> port.RunSpec:
-        return self.spec_of(key, command=("/bin/sh", "-c", str(program)), environment=environment)
+    def spec(self, key: RunKey, program: Program, **fields: Any) -> port.RunSpec:
+        return self.spec_of(key, command=("/bin/sh", "-c", str(program)), **fields)
 
     def spec_without_image(self, key: RunKey) -> port.RunSpec:
         return self.spec_of(key, image=f"registry.invalid/absent-{uuid.uuid4()}:v1", command=("true",))
@@ -55,13 +56,14 @@ class DockerHarness:
     def spec_without_entry_point(self, key: RunKey) -> port.RunSpec:
         return self.spec_of(key, command=("no-such-command",))
 
+    def spec_with_entry_point(self, key: RunKey, *command: str) -> port.RunSpec:
+        return self.spec_of(key, entrypoint="/bin/echo", command=("other", *command))
+
     def spec_of(self, key: RunKey, *, image: str = engine_image.IMAGE, **fields: Any) -> port.RunSpec:
-        return port.RunSpec(
-            key=key, worker_id="machine-1", task_name="task", action_name="action", image=image, **fields
-        )
+        return conformance.spec_of(self.runtime, self.files, key, image=image, **fields)
 
     async def close(self) -> None:
-        for key in await self.runtime.held():
+        for key in [key for kind in RunKind for key in await self.runtime.held(kind)]:
             run = await self.runtime.find(key)
             assert run is not None
             await run.remove()
@@ -81,7 +83,7 @@ class TestConformance(conformance.RuntimeConformance):
 
 
 def inspect(client: APIClient, key: RunKey) -> dict[str, Any]:
-    found: dict[str, Any] = client.inspect_container(docker.container_name(key))
+    found: dict[str, Any] = client.inspect_container(label.container_name(key))
     return found
 
 
@@ -89,15 +91,15 @@ def labels_of(key: RunKey, instance: str) -> dict[str, str]:
     return {
         "tinkwell.managed": "true",
         "tinkwell.instance": instance,
-        "tinkwell.workflow": key.workflow_id,
-        "tinkwell.action": key.action_id,
+        "tinkwell.workflow": key.owner,
+        "tinkwell.action": key.run,
         "tinkwell.attempt": str(key.attempt),
     }
 
 
 def create(client: APIClient, key: RunKey, labels: dict[str, str]) -> str:
     """Create a container of a run's name, and start nothing."""
-    name = docker.container_name(key)
+    name = label.container_name(key)
     return str(client.create_container(engine_image.IMAGE, ["true"], name=name, labels=labels)["Id"])
 
 
@@ -109,17 +111,15 @@ async def start(harness: DockerHarness, script: str, **fields: Any) -> tuple[Run
 
 
 async def test_a_container_says_whose_it_is(harness: DockerHarness, client: APIClient) -> None:
-    key, run = await start(harness, "sleep 1000")
+    key, run = await start(harness, "sleep 1000", labels={"task": "disk & boot"})
     labels = inspect(client, key)["Config"]["Labels"]
     assert labels == {
         "tinkwell.managed": "true",
         "tinkwell.instance": harness.directory.instance,
-        "tinkwell.workflow": key.workflow_id,
-        "tinkwell.action": key.action_id,
+        "tinkwell.workflow": key.owner,
+        "tinkwell.action": key.run,
         "tinkwell.attempt": "1",
-        "tinkwell.task": "task",
-        "tinkwell.name": "action",
-        "tinkwell.worker": "machine-1",
+        "tinkwell.task": "disk & boot",
     }
     await run.remove()
 
@@ -136,7 +136,7 @@ async def test_a_container_is_what_the_action_says(harness: DockerHarness, clien
     assert (await wait(run)).code == 0
     assert await texts(run) == ["from outside"]
     found = inspect(client, key)
-    files = harness.directory.workflow_dir(key.workflow_id, "machine-1")
+    files = harness.files / key.owner
     assert (files / "result").read_text() == "kept\n"
     assert found["HostConfig"]["Binds"] == [f"{files}:/workflow", f"{tmp_path}/given:/data:ro"]
     assert not found["HostConfig"]["Privileged"]
@@ -165,7 +165,7 @@ async def test_containers_are_privileged_only_when_asked_for(
     await runtime.close()
 
 
-async def _do_nothing(_: object) -> None:
+async def _do_nothing(_: object, **__: object) -> None:
     pass
 
 
@@ -219,7 +219,7 @@ async def test_a_container_that_was_created_but_not_started_is_started_by_who_ad
     assert (lines, ending.code) == (["x"], 0)
 
 
-async def _die(_: object) -> None:
+async def _die(_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
@@ -240,8 +240,8 @@ async def test_only_containers_of_this_state_directory_are_held(
 ) -> None:
     key, _ = await start(harness, "true")
     other = await DockerHarness.open(tmp_path / "other")
-    assert key in await harness.runtime.held()
-    assert await other.runtime.held() == frozenset()
+    assert key in await harness.runtime.held(RunKind.WORKFLOW)
+    assert await other.runtime.held(RunKind.WORKFLOW) == frozenset()
     assert await other.runtime.find(key) is not None
     await other.close()
 
@@ -290,7 +290,7 @@ async def test_labels_that_make_no_run_are_passed_over(harness: DockerHarness, c
     del labels[1]["tinkwell.workflow"]
     containers = [create(client, key, each) for key, each in zip(keys, labels, strict=True)]
     try:
-        assert await harness.runtime.held() == {keys[2]}
+        assert await harness.runtime.held(RunKind.WORKFLOW) == {keys[2]}
     finally:
         for container in containers:
             client.remove_container(container)
@@ -331,7 +331,7 @@ async def test_output_that_the_engine_forgot_unread_is_noted_and_the_rest_keeps_
     async with contextlib.aclosing(run.lines()) as reading:
         async for line in reading:
             if not lines:
-                (harness.directory.workflow_dir(key.workflow_id, "machine-1") / "resume").touch()
+                ((harness.files / key.owner) / "resume").touch()
                 assert (await wait(run)).code == 5
             lines.append((line.number, line.text))
     assert lines[0] == (1, "0")
@@ -364,5 +364,103 @@ async def test_marks_of_runs_that_are_gone_are_swept(harness: DockerHarness) -> 
     folder = harness.directory.path / "logs"
     (folder / f"{uuid.uuid4()}.1").write_text("{}")
     assert len(list(folder.iterdir())) == 2
-    await harness.runtime.held()
-    assert [path.name for path in folder.iterdir()] == [f"{key.action_id}.1"]
+    await harness.runtime.held(RunKind.WORKFLOW)
+    assert [path.name for path in folder.iterdir()] == [f"{key.run}.1"]
+
+
+async def test_a_container_of_a_step_is_bounded_and_says_whose_it_is(harness: DockerHarness, client: APIClient) -> None:
+    key = new_key(kind=RunKind.RELEASE)
+    script = "grep NoNewPrivs /proc/self/status; pwd"
+    spec = harness.spec_of(key, command=("/bin/sh", "-c", script), workdir="/tmp", labels={"name": "shop"})
+    run = await harness.runtime.start(spec)
+    assert await texts(run) == ["NoNewPrivs:\t1", "/tmp"]
+    found = inspect(client, key)
+    assert (found["Config"]["Labels"]["tinkwell.release"], found["Config"]["Labels"]["tinkwell.name"]) == (
+        key.owner,
+        "shop",
+    )
+    assert (found["HostConfig"]["Memory"], found["HostConfig"]["PidsLimit"]) == (512 * 1024 * 1024, 256)
+    assert not found["HostConfig"]["Privileged"]
+    assert found["Name"] == f"/tinkwell-{key.run}-1"
+
+
+async def test_a_mount_that_is_read_only_cannot_be_written(harness: DockerHarness, tmp_path: Path) -> None:
+    mount = port.Mount(source=str(tmp_path), target="/data", read_only=True)
+    _, run = await start(harness, "touch /data/x", mounts=(mount,))
+    assert (await wait(run)).code == 1
+
+
+async def test_what_a_run_gets_and_answers_is_nowhere_in_the_engine(harness: DockerHarness, client: APIClient) -> None:
+    secret = uuid.uuid4().hex
+    key = new_key(kind=RunKind.RELEASE)
+    spec = harness.spec(key, Program.ECHO, stdin=secret.encode(), answer_bytes=100)
+    run = await harness.runtime.start(spec)
+    await wait(run)
+    assert await run.answer() == secret.encode()
+    found = inspect(client, key)
+    assert secret not in repr(found)
+    assert found["HostConfig"]["LogConfig"]["Type"] == "none"
+    assert found["LogPath"] == ""
+
+
+async def test_the_death_of_who_gives_input_is_the_end_of_the_input_and_who_comes_next_knows_of_it(
+    harness: DockerHarness,
+) -> None:
+    key = new_key(kind=RunKind.RELEASE)
+    script = "echo begun; until [ -e $WORKFLOW_DIR/resume ]; do sleep 0.05; done; wc -c"
+    spec = harness.spec_of(key, command=("/bin/sh", "-c", script), stdin=conformance.MUCH)
+    first = await harness.runtime.start(spec)
+    assert await conformance.first_line(first) == "begun"
+    await harness.restart()
+    run = await harness.runtime.find(key)
+    assert run is not None
+    assert not await run.was_fed()
+    (harness.files / key.owner / "resume").touch()
+    assert (await wait(run)).code == 0
+    _, counted = await texts(run)
+    assert 0 < int(counted) < len(conformance.MUCH)
+
+
+async def test_who_finds_a_run_that_was_asked_by_another_has_neither_its_answer_nor_its_lines(
+    harness: DockerHarness,
+) -> None:
+    key = new_key(kind=RunKind.RELEASE)
+    first = await harness.runtime.start(harness.spec(key, Program.ECHO, stdin=b"x", answer_bytes=10))
+    await wait(first)
+    await harness.restart()
+    run = await harness.runtime.find(key)
+    assert run is not None
+    assert (await wait(run)).code == 0
+    assert await texts(run) == []
+    with pytest.raises(port.RunError) as caught:
+        await run.answer()
+    assert caught.value.reason is port.Reason.LOST
+    assert run.image_id == await harness.runtime.image_id(engine_image.IMAGE)
+
+
+async def test_a_run_that_closes_its_output_and_goes_on_has_answered(harness: DockerHarness) -> None:
+    script = "echo said; exec >&- 2>&-; sleep 0.5; exit 6"
+    _, run = await start(harness, script, stdin=b"", answer_bytes=10)
+    assert (await wait(run)).code == 6
+    assert await run.answer() == b"said\n"
+
+
+async def test_a_run_that_closes_its_input_and_goes_on_is_left_in_peace(harness: DockerHarness) -> None:
+    _, run = await start(harness, "exec <&-; sleep 0.5; echo done", stdin=conformance.MUCH, answer_bytes=10)
+    assert (await wait(run)).code == 0
+    assert await run.answer() == b"done\n"
+
+
+async def test_a_run_that_forks_without_end_is_bounded(harness: DockerHarness) -> None:
+    key = new_key(kind=RunKind.RELEASE)
+    script = "for n in $(seq 1000); do sleep 1000 & done; echo never"
+    run = await harness.runtime.start(harness.spec_of(key, command=("/bin/sh", "-c", script), stdin=b""))
+    assert (await wait(run)).code != 0
+    assert "never" not in await texts(run)
+
+
+async def test_many_calls_at_once_do_not_starve_each_other(harness: DockerHarness) -> None:
+    specs = [harness.spec(new_key(), Program.ECHO, stdin=b"%d" % n, answer_bytes=10) for n in range(4)]
+    runs = await asyncio.gather(*map(harness.runtime.start, specs))
+    await asyncio.gather(*map(wait, runs))
+    assert [await run.answer() for run in runs] == [b"%d" % n for n in range(4)]

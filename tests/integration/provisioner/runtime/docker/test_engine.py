@@ -12,14 +12,14 @@ from integration.provisioner import fake_engine
 from integration.provisioner.fake_engine import FakeEngine, Request
 
 from support.waiting import eventually
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import output, output_mark, port
 from tinkwell.provisioner.runtime.docker import engine, setting, stream
 from tinkwell.provisioner.runtime.docker import run as docker_run
 from tinkwell.provisioner.runtime.docker import runtime as docker
 from tinkwell.provisioner.state_dir import state_dir
 
-KEY = RunKey("w", "a", 1)
+KEY = RunKey(RunKind.WORKFLOW, "w", "a", 1)
 RUNNING, EXITED = "running", "exited"
 
 
@@ -176,7 +176,7 @@ async def test_calls_are_repeated_while_the_engine_is_restarted(fake: FakeEngine
             request.answer({"Id": "i"})
 
     fake.serve("/images/busybox/json", answer)
-    assert await found.has_image("busybox")
+    assert await found.image_id("busybox") == "i"
     assert len(tries) == 3
 
 

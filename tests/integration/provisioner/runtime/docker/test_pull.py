@@ -14,7 +14,7 @@ from integration.provisioner import fake_engine
 from integration.provisioner.fake_engine import FakeEngine, Request
 
 from support.waiting import eventually
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.docker import engine, setting
 from tinkwell.provisioner.runtime.docker import runtime as docker
@@ -22,6 +22,7 @@ from tinkwell.provisioner.runtime.docker.setting import DockerSettings, PullPoli
 from tinkwell.provisioner.state_dir import state_dir
 
 NO_HOST = "Get https://registry.invalid/v2/: dial tcp: lookup registry.invalid: no such host"
+KEY = RunKey(RunKind.WORKFLOW, "w", "a", 1)
 PULL = "POST /images/create"
 
 
@@ -89,7 +90,7 @@ def wait_for_release(request: Request) -> None:
 
 
 def spec(image: str) -> port.RunSpec:
-    return port.RunSpec(key=RunKey("w", "a", 1), worker_id="m", task_name="t", action_name="n", image=image)
+    return port.RunSpec(key=KEY, image=image)
 
 
 @pytest.fixture
@@ -221,7 +222,7 @@ async def test_a_pull_is_given_up_at_once_when_it_is_cancelled(site: Site) -> No
         start.cancel()
         with pytest.raises(asyncio.CancelledError):
             await start
-        assert await runtime.find(RunKey("w", "a", 1)) is None
+        assert await runtime.find(KEY) is None
     await runtime.close()
     site.fake.released.set()
 

@@ -8,9 +8,9 @@ import docker as sdk
 import pytest
 from integration.provisioner import engine_image
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import port
-from tinkwell.provisioner.runtime.docker import engine
+from tinkwell.provisioner.runtime.docker import engine, label
 from tinkwell.provisioner.runtime.docker import runtime as docker
 from tinkwell.provisioner.state_dir import state_dir
 
@@ -61,19 +61,17 @@ async def test_names_that_no_container_could_have_are_run(client: sdk.APIClient,
     directory = state_dir.StateDir.open(tmp_path)
     runtime = await docker.DockerRuntime.connect(directory, concurrency=1)
     try:
-        key = RunKey(str(uuid.uuid4()), str(uuid.uuid4()), 1)
+        key = RunKey(RunKind.WORKFLOW, str(uuid.uuid4()), str(uuid.uuid4()), 1)
         task, action = "disk & boot", "écrire l'image / now"
         spec = port.RunSpec(
             key=key,
-            worker_id="machine-1",
-            task_name=task,
-            action_name=action,
+            labels={"task": task, "name": action},
             image=engine_image.IMAGE,
             command=("true",),
         )
         run = await runtime.start(spec)
         assert (await run.wait()).code == 0
-        labels = client.inspect_container(docker.container_name(key))["Config"]["Labels"]
+        labels = client.inspect_container(label.container_name(key))["Config"]["Labels"]
         assert (labels["tinkwell.task"], labels["tinkwell.name"]) == (task, action)
         await run.remove()
     finally:

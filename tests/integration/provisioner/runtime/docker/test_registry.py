@@ -11,7 +11,7 @@ from integration.provisioner import engine_image, stub_registry
 from integration.provisioner.stub_registry import StubRegistry
 from unit.provisioner.conformance import new_key, texts, wait
 
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.docker import runtime as docker
 from tinkwell.provisioner.runtime.docker.setting import DockerSettings, PullPolicy
@@ -59,9 +59,7 @@ async def run_tool(directory: state_dir.StateDir, image: str, **settings: Any) -
 
 
 def spec(key: RunKey, image: str) -> port.RunSpec:
-    return port.RunSpec(
-        key=key, worker_id="m", task_name="t", action_name="a", image=image, command=("/bin/sh", "-c", "echo pulled")
-    )
+    return port.RunSpec(key=key, image=image, command=("/bin/sh", "-c", "echo pulled"))
 
 
 async def test_a_private_image_is_pulled_with_credentials_and_then_not_asked_for_again(

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from unit.provisioner import conformance
 from unit.provisioner.conformance import new_key, texts, wait
 
 from support.waiting import eventually
-from tinkwell.core.workflow.decide import RunKey
+from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.process import runtime as process
 from tinkwell.provisioner.runtime.process import shim
@@ -26,12 +27,13 @@ class ProcessHarness:
         self.images = path / "images"
         self.add_image("shell", '#!/bin/sh\nexec /bin/sh -c "$1"\n')
         self.add_image("broken", "#!/no/such/interpreter\n")
+        self.files = path / "files"
         self.directory = state_dir.StateDir.open(path / "state")
         self.runtime = process.ProcessRuntime(self.directory, self.images)
 
-    def add_image(self, name: str, text: str) -> None:
-        entry_point = self.images / name / "run"
-        entry_point.parent.mkdir(parents=True)
+    def add_image(self, name: str, text: str, *, file: str = "run") -> None:
+        entry_point = self.images / name / file
+        entry_point.parent.mkdir(parents=True, exist_ok=True)
         entry_point.write_text(text)
         entry_point.chmod(0o755)
 
@@ -41,8 +43,8 @@ class ProcessHarness:
         self.directory = state_dir.StateDir.open(self.directory.path)
         self.runtime = process.ProcessRuntime(self.directory, self.images)
 
-    def spec(self, key: RunKey, program: str, *, environment: tuple[str, ...] = ()) -> port.RunSpec:
-        return self.spec_of(key, image="registry.example/shell:v1", command=(str(program),), environment=environment)
+    def spec(self, key: RunKey, program: str, **fields: Any) -> port.RunSpec:
+        return self.spec_of(key, image="registry.example/shell:v1", command=(str(program),), **fields)
 
     def spec_without_image(self, key: RunKey) -> port.RunSpec:
         return self.spec_of(key, image="absent")
@@ -50,11 +52,15 @@ class ProcessHarness:
     def spec_without_entry_point(self, key: RunKey) -> port.RunSpec:
         return self.spec_of(key, image="broken")
 
+    def spec_with_entry_point(self, key: RunKey, *command: str) -> port.RunSpec:
+        self.add_image("shell", '#!/bin/sh\necho other "$@"\n', file="bin/other")
+        return self.spec_of(key, image="shell", entrypoint="/bin/other", command=command)
+
     def spec_of(self, key: RunKey, **fields: Any) -> port.RunSpec:
-        return port.RunSpec(key=key, worker_id="machine-1", task_name="task", action_name="action", **fields)
+        return conformance.spec_of(self.runtime, self.files, key, **fields)
 
     async def close(self) -> None:
-        for key in await self.runtime.held():
+        for key in [key for kind in RunKind for key in await self.runtime.held(kind)]:
             run = await self.runtime.find(key)
             assert run is not None
             await run.remove()
@@ -94,7 +100,7 @@ async def start_waiting(harness: ProcessHarness, script: str) -> tuple[RunKey, p
 
 async def test_killing_kills_the_children_too(harness: ProcessHarness) -> None:
     key, run = await start_waiting(harness, "sleep 1000 & echo $! > child; echo ready; wait")
-    child = int((harness.directory.workflow_dir(key.workflow_id, "machine-1") / "child").read_text())
+    child = int((harness.files / key.owner / "child").read_text())
     assert is_alive(child)
     await run.kill()
     await eventually(lambda: not is_alive(child))
@@ -103,7 +109,7 @@ async def test_killing_kills_the_children_too(harness: ProcessHarness) -> None:
 async def test_the_end_of_the_entry_point_is_the_end_of_what_it_left_behind(harness: ProcessHarness) -> None:
     key, run = await start_waiting(harness, "sleep 1000 & echo $! > child; echo ready; exit 5")
     assert (await wait(run)).code == 5
-    child = int((harness.directory.workflow_dir(key.workflow_id, "machine-1") / "child").read_text())
+    child = int((harness.files / key.owner / "child").read_text())
     await eventually(lambda: not is_alive(child))
 
 
@@ -143,15 +149,7 @@ async def test_the_environment_holds_nothing_of_the_provisioner_s(
     key = new_key()
     run = await harness.runtime.start(harness.spec(key, "env", environment=("A=1", "PATH=/usr/bin:/bin")))
     names = {text.partition("=")[0] for text in await texts(run)} - {"PWD", "SHLVL", "_", "OLDPWD"}
-    assert names == {
-        "A",
-        "PATH",
-        "WORKFLOW_DIR",
-        "TINKWELL_WORKFLOW_ID",
-        "TINKWELL_ACTION_ID",
-        "TINKWELL_ATTEMPT",
-        "TINKWELL_WORKER_ID",
-    }
+    assert names == {"A", "PATH", "WORKFLOW_DIR"}
 
 
 async def test_an_entry_point_may_have_the_other_name(harness: ProcessHarness) -> None:
@@ -196,8 +194,8 @@ async def test_a_state_directory_that_cannot_be_written_fails_the_start(harness:
 
 async def test_a_run_whose_supervisor_was_never_started_is_lost(harness: ProcessHarness) -> None:
     key = new_key()
-    harness.directory.create_run(key, json.dumps({"key": [key.workflow_id, key.action_id, key.attempt]}))
-    assert await harness.runtime.held() == {key}
+    harness.directory.create_run(key, {shim.SPEC: json.dumps({"key": asdict(key)}).encode()})
+    assert await harness.runtime.held(RunKind.WORKFLOW) == {key}
     run = await harness.runtime.find(key)
     assert run is not None
     with pytest.raises(port.RunError) as caught:
@@ -219,3 +217,67 @@ async def test_a_run_that_is_removed_while_it_is_killed_takes_nobody_along(
     with ThreadPoolExecutor(1) as threads:
         await process.ProcessRun(new_key(), tmp_path, threads).kill()
     assert killed == [os.getpid()][:reads]
+
+
+async def test_what_a_run_gets_and_answers_is_read_by_nobody_else_and_its_input_is_gone_at_once(
+    harness: ProcessHarness,
+) -> None:
+    key = new_key(kind=RunKind.RELEASE)
+    run = await harness.runtime.start(harness.spec(key, "cat; echo ready >&2; sleep 1000", stdin=b"x", answer_bytes=9))
+    assert await conformance.first_line(run) == "ready"
+    folder = harness.directory.run_dir(key)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    files = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+    assert files == dict.fromkeys(("spec.json", "shim", "process", "output", "answer"), 0o600)
+    await run.kill()
+    assert await run.answer() == b"x"
+
+
+async def test_an_answer_is_read_by_who_adopts_the_run_too(harness: ProcessHarness) -> None:
+    key = new_key(kind=RunKind.RELEASE)
+    await harness.runtime.start(harness.spec(key, "echo answered", answer_bytes=100))
+    await harness.restart()
+    run = await harness.runtime.find(key)
+    assert run is not None
+    assert (await wait(run)).code == 0
+    assert await run.answer() == b"answered\n"
+
+
+async def test_a_run_that_was_not_asked_has_no_answer(harness: ProcessHarness) -> None:
+    run = await harness.runtime.start(harness.spec(new_key(), "echo hello"))
+    await wait(run)
+    with pytest.raises(port.RunError, match="not asked") as caught:
+        await run.answer()
+    assert caught.value.reason is port.Reason.LOST
+
+
+async def test_a_run_without_mounts_begins_in_an_empty_folder_that_goes_with_it(harness: ProcessHarness) -> None:
+    key = new_key(kind=RunKind.RELEASE)
+    spec = port.RunSpec(key=key, image="shell", command=("pwd; ls -A; touch here",))
+    run = await harness.runtime.start(spec)
+    assert await texts(run) == [str(harness.directory.run_dir(key) / "empty")]
+    await run.remove()
+    assert not harness.directory.run_dir(key).exists()
+
+
+@pytest.mark.parametrize("entrypoint", ["/bin/absent", "../other/run", "/", "/bin"])
+async def test_an_entry_point_that_is_no_file_of_the_image_fails_the_start(
+    harness: ProcessHarness, entrypoint: str
+) -> None:
+    harness.add_image("other", "#!/bin/sh\n")
+    harness.spec_with_entry_point(new_key())
+    with pytest.raises(port.RunError, match="holds no executable file") as caught:
+        await harness.runtime.start(harness.spec_of(new_key(), image="shell", entrypoint=entrypoint))
+    assert caught.value.reason is port.Reason.ENTRY_POINT
+
+
+async def test_an_image_is_another_one_when_a_file_of_it_has_changed(harness: ProcessHarness) -> None:
+    (harness.images / "shell" / "nowhere").symlink_to("absent")
+    before = await harness.runtime.image_id("shell:v1")
+    assert before.startswith("sha256:")
+    assert await harness.runtime.image_id("registry.example/shell") == before
+    harness.add_image("shell", "#!/bin/sh\n", file="lib/more")
+    after = await harness.runtime.image_id("shell")
+    assert after != before
+    os.utime(harness.images / "shell" / "lib" / "more", ns=(1, 1))
+    assert await harness.runtime.image_id("shell") not in (before, after)

@@ -3,7 +3,7 @@
 import pytest
 
 from tinkwell.provisioner.runtime import port
-from tinkwell.provisioner.runtime.process import runtime
+from tinkwell.provisioner.runtime.process import image_folder
 
 
 @pytest.mark.parametrize(
@@ -20,10 +20,10 @@ from tinkwell.provisioner.runtime.process import runtime
     ],
 )
 def test_a_reference_names_a_folder(image: str, name: str) -> None:
-    assert runtime.image_name(image) == name
+    assert image_folder.image_name(image) == name
 
 
 @pytest.mark.parametrize("image", ["", ":v1", "a/../b", "a//b", "quay.io/../x", "/etc", "."])
 def test_a_reference_cannot_lead_elsewhere(image: str) -> None:
     with pytest.raises(port.RunError, match="names no image"):
-        runtime.image_name(image)
+        image_folder.image_name(image)

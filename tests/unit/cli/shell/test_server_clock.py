@@ -1,9 +1,8 @@
 """What time it is by the server."""
 
-from unit.cli.following import action, at, workflow
+from unit.cli.following import at
 
-from tinkwell.cli.workflow import server_clock
-from tinkwell.core.event.kinds import State
+from tinkwell.cli.shell import server_clock
 
 
 class Time:
@@ -35,18 +34,3 @@ def test_the_latest_moment_that_came_from_the_server_counts_whatever_time_it_is_
     time.seconds += 10
     clock.is_at_least(at(6))  # it was long on its way
     assert clock.now() == at(15)
-
-
-def test_what_remains_of_a_running_action_tells_the_time_of_the_answer() -> None:
-    runs = action(0, State.RUNNING, started_at=at(10), timeout_seconds=60, remaining_seconds=50.0)
-    assert server_clock.moment_of_answer(workflow(State.RUNNING), [action(1), runs]) == at(20)
-
-
-def test_a_workflows_deadline_counts_where_it_comes_first() -> None:
-    runs = action(0, State.RUNNING, started_at=at(10), timeout_seconds=60, remaining_seconds=5.0)
-    limited = workflow(State.RUNNING, started_at=at(0), global_timeout_seconds=30)
-    assert server_clock.moment_of_answer(limited, [runs]) == at(25)
-
-
-def test_without_a_deadline_an_answer_does_not_tell_its_time() -> None:
-    assert server_clock.moment_of_answer(workflow(State.RUNNING), [action(0, State.RUNNING, started_at=at(1))]) is None

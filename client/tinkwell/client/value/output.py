@@ -1,4 +1,4 @@
-"""How output lines are cut into batches for sending.
+"""Output lines, and how they are cut into batches for sending.
 
 A server takes messages up to 4 MiB and lines up to 16 KiB; a batch stays well below. Each is a call of its own, so that
 one that a lost connection left unanswered may be sent again: the server knows the lines that it has.
@@ -6,21 +6,36 @@ one that a lost connection left unanswered may be sent again: the server knows t
 
 import asyncio
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator
-from typing import TypeAlias
-
-from tinkwell.client.workflow.model import LogLine
+from enum import StrEnum
+from typing import Protocol, TypeVar
 
 BATCH_LINES = 1000
 BATCH_BYTES = 1024 * 1024
 # A character has at most four bytes, and the rest of a line has fewer than so many.
 _CHARACTER_BYTES, _LINE_BYTES = 4, 200
 
-Batch: TypeAlias = list[LogLine]
+
+class LogStream(StrEnum):
+    """Where an output line was written to."""
+
+    STDOUT = "STDOUT"
+    STDERR = "STDERR"
 
 
-def pack(lines: Iterable[LogLine]) -> Iterator[Batch]:
+class Line(Protocol):
+    """What is to be known of a line."""
+
+    @property
+    def text(self) -> str:
+        """The line, without its end."""
+
+
+L = TypeVar("L", bound=Line)
+
+
+def pack(lines: Iterable[L]) -> Iterator[list[L]]:
     """Cut lines into full batches and a rest."""
-    batch: Batch = []
+    batch: list[L] = []
     size = 0
     for line in lines:
         batch.append(line)
@@ -32,9 +47,9 @@ def pack(lines: Iterable[LogLine]) -> Iterator[Batch]:
         yield batch
 
 
-async def relay(lines: AsyncIterable[LogLine], send: Callable[[Batch], Awaitable[None]]) -> None:
+async def relay(lines: AsyncIterable[L], send: Callable[[list[L]], Awaitable[None]]) -> None:
     """Send lines as they come, those that gather while one batch is on its way as the next one; a full one waits."""
-    queue: asyncio.Queue[LogLine | None] = asyncio.Queue(BATCH_LINES)
+    queue: asyncio.Queue[L | None] = asyncio.Queue(BATCH_LINES)
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(_fill(queue, lines), name="output-lines")
@@ -47,14 +62,14 @@ async def relay(lines: AsyncIterable[LogLine], send: Callable[[Batch], Awaitable
         raise failures.exceptions[0] from None
 
 
-async def _fill(queue: asyncio.Queue[LogLine | None], lines: AsyncIterable[LogLine]) -> None:
+async def _fill(queue: asyncio.Queue[L | None], lines: AsyncIterable[L]) -> None:
     async for line in lines:
         await queue.put(line)
     await queue.put(None)
 
 
-async def _gather(queue: asyncio.Queue[LogLine | None]) -> tuple[Batch, bool]:
-    batch: Batch = []
+async def _gather(queue: asyncio.Queue[L | None]) -> tuple[list[L], bool]:
+    batch: list[L] = []
     size = 0
     line = await queue.get()
     while line is not None:
@@ -66,9 +81,9 @@ async def _gather(queue: asyncio.Queue[LogLine | None]) -> tuple[Batch, bool]:
     return batch, True
 
 
-def _size(line: LogLine) -> int:
+def _size(line: Line) -> int:
     return len(line.text) * _CHARACTER_BYTES + _LINE_BYTES
 
 
-def _is_full(batch: Batch, size: int) -> bool:
+def _is_full(batch: list[L], size: int) -> bool:
     return size >= BATCH_BYTES or len(batch) >= BATCH_LINES

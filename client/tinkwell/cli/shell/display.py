@@ -1,4 +1,4 @@
-"""A workflow's tree on a terminal, drawn again and again in the same place.
+"""A tree on a terminal, drawn again and again in the same place.
 
 It is drawn from the event loop that also changes it, so no lock is needed: soon after each change, and twice a second
 for what is told of passing time. Texts are given to rich as they are, which finds no markup in them.
@@ -8,27 +8,25 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable
-from datetime import datetime
 from typing import TextIO
 
 from rich import cells, console, live, style, text
 from rich import tree as rich_tree
 
-from tinkwell.cli.shell import output
-from tinkwell.cli.workflow import outline
-from tinkwell.cli.workflow import tree as workflow_tree
-from tinkwell.core.event.kinds import State
+from tinkwell.cli.shell import outline, output
 
 _PASSING_SECONDS = 0.5
 _PAUSE_SECONDS = 0.1
 
 
 class Display:
-    """Shows a tree until it is cancelled, and leaves its last look behind."""
+    """Shows a tree until it is cancelled, and leaves its last look behind.
 
-    def __init__(self, tree: workflow_tree.Tree, *, now: Callable[[], datetime], file: TextIO) -> None:
-        self._tree = tree
-        self._now = now
+    `look` gives the tree as it is at the moment, with a note below it where that is not empty.
+    """
+
+    def __init__(self, look: Callable[[str], outline.Node], *, file: TextIO) -> None:
+        self._look = look
         self._changed = asyncio.Event()
         self._note = ""
         # Whoever made this knows that the file is a terminal; what else rich looks at might tell it otherwise.
@@ -59,7 +57,7 @@ class Display:
                 shown.update(self._drawing(None))
 
     def _drawing(self, rows: int | None) -> rich_tree.Tree:
-        root = outline.outline(self._tree, self._now(), note=self._note)
+        root = self._look(self._note)
         return draw(root if rows is None else outline.fit(root, rows))
 
     async def _wait(self) -> None:
@@ -91,8 +89,8 @@ def _row(node: outline.Node, *, width: int) -> text.Text:
     row.append(node.title, style.Style(bold=node.has_focus))
     if node.state is not None:
         row.append(" " * max(width - cells.cell_len(node.title), 0) + "  ")
-        padding = " " * (max(map(len, State)) - len(node.state)) if node.details else ""
+        padding = " " * (max(map(len, type(node.state))) - len(node.state)) if node.details else ""
         row.append(node.state, style.Style(color=output.colour(node.state))).append(padding)
     for detail in node.details:
-        row.append("  ").append(detail, style.Style(dim=node.state in (None, State.PENDING)))
+        row.append("  ").append(detail, style.Style(dim=node.state in (None, "PENDING")))
     return row

@@ -1,17 +1,13 @@
 """What time it is by the server, whose clock may differ from this machine's.
 
 Nobody tells it outright. But every moment that comes from the server has passed there when it arrives here, so that its
-clock shows at least that; and a running action's deadline less what remains of it is the very moment of the answer. The
+clock shows at least that; and a deadline less what remains of it is the very moment of the answer that tells both. The
 latest of all that was seen is kept, and counted on by a monotonic clock.
 """
 
 import time
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tinkwell.client import Action, Workflow
+from collections.abc import Callable
+from datetime import UTC, datetime
 
 
 class ServerClock:
@@ -34,24 +30,3 @@ class ServerClock:
         """Give the server's time."""
         offset = self._guess if self._offset is None else self._offset
         return datetime.fromtimestamp(self._monotonic() + offset, UTC)
-
-
-def moment_of_answer(workflow: "Workflow", actions: "Iterable[Action]") -> datetime | None:
-    """Give the server's time when it listed these actions, where one of them runs and has a deadline.
-
-    A running action's deadline is the end of its own limit or of the workflow's, whichever comes first.
-    """
-    for action in actions:
-        if action.remaining_seconds is None:
-            continue
-        ends = [
-            started_at + timedelta(seconds=limit)
-            for started_at, limit in (
-                (action.started_at, action.timeout_seconds),
-                (workflow.started_at, workflow.global_timeout_seconds),
-            )
-            if started_at is not None and limit > 0
-        ]
-        if ends:
-            return min(ends) - timedelta(seconds=action.remaining_seconds)
-    return None

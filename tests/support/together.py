@@ -1,0 +1,11 @@
+"""Long works side by side, as a process runs them."""
+
+import asyncio
+from collections.abc import Coroutine
+
+
+async def together(*works: Coroutine[object, object, object]) -> None:
+    """Do works until all have ended; the failure of one ends the others."""
+    async with asyncio.TaskGroup() as group:
+        for work in works:
+            group.create_task(work)
