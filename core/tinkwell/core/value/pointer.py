@@ -1,0 +1,32 @@
+"""JSON pointers (RFC 6901): texts that name a place in a document, such as `/users/0/password`; empty for all of it.
+
+Within the program a place is a tuple of parts. A part is a key of an object, or an index of a list in digits.
+"""
+
+import re
+from collections.abc import Iterable
+
+from tinkwell.core import errors
+from tinkwell.core.value import parse
+
+_WRONG_ESCAPE = re.compile("~(?![01])")
+
+
+def parse_pointer(field: str, text: str) -> tuple[str, ...]:
+    """Parse a pointer. Raises `errors.InvalidField`."""
+    if not text:
+        return ()
+    if not text.startswith("/"):
+        raise errors.InvalidField.of(
+            field, f"{parse.show(text)} is not a JSON pointer; begin it with /, as in /users/0/password"
+        )
+    if _WRONG_ESCAPE.search(text):
+        raise errors.InvalidField.of(
+            field, f"{parse.show(text)} is not a JSON pointer; in a key write ~0 for ~ and ~1 for /"
+        )
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in text[1:].split("/"))
+
+
+def write_pointer(parts: Iterable[str]) -> str:
+    """Return the text that names a place."""
+    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
