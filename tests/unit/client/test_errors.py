@@ -22,6 +22,7 @@ RAISED: list[tuple[core.TinkwellError, type[errors.Error], str]] = [
     (core.LeaseHeld("machine", "m1"), errors.LeaseHeld, "FAILED_PRECONDITION"),
     (core.LeaseLost(7), errors.LeaseLost, "FAILED_PRECONDITION"),
     (core.WrongWorker("m1", "m2"), errors.WrongWorker, "PERMISSION_DENIED"),
+    (core.SecretsDisabled(), errors.SecretsDisabled, "FAILED_PRECONDITION"),
     (core.LostRace("again"), errors.LostRace, "ABORTED"),
     (core.Compacted(3, 10), errors.Compacted, "OUT_OF_RANGE"),
     (core.OtherHistory("revision 9 is of another history", history_id="h2"), errors.OtherHistory, "OUT_OF_RANGE"),

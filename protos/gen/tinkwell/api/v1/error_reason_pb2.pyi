@@ -57,6 +57,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """Somebody alive holds the machine, worker_id in metadata, for this workflow. FAILED_PRECONDITION."""
     ERROR_REASON_LEASE_LOST: _ErrorReason.ValueType  # 16
     """The lease of the caller is over, or the work was taken over by another one. FAILED_PRECONDITION."""
+    ERROR_REASON_SECRETS_DISABLED: _ErrorReason.ValueType  # 18
+    """The server has no key for what it would have to keep secret, or for what it keeps. FAILED_PRECONDITION."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is the machine-readable reason in google.rpc.ErrorInfo, whose domain is "tinkwell"."""
@@ -96,4 +98,6 @@ ERROR_REASON_LEASE_HELD: ErrorReason.ValueType  # 15
 """Somebody alive holds the machine, worker_id in metadata, for this workflow. FAILED_PRECONDITION."""
 ERROR_REASON_LEASE_LOST: ErrorReason.ValueType  # 16
 """The lease of the caller is over, or the work was taken over by another one. FAILED_PRECONDITION."""
+ERROR_REASON_SECRETS_DISABLED: ErrorReason.ValueType  # 18
+"""The server has no key for what it would have to keep secret, or for what it keeps. FAILED_PRECONDITION."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
