@@ -67,8 +67,9 @@ class SecretService:
         """Return documents of an owner, by their names, without what is secret; store that, in the place of what was.
 
         Secret is what is sensitive in one of them, and in all of them each string and number that contains a text of
-        that, or one of `secrets`: those that `texts` gives for what is sealed already. Raises `errors.InvalidField` for
-        a sensitive value that is too short or too long, and `errors.SecretsDisabled`.
+        that, or one of `secrets`: those that `texts` gives for what is sealed already. A whole document may be null in
+        the end. Raises `errors.InvalidField` for a sensitive value that is too short or too long,
+        `errors.SecretsDisabled`, and `errors.LostRace` where another transaction stores those of the same document.
         """
         extracted, texts = await self._aside.run(_extract, documents, frozenset(secrets))
         values = [(Place(owner, name, at), value) for name, found in extracted.items() for at, value in found.values]
