@@ -1,24 +1,8 @@
-"""Which places of a document are sensitive: what its author names by JSON pointers, and what a caller names by name."""
+"""Which places of a document are sensitive, as JSON pointers: those of a part of it, and those that are named."""
 
 from collections.abc import Iterable, Mapping
 
-from tinkwell.core import errors
 from tinkwell.core.value import check, parse, pointer
-
-MAX_POINTERS = 1_000
-
-
-def parse_pointers(field: str, given: object) -> tuple[str, ...]:
-    """Check a list of JSON pointers, such as the `sensitive` of a resource. Raises `errors.InvalidField`."""
-    if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
-        raise errors.InvalidField.of(field, 'must be a list of JSON pointers, such as ["/users/0/password"]')
-    if len(given) > MAX_POINTERS:
-        raise errors.InvalidField.of(field, f"has {len(given):,} pointers; at most {MAX_POINTERS:,} are allowed")
-    checks = check.Checks()
-    for index, text in enumerate(given):
-        checks.take(pointer.parse_pointer, parse.child(field, index), text)
-    checks.finish()
-    return tuple(given)
 
 
 def within(parts: Iterable[str], pointers: Iterable[str]) -> tuple[str, ...]:

@@ -14,16 +14,13 @@ _WRONG_ESCAPE = re.compile("~(?![01])")
 
 def parse_pointer(field: str, text: str) -> tuple[str, ...]:
     """Parse a pointer. Raises `errors.InvalidField`."""
+    if (text and not text.startswith("/")) or _WRONG_ESCAPE.search(text):
+        raise errors.InvalidField.of(
+            field,
+            f"{parse.show(text)} is not a JSON pointer; write it as /users/0/password, with ~1 for / and ~0 for ~",
+        )
     if not text:
         return ()
-    if not text.startswith("/"):
-        raise errors.InvalidField.of(
-            field, f"{parse.show(text)} is not a JSON pointer; begin it with /, as in /users/0/password"
-        )
-    if _WRONG_ESCAPE.search(text):
-        raise errors.InvalidField.of(
-            field, f"{parse.show(text)} is not a JSON pointer; in a key write ~0 for ~ and ~1 for /"
-        )
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in text[1:].split("/"))
 
 

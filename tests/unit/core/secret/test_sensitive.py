@@ -6,26 +6,6 @@ from tinkwell.core import errors
 from tinkwell.core.secret import sensitive
 
 
-def test_pointers_are_taken_as_they_are() -> None:
-    assert sensitive.parse_pointers("sensitive", ["/a/0", "", "/b~1c"]) == ("/a/0", "", "/b~1c")
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("/a", r"sensitive: must be a list of JSON pointers, such as"),
-        ([1], r"sensitive: must be a list of JSON pointers"),
-        ({"a": 1}, r"sensitive: must be a list of JSON pointers"),
-        (None, r"sensitive: must be a list of JSON pointers"),
-        (["/a", "b", "~"], r"sensitive\[1\]: .*; sensitive\[2\]: "),
-        (["/a"] * 1_001, r"sensitive: has 1,001 pointers; at most 1,000 are allowed"),
-    ],
-)
-def test_what_is_no_list_of_pointers_is_refused(given: object, message: str) -> None:
-    with pytest.raises(errors.InvalidField, match=message):
-        sensitive.parse_pointers("sensitive", given)
-
-
 def test_pointers_of_a_part_become_pointers_of_the_whole() -> None:
     assert sensitive.within(("resources", "a/b", "config"), ["", "/c~0d"]) == (
         "/resources/a~1b/config",
