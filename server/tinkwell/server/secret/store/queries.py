@@ -38,13 +38,15 @@ _KEYS = sqlalchemy.text("""
     SELECT key FROM found WHERE key IS NOT NULL
 """)
 _COUNT = sqlalchemy.text("SELECT count(*) FROM sealed_value WHERE substring(sealed FROM 2 FOR 8) = :key")
-# At least one row, and others as long as they are not too large together.
+# At least one row, and others as long as they are not too large together. The order is that of the index by key, which
+# would not be used for an order by number alone: there may be few rows of a key among very many.
 _BATCH = sqlalchemy.text("""
     SELECT id, owner_kind, owner_id, document, pointer, sealed
       FROM (SELECT *, sum(octet_length(sealed)) OVER (ORDER BY id) AS bytes, row_number() OVER (ORDER BY id) AS number
               FROM (SELECT * FROM sealed_value
-                     WHERE substring(sealed FROM 2 FOR 8) = :key AND id > :after
-                     ORDER BY id LIMIT :rows) AS following) AS summed
+                     WHERE (substring(sealed FROM 2 FOR 8), id) > (CAST(:key AS bytea), CAST(:after AS bigint))
+                     ORDER BY substring(sealed FROM 2 FOR 8), id LIMIT :rows) AS following
+             WHERE substring(sealed FROM 2 FOR 8) = :key) AS summed
      WHERE bytes <= CAST(:bytes AS bigint) OR number = 1
      ORDER BY id
 """)
