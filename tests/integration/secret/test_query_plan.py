@@ -48,7 +48,7 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         (queries._KEYS, {}, "sealed_value_key"),
         (queries._COUNT, _KEY, "sealed_value_key"),
         (queries._BATCH, {**_KEY, "after": 7, "rows": 5, "bytes": 100}, "sealed_value_key"),
-        (queries._REPLACE, {"ids": [1], "former": [b""], "sealed": [b""]}, "sealed_value_pkey"),
+        (queries._REPLACE, {"ids": [1], "sealed": [b""]}, "sealed_value_pkey"),
     ],
 )
 async def test_a_query_goes_by_its_index(

@@ -50,12 +50,11 @@ _BATCH = sqlalchemy.text("""
      WHERE bytes <= CAST(:bytes AS bigint) OR number = 1
      ORDER BY id
 """)
-# What was sealed anew meanwhile is left alone.
+# What somebody else has stored meanwhile has a row of its own: a row is never changed but here.
 _REPLACE = sqlalchemy.text("""
     UPDATE sealed_value AS v SET sealed = changed.sealed
-      FROM unnest(CAST(:ids AS bigint[]), CAST(:former AS bytea[]), CAST(:sealed AS bytea[]))
-           AS changed (id, former, sealed)
-     WHERE v.id = changed.id AND v.sealed = changed.former
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:sealed AS bytea[])) AS changed (id, sealed)
+     WHERE v.id = changed.id
 """)
 
 
@@ -111,12 +110,8 @@ async def batch(connection: AsyncConnection, key: bytes, *, after: int, max_rows
 
 
 async def replace(connection: AsyncConnection, changed: Sequence[tuple[Row, bytes]]) -> int:
-    """Replace values that are still as they were read, and return how many."""
-    values = {
-        "ids": [row.id for row, _ in changed],
-        "former": [row.sealed for row, _ in changed],
-        "sealed": [sealed for _, sealed in changed],
-    }
+    """Replace values in those rows that are still there, and return how many."""
+    values = {"ids": [row.id for row, _ in changed], "sealed": [sealed for _, sealed in changed]}
     return (await connection.execute(_REPLACE, values)).rowcount
 
 
