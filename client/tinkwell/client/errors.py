@@ -11,6 +11,7 @@ Error
 ├── Unauthenticated       no valid token came with the call
 ├── PermissionDenied      the caller may not do this
 │   └── WrongWorker       the reporting worker is not the action's
+├── SecretsDisabled       the server has no key for what it would have to keep secret
 ├── LostRace              another writer was faster: read again and retry
 │   └── OperationActive   the release has an operation that has not ended
 ├── HistoryGone           events from that revision on cannot be had: list again, then watch from now
@@ -178,6 +179,12 @@ class WrongWorker(PermissionDenied):
     """The reporting worker is not the one that the action belongs to."""
 
 
+class SecretsDisabled(Error):
+    """The server has no key for what it would have to keep secret, or for what it keeps."""
+
+    default_code = "FAILED_PRECONDITION"
+
+
 class LostRace(Error):
     """Another writer was faster: read again and retry."""
 
@@ -276,6 +283,7 @@ _BY_REASON: Mapping[str, type[Error]] = {
     "LEASE_HELD": LeaseHeld,
     "LEASE_LOST": LeaseLost,
     "WRONG_WORKER": WrongWorker,
+    "SECRETS_DISABLED": SecretsDisabled,
     "LOST_RACE": LostRace,
     "OPERATION_ACTIVE": OperationActive,
     "COMPACTED": Compacted,
