@@ -58,7 +58,7 @@ chaos: chaos-log chaos-workflows ## Both of these; SEED=7 SECONDS=60 as you like
 lint: $(CONTRIBUTOR) ## Check style, types, layers, protos, SQL functions and lock files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy core client server provisioner migrations tests examples bench
+	$(BIN)/mypy core client sandbox server provisioner migrations tests examples bench
 	$(BIN)/lint-imports
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code

@@ -9,7 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 
 _ROOT = Path(__file__).parent.parent
-_FOLDERS = ("core", "client", "server", "provisioner", "migrations")
+_FOLDERS = ("core", "client", "sandbox", "server", "provisioner", "migrations")
 _DEFINITION = re.compile(
     r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:FUNCTION|PROCEDURE)\s+(?:public\.)?(\w+)\s*\(([^)]*)\)", re.IGNORECASE
 )

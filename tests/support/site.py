@@ -15,8 +15,9 @@ from tinkwell.api.v1 import work_service_pb2, work_service_pb2_grpc, workflow_se
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.server.database import engine
 from tinkwell.server.database.database import Database
-from tinkwell.server.lease.api.servicer import WORKFLOW, WorkServicer
-from tinkwell.server.lease.service.operations import LeaseService
+from tinkwell.server.lease.api.servicer import OPERATION, WORKFLOW, WorkServicer
+from tinkwell.server.lease.service.operations import Holder, LeaseService
+from tinkwell.server.release.service.operation_hold import OperationHolds
 from tinkwell.server.workflow.api.servicer import WorkflowServicer
 from tinkwell.server.workflow.service.data import WorkflowDataService
 from tinkwell.server.workflow.service.machine_hold import MachineHolds
@@ -213,7 +214,8 @@ async def _serving(
     pool = engine.create(role.url_of_server(database_url), pool_size=pool_size)
     database = Database(pool)
     machines = MachineHolds(database)
-    leases = LeaseService(database, lease_seconds=LEASE_SECONDS, holders={WORKFLOW: machines})
+    holders: dict[str, Holder] = {WORKFLOW: machines, OPERATION: OperationHolds()}
+    leases = LeaseService(database, lease_seconds=LEASE_SECONDS, holders=holders)
     logs = LogService(database, poll_seconds=log_poll_seconds)
     servicer = WorkflowServicer(WorkflowService(database), WorkflowDataService(database), logs, _NoWatches())  # type: ignore[arg-type] # see _NoWatches
 

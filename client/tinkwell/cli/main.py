@@ -28,6 +28,11 @@ RESOURCES = (
     Component(
         "workflow", "tinkwell.cli.workflow.commands:workflow", "Workflows: templates carried out on certain machines."
     ),
+    Component(
+        "release",
+        "tinkwell.cli.release.commands:release",
+        "Releases: resources brought about together, in order.",
+    ),
     Component("events", "tinkwell.cli.event.commands:events", "The log of everything that happens."),
 )
 _SHELL = (
@@ -44,6 +49,7 @@ _KNOWN = {
     "agent": ("Run the actions that are meant for certain machines.", "provisioner"),
     "automation": ("React to events by rules in a file.", "provisioner"),
     "db": ("Bring the database's schema up to date.", "server"),
+    "secret": ("Make the keys that seal secrets, and change them.", "server"),
 }
 
 

@@ -20,6 +20,18 @@ from tinkwell.client.hardware.model import Hardware
 from tinkwell.client.hardware.push import BulkChange, Conditional
 from tinkwell.client.lease.client import WorkClient
 from tinkwell.client.lease.model import Lease, Renewed
+from tinkwell.client.release.client import ReleaseClient
+from tinkwell.client.release.handle import OperationHandle, ReleaseFailed
+from tinkwell.client.release.model import (
+    Node,
+    Operation,
+    OperationOptions,
+    Release,
+    Resource,
+    Revision,
+    Step,
+    StepLogLine,
+)
 from tinkwell.client.template.client import TemplateClient
 from tinkwell.client.template.model import Template
 from tinkwell.client.value.change import Change, Created
@@ -60,12 +72,23 @@ __all__ = [
     "LogLine",
     "LogStream",
     "MachineHold",
+    "Node",
+    "Operation",
+    "OperationHandle",
+    "OperationOptions",
     "Position",
     "Published",
+    "Release",
+    "ReleaseClient",
+    "ReleaseFailed",
     "Renewed",
     "Reported",
+    "Resource",
     "ResourceType",
+    "Revision",
     "State",
+    "Step",
+    "StepLogLine",
     "Template",
     "TemplateClient",
     "Watch",

@@ -26,6 +26,9 @@ from tinkwell.client import channel, client, errors
 from tinkwell.client.event import client as event
 from tinkwell.client.hardware import client as hardware
 from tinkwell.client.lease import client as work
+from tinkwell.client.release import client as release
+from tinkwell.client.release import handle as release_handle
+from tinkwell.client.release.model import Operation
 from tinkwell.client.template import client as template
 from tinkwell.client.watch import service, watch
 from tinkwell.client.watch.event import Event
@@ -248,6 +251,64 @@ class WorkflowClient(_Service[workflow.WorkflowClient]):
     logs = _iterate(workflow.WorkflowClient.logs)
 
 
+class OperationHandle:
+    """An operation as it was when it was begun, and a way to its end; see `tinkwell.client.OperationHandle`."""
+
+    def __init__(self, runner: Runner, source: release_handle.OperationHandle) -> None:
+        self._runner = runner
+        self._source = source
+
+    @property
+    def operation(self) -> Operation:
+        """The operation as it was when it was begun."""
+        return self._source.operation
+
+    @property
+    def id(self) -> str:
+        """The id of the operation."""
+        return self._source.id
+
+    def result(self) -> Operation:
+        """Wait until the operation has succeeded, over lost connections; raises `ReleaseFailed` for any other end."""
+        return self._runner.run(self._source.result())
+
+
+def _begin(
+    method: Callable[Concatenate[release.ReleaseClient, P], Coroutine[Any, Any, release_handle.OperationHandle]],
+) -> Callable[Concatenate[_Calls[release.ReleaseClient], P], OperationHandle]:
+    @functools.wraps(method)
+    def begin(self: _Calls[release.ReleaseClient], /, *args: P.args, **kwargs: P.kwargs) -> OperationHandle:
+        return OperationHandle(self._runner, self._runner.run(method(self._source, *args, **kwargs)))
+
+    return begin
+
+
+class ReleaseClient(_Service[release.ReleaseClient]):
+    """Applies, follows and watches releases, and carries operations out."""
+
+    apply = _begin(release.ReleaseClient.apply)
+    rollback = _begin(release.ReleaseClient.rollback)
+    uninstall = _begin(release.ReleaseClient.uninstall)
+    resume = _begin(release.ReleaseClient.resume)
+    cancel = _call(release.ReleaseClient.cancel)
+    get = _call(release.ReleaseClient.get)
+    list = _iterate(release.ReleaseClient.list)
+    history = _iterate(release.ReleaseClient.history)
+    revision = _call(release.ReleaseClient.revision)
+    wait = _call(release.ReleaseClient.wait)
+    operation = _call(release.ReleaseClient.operation)
+    operations = _iterate(release.ReleaseClient.operations)
+    nodes = _iterate(release.ReleaseClient.nodes)
+    resources = _iterate(release.ReleaseClient.resources)
+    logs = _iterate(release.ReleaseClient.logs)
+    unfinished = _iterate(release.ReleaseClient.unfinished)
+    acquire = _call(release.ReleaseClient.acquire)
+    work = _call(release.ReleaseClient.work)
+    submit_plan = _call(release.ReleaseClient.submit_plan)
+    report = _call(release.ReleaseClient.report)
+    append_logs = _call(release.ReleaseClient.append_logs)
+
+
 class WorkClient(_Calls[work.WorkClient]):
     """Acquires, renews and releases leases."""
 
@@ -273,6 +334,7 @@ class Client:
         self.hardware = HardwareClient(runner, source.hardware)
         self.templates = TemplateClient(runner, source.templates)
         self.workflows = WorkflowClient(runner, source.workflows)
+        self.releases = ReleaseClient(runner, source.releases)
         self.work = WorkClient(runner, source.work)
         self.events = EventClient(runner, source.events)
 

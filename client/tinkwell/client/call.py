@@ -41,14 +41,40 @@ class Caller:
 
     async def unary(self, method: aio.UnaryUnaryMultiCallable[Q, R], request: Q, *, may_repeat: bool) -> R:
         """Make a call with one answer; raises an `errors.Error`."""
+
+        async def call(seconds: float) -> R:
+            with translated(self.address):
+                return await method(request, timeout=seconds, metadata=self._metadata)
+
+        return await self._try(call, may_repeat=may_repeat)
+
+    async def upload(
+        self, method: aio.StreamUnaryMultiCallable[Q, R], requests: Callable[[], Iterator[Q]], *, may_repeat: bool
+    ) -> R:
+        """Make a call with many messages, all of which each try sends, and one answer; raises an `errors.Error`."""
+
+        async def call(seconds: float) -> R:
+            try:
+                with translated(self.address):
+                    return await method(requests(), timeout=seconds, metadata=self._metadata)
+            except errors.Internal as error:
+                if error.reason:
+                    raise
+                # gRPC's own account of a call that ended while something was written.
+                raise errors.Unavailable(
+                    f"no server is available at {self.address}: the connection was lost"
+                ) from error
+
+        return await self._try(call, may_repeat=may_repeat)
+
+    async def _try(self, call: Callable[[float], Awaitable[R]], *, may_repeat: bool) -> R:
+        """Make a call within the time limit, of which it is told what is left, again where nobody answered."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.timeout_seconds
         pause = backoff.Backoff(first_seconds=0.1, longest_seconds=1.0)
         for tries_left in reversed(range(TRIES)):
-            remaining = max(deadline - loop.time(), 0.0)
             try:
-                with translated(self.address):
-                    return await method(request, timeout=remaining, metadata=self._metadata)
+                return await call(max(deadline - loop.time(), 0.0))
             except errors.Unavailable:
                 delay = pause.next_seconds()
                 if not (may_repeat and tries_left and loop.time() + delay < deadline):

@@ -9,6 +9,7 @@ from tinkwell.client import backoff, call, channel, errors
 from tinkwell.client.event.client import EventClient
 from tinkwell.client.hardware.client import HardwareClient
 from tinkwell.client.lease.client import WorkClient
+from tinkwell.client.release.client import ReleaseClient
 from tinkwell.client.template.client import TemplateClient
 from tinkwell.client.workflow.client import WorkflowClient
 
@@ -26,6 +27,7 @@ class Client:
         self.hardware = HardwareClient(caller)
         self.templates = TemplateClient(caller)
         self.workflows = WorkflowClient(caller)
+        self.releases = ReleaseClient(caller)
         self.work = WorkClient(caller)
         self.events = EventClient(caller)
 

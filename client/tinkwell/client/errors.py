@@ -6,12 +6,14 @@ Error
 ├── AlreadyExists         something that must be unique is taken
 ├── IllegalTransition     the state of the resource does not allow this
 │   ├── MachineBusy       a workflow cannot start, because another one runs on its machine
-│   ├── LeaseHeld         somebody alive holds the machine for this workflow
+│   ├── LeaseHeld         somebody alive holds the machine for this workflow, or the operation
 │   └── LeaseLost         the lease of the caller is over, or its work was taken over
 ├── Unauthenticated       no valid token came with the call
 ├── PermissionDenied      the caller may not do this
 │   └── WrongWorker       the reporting worker is not the action's
+├── SecretsDisabled       the server has no key for what it would have to keep secret
 ├── LostRace              another writer was faster: read again and retry
+│   └── OperationActive   the release has an operation that has not ended
 ├── HistoryGone           events from that revision on cannot be had: list again, then watch from now
 │   ├── Compacted         the revision is older than the oldest kept one
 │   └── OtherHistory      the revision belongs to another log, or lies beyond its end
@@ -144,12 +146,17 @@ class MachineBusy(IllegalTransition):
 
 
 class LeaseHeld(IllegalTransition):
-    """Somebody alive, who is not the caller, holds the machine for this workflow."""
+    """Somebody alive, who is not the caller, holds the machine for this workflow, or the operation."""
 
     @property
     def worker_id(self) -> str:
-        """The id of the machine; empty where the server did not say."""
+        """The id of the machine; empty where it is no machine that is held."""
         return self.metadata.get("worker_id", "")
+
+    @property
+    def operation_id(self) -> str:
+        """The id of the operation; empty where it is no operation that is held."""
+        return self.metadata.get("operation_id", "")
 
 
 class LeaseLost(IllegalTransition):
@@ -172,10 +179,25 @@ class WrongWorker(PermissionDenied):
     """The reporting worker is not the one that the action belongs to."""
 
 
+class SecretsDisabled(Error):
+    """The server has no key for what it would have to keep secret, or for what it keeps."""
+
+    default_code = "FAILED_PRECONDITION"
+
+
 class LostRace(Error):
     """Another writer was faster: read again and retry."""
 
     default_code = "ABORTED"
+
+
+class OperationActive(LostRace):
+    """The release has an operation that has not ended: wait for it, or cancel it."""
+
+    @property
+    def operation_id(self) -> str:
+        """The id of that operation; empty where the server did not say."""
+        return self.metadata.get("operation_id", "")
 
 
 class HistoryGone(Error):
@@ -261,7 +283,9 @@ _BY_REASON: Mapping[str, type[Error]] = {
     "LEASE_HELD": LeaseHeld,
     "LEASE_LOST": LeaseLost,
     "WRONG_WORKER": WrongWorker,
+    "SECRETS_DISABLED": SecretsDisabled,
     "LOST_RACE": LostRace,
+    "OPERATION_ACTIVE": OperationActive,
     "COMPACTED": Compacted,
     "OTHER_HISTORY": OtherHistory,
     "TOO_SLOW": TooSlow,

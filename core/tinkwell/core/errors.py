@@ -6,9 +6,11 @@ TinkwellError
 ├── AlreadyExists       something that must be unique is taken
 ├── IllegalTransition   the state of the resource does not allow this
 ├── MachineBusy         a workflow cannot start, because another one runs on its machine
+├── OperationActive     a release cannot be changed, because an operation changes it already
 ├── LeaseHeld           somebody alive holds what the caller wants to work on
 ├── LeaseLost           the caller's lease is over, or its work was taken over
 ├── WrongWorker         the reporting worker is not the action's
+├── SecretsDisabled     the server has no key for what it would have to seal or to open
 ├── LostRace            another writer was faster; read again and retry
 ├── Compacted           the revision is older than the oldest kept one
 ├── OtherHistory        the revision belongs to another log, or lies beyond its end
@@ -91,6 +93,17 @@ class MachineBusy(TinkwellError):
         super().__init__(f"{self.subject}: {self.description}")
 
 
+class OperationActive(TinkwellError):
+    """A release cannot be changed yet: another operation, `operation_id`, has not ended."""
+
+    def __init__(self, release_name: str, *, operation_id: str) -> None:
+        self.release_name = release_name
+        self.operation_id = operation_id
+        self.subject = f"release {release_name}"
+        self.description = f"operation {operation_id} changes it; wait for its end, or cancel it"
+        super().__init__(f"{self.subject}: {self.description}")
+
+
 class LeaseHeld(TinkwellError):
     """Somebody alive, who is not the caller, holds it: `kind` says what, such as `machine`, and `id` which one."""
 
@@ -119,6 +132,18 @@ class WrongWorker(TinkwellError):
         self.worker_id = worker_id
         self.expected = expected
         super().__init__(f"worker {worker_id} may not report for an action of worker {expected}")
+
+
+class SecretsDisabled(TinkwellError):
+    """The server has no key for what it would have to seal or to open."""
+
+    subject = "secrets"
+
+    def __init__(
+        self, description: str = "this server has no keys; give it a file of them by TINKWELL_SECRET_KEYS"
+    ) -> None:
+        self.description = description
+        super().__init__(f"{self.subject}: {description}")
 
 
 class LostRace(TinkwellError):

@@ -13,7 +13,11 @@ import pytest
 import tinkwell.client
 from support import role as roles
 from support import server as servers
+from support.release_provisioner import MANIFEST, PLAN, REMOVAL, Provisioner
 from support.role import OWNER, PERSON, SERVER
+from tinkwell.client import StepLogLine
+from tinkwell.core.event.kinds import State
+from tinkwell.core.release.report import FinishReport, step_id
 from tinkwell.server.database import schema
 
 TEMPLATE = """version: "0.1"
@@ -56,7 +60,8 @@ async def person(database_url: str) -> AsyncIterator[Actor]:
     """A role that may change resources, and nothing else."""
     async for actor in acting(database_url, PERSON):
         await actor.owner.execute(
-            f"GRANT SELECT, INSERT, UPDATE, DELETE ON hardware, template, workflow, action TO {roles.quoted(PERSON)}"
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON hardware, template, workflow, action, release, release_revision,"
+            f" operation, node, step TO {roles.quoted(PERSON)}"
         )
         yield actor
 
@@ -123,6 +128,28 @@ async def test_a_workflow_is_run_under_a_lease_with_what_an_upgrade_grants(serve
         await client.workflows.cancel(second)
         await client.work.release(lease.token, workflow_id=second)
         assert (await client.workflows.expire(second)).revision == 0
+
+
+async def test_a_release_is_brought_about_and_removed_with_what_an_upgrade_grants(server_role: Actor) -> None:
+    async with (
+        servers.running_as(server_role.url) as server,
+        tinkwell.client.connect(server.address) as client,
+    ):
+        provisioner = await Provisioner.enter(client)
+        for begin, plan in (
+            (functools.partial(client.releases.apply, manifest=MANIFEST), PLAN),
+            (client.releases.uninstall, REMOVAL),
+        ):
+            handle = await begin("shop")
+            await provisioner.begin(handle.id, plan)
+            for node in plan.nodes:
+                await (provisioner.install if plan is PLAN else provisioner.remove)(handle.id, node.path)
+            await provisioner.report(handle.id, FinishReport(state=State.SUCCEEDED))
+            await client.releases.append_logs(handle.id, [StepLogLine(step_id(handle.id, "db", 1), 1, 1, "hello")])
+        assert [release async for release in client.releases.list()] == []
+        await server_role.owner.execute("UPDATE release SET deleted_at = deleted_at - interval '2 days'")
+        assert [operation async for operation in client.releases.unfinished()] == []
+    assert await server_role.owner.fetchval("SELECT count(*) FROM release") == 0
 
 
 async def test_a_server_owns_nothing_and_forges_no_events(server_role: Actor) -> None:
@@ -194,7 +221,7 @@ async def test_an_owner_that_may_only_create_tables_upgrades_and_grants(empty_da
 
 async def change(connection: asyncpg.Connection) -> None:
     """Change resources of all kinds in all ways, in transactions of one statement and of several."""
-    hardware, template, workflow, action = (uuid.UUID(int=number) for number in range(1, 5))
+    hardware, template, workflow, action, release = (uuid.UUID(int=number) for number in range(1, 6))
     network = json.dumps({"interfaces": [{"dhcp": {"mac": MAC}}]})
     await connection.execute("INSERT INTO hardware (id, network) VALUES ($1, $2)", hardware, network)
     await connection.execute("UPDATE hardware SET metadata = '{\"rack\": 1}' WHERE id = $1", hardware)
@@ -217,15 +244,52 @@ async def change(connection: asyncpg.Connection) -> None:
     for state in ("RUNNING", "SUCCEEDED"):
         await connection.execute(f"UPDATE workflow SET state = '{state}'")
         await connection.execute(f"UPDATE action SET state = '{state}', attempt = 1")
+    await change_release(connection, release)
     for refused in (
         "UPDATE workflow SET state = 'PENDING'",
         "UPDATE action SET state = 'PENDING'",
+        "UPDATE release SET state = 'UNINSTALLED'",
+        "UPDATE release_revision SET state = 'SUPERSEDED'",
         "TRUNCATE hardware",
     ):
         with pytest.raises(asyncpg.PostgresError):
             await connection.execute(refused)
-    for table in ("action", "workflow", "template", "hardware"):
+    for table in ("action", "workflow", "template", "hardware", "step", "release"):
         await connection.execute(f"DELETE FROM {table}")
+
+
+async def change_release(connection: asyncpg.Connection, id_: uuid.UUID) -> None:
+    """Change a release and all that is told of it."""
+    await connection.execute("INSERT INTO release (id, namespace, name, operation_id) VALUES ($1, 'n', 'a', $1)", id_)
+    await connection.execute(
+        "INSERT INTO operation (id, release_id, kind, request, options, former_state, deadline_at)"
+        " VALUES ($1, $1, 'INSTALL', '{}', '{}', 'FAILED', now())",
+        id_,
+    )
+    await connection.execute(
+        "INSERT INTO node (id, operation_id, release_id, path, task, ordinal, batch)"
+        " VALUES ($1, $1, $1, 'db', 'INSTALL', 0, 1)",
+        id_,
+    )
+    await connection.execute(
+        "INSERT INTO step (id, node_id, operation_id, release_id, path, ordinal, kind)"
+        " VALUES ($1, $1, $1, $1, 'db', 1, 'ACTION')",
+        id_,
+    )
+    await connection.execute(
+        "INSERT INTO release_revision (release_id, revision, source, manifest, late, plan, operation_id)"
+        " VALUES ($1, 1, '{}', '{}', '{}', '{}', $1)",
+        id_,
+    )
+    for table, states in (
+        ("operation", ("RUNNING", "SUCCEEDED")),
+        ("node", ("INSTALLING", "READY")),
+        ("step", ("RUNNING", "PENDING", "RUNNING", "SUCCEEDED")),
+        ("release_revision", ("DEPLOYED",)),
+        ("release", ("DEPLOYED",)),
+    ):
+        for state in states:
+            await connection.execute(f"UPDATE {table} SET state = $1", state)
 
 
 async def told(connection: asyncpg.Connection) -> list[tuple[Any, ...]]:

@@ -12,6 +12,7 @@ from support import edge, waiting
 from support import site as support
 from support.site import ONE, RUNNING, SUCCEEDED, UNKNOWN, Flow, Site, steps
 from tinkwell.api.v1 import workflow_service_pb2 as pb
+from tinkwell.server.workflow.service import follower
 from tinkwell.server.workflow.service import output as log
 from tinkwell.server.workflow.store import output as log_line
 
@@ -120,7 +121,7 @@ async def test_answers_are_bounded_in_bytes(site: Site) -> None:
     answers = [answer async for answer in site.stub.WatchLogs(request)]
     assert sum(len(answer.lines) for answer in answers) == 100
     assert len(answers) > 1
-    assert all(answer.ByteSize() <= log.MAX_BATCH_BYTES for answer in answers)
+    assert all(answer.ByteSize() <= follower.MAX_BATCH_BYTES for answer in answers)
 
 
 async def test_the_same_lines_from_many_writers_at_once_are_there_once(site: Site) -> None:

@@ -1,8 +1,9 @@
 """The command line with a fake server."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from unit.cli.running import Terminal
 
 from support.command_line import CommandLine
 
@@ -11,3 +12,10 @@ from support.command_line import CommandLine
 def cli() -> Iterator[CommandLine]:
     with CommandLine() as command_line:
         yield command_line
+
+
+@pytest.fixture
+async def terminal() -> AsyncIterator[Terminal]:
+    opened = Terminal()
+    yield opened
+    opened.close()

@@ -16,6 +16,10 @@ COMMANDS = {
     "hardware": {"push", "get", "list", "delete", "watch", "phone-home"},
     "template": {"create", "get", "list", "update", "delete", "validate", "watch"},
     "workflow": {"create", "get", "list", "delete", "cancel", "state", "events", "logs", "data", "watch"},
+    "release": {
+        *("apply", "rollback", "uninstall", "resume", "cancel"),
+        *("status", "history", "get", "list", "logs", "watch"),
+    },
     "events": {"watch", "publish"},
 }
 

@@ -36,6 +36,7 @@ class FakeRun:
         self.key = spec.key
         self.spec = spec
         self.image_id = ""
+        self.is_fed = True
         self.ending: port.Exit | None = None
         self.lines_read = 0
         self._world = world
@@ -91,7 +92,7 @@ class FakeRun:
         return bytes(self._answer)
 
     async def was_fed(self) -> bool:
-        return True
+        return self.is_fed
 
     async def kill(self) -> None:
         await self.exit(KILLED)
@@ -108,21 +109,30 @@ class FakeRuntime:
 
     name = "fake"
     engine_id = ""
+    is_local = True
 
     def __init__(self, world: FakeWorld, perform: Callable[[FakeRun], None] | None = None) -> None:
         self.world = world
         self.perform = perform
         self.failures: dict[str, Exception] = {}
+        # What the content of images is named, where a test has changed it.
+        self.image_ids: dict[str, str] = {}
         self.may_start = asyncio.Event()
         self.may_start.set()
+        self.may_identify = asyncio.Event()
+        self.may_identify.set()
 
     def seen_at(self, mount: port.Mount) -> str:
         return mount.target
 
+    def workspace(self, key: RunKey) -> str:
+        return "/workspace"
+
     async def image_id(self, image: str) -> str:
+        await self.may_identify.wait()
         if (failure := self.failures.get(image)) is not None:
             raise failure
-        return f"id of {image}"
+        return self.image_ids.get(image, f"id of {image}")
 
     async def start(self, spec: port.RunSpec) -> port.Run:
         await self.may_start.wait()

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinkwell.cli import failure
-from tinkwell.cli.document import json_text, position
+from tinkwell.cli.document import json_text
 from tinkwell.core import errors
-from tinkwell.core.value import document
+from tinkwell.core.value import document, position
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 
@@ -133,7 +133,7 @@ def _json_parts(source: Source) -> Iterator[Part]:
 
 
 def _yaml_parts(source: Source) -> Iterator[Part]:
-    from tinkwell.cli.document import yaml_node  # ruamel.yaml costs start-up time, see main
+    from tinkwell.core.value import yaml_node  # ruamel.yaml costs start-up time, see main
 
     for node in yaml_node.documents(source.text):
         yield Part(source, yaml_node.value_of(node), functools.partial(yaml_node.locate, node))

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from tinkwell.cli.document import position
+from tinkwell.core.value import position
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()

@@ -42,6 +42,14 @@ def summary(event: "Event") -> str:
             text = _workflow(event.data)
         case ResourceType.ACTION:
             text = _action(event.data)
+        case ResourceType.RELEASE:
+            text = _release(event.data)
+        case ResourceType.OPERATION:
+            text = _operation(event.data)
+        case ResourceType.NODE:
+            text = _words(event.data, "path", "task", "message")
+        case ResourceType.STEP:
+            text = _step(event.data)
         case ResourceType.CUSTOM:
             text = f"{event.name} {_compact(event.data)}" if event.data else event.name
         case _:
@@ -68,6 +76,42 @@ def _workflow(data: Mapping[str, Any]) -> str:
     if cause := data.get("cause"):
         words.append(format_cause(cause))
     return " ".join(word for word in words if word)
+
+
+def _release(data: Mapping[str, Any]) -> str:
+    revision = f"revision {data['revision']}" if data.get("revision") else ""
+    words = f"{_text(data, 'namespace')}/{_text(data, 'name')}", _text(data, "state"), revision
+    return " ".join(word for word in words if word)
+
+
+def _operation(data: Mapping[str, Any]) -> str:
+    words = [_text(data, "release_name"), _text(data, "kind"), _text(data, "state")]
+    if data.get("total_nodes"):
+        words.append(f"{data['total_nodes']} nodes")
+    if data.get("cancel_requested") and _text(data, "state") in ("PENDING", "RUNNING"):
+        words.append("cancel requested")
+    if cause := data.get("cause"):
+        words.append(_cause_of_operation(cause))
+    return " ".join(word for word in words if word)
+
+
+def _cause_of_operation(cause: object) -> str:
+    text = _words(cause, "reason", "path", "message") if isinstance(cause, Mapping) else ""
+    return text or _compact(cause)
+
+
+def _step(data: Mapping[str, Any]) -> str:
+    words = [_words(data, "path", "kind", "name")]
+    if data.get("attempt", 0) > 1:
+        words.append(f"attempt {data['attempt']}")
+    if data.get("exit_code") is not None:
+        words.append(f"exit {data['exit_code']}")
+    words.append(_text(data, "message"))
+    return " ".join(word for word in words if word)
+
+
+def _words(data: Mapping[str, Any], *keys: str) -> str:
+    return " ".join(text for key in keys if (text := _text(data, key)))
 
 
 def format_cause(cause: Mapping[str, Any]) -> str:

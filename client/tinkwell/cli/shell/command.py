@@ -20,12 +20,13 @@ def _plain_usage(command: click.Command, ctx: click.Context) -> str:
 
 
 class Command(click.RichCommand):
-    """A command that takes the connection options after its name."""
+    """A command that takes the connection options after its name, but for those that mean something else to it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("epilog", _EPILOG)
         super().__init__(*args, **kwargs)
-        self.params.extend(connection.options(are_hidden=True))
+        taken = {name for param in self.params for name in param.opts}
+        self.params.extend(each for each in connection.options(are_hidden=True) if taken.isdisjoint(each.opts))
 
     def get_usage(self, ctx: click.Context) -> str:
         """Give the usage for an error message."""

@@ -46,6 +46,17 @@ _COLOURS = {
     "CANCELLED": "magenta",
     "HOME": "cyan",
     "CUSTOM": "yellow",
+    "DEPLOYED": "green",
+    "READY": "green",
+    "VALID": "green",
+    "INSTALLING": "blue",
+    "REMOVING": "blue",
+    "UNINSTALLING": "blue",
+    "REMOVED": "magenta",
+    "UNINSTALLED": "magenta",
+    "SKIPPED": "yellow",
+    "LEFT": "yellow",
+    "STALE": "yellow",
 }
 
 

@@ -10,9 +10,10 @@ import rich_click as click
 from tinkwell.cli import failure
 from tinkwell.cli.event import attempt, watching
 from tinkwell.cli.event import line as event_line
-from tinkwell.cli.shell import command, duration, option, output, session, several
+from tinkwell.cli.shell import command, duration, log_line, option, output, session, several
 from tinkwell.cli.workflow import follow as workflow_following
-from tinkwell.cli.workflow import outline, output_line
+from tinkwell.cli.workflow import outline
+from tinkwell.cli.workflow import tree as workflow_tree
 from tinkwell.core.event.kinds import State
 from tinkwell.core.value import document
 
@@ -156,12 +157,14 @@ async def events(client: "Client", workflow_id: str, output_format: output.Forma
 async def logs(client: "Client", workflow_id: str, follow: bool, no_prefix: bool, output_format: output.Format) -> None:
     """Show what a workflow's actions printed."""
     actions = await client.workflows.actions(workflow_id)
-    prefix = output_line.Prefix(actions)
-    async for line in output_line.lines(client, workflow_id, follow=follow):
+    names = {action.id: workflow_tree.title(action) for action in actions}
+    prefix = log_line.Prefix(names.values())
+    async for line in workflow_following.lines(client, workflow_id, follow=follow):
         if output_format is not output.Format.TABLE:
             output.item(line.to_json(), output_format)
         else:
-            output.line(line.text if no_prefix else f"{prefix.of(line)}{line.text}")
+            name = names.get(line.action_id) or f"{line.task_name}/{line.action_name}"
+            output.line(line.text if no_prefix else f"{prefix.of(name, line.attempt)}{line.text}")
 
 
 @workflow.command()

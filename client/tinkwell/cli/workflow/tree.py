@@ -6,6 +6,7 @@ version counts. It knows no clock and reads nothing by itself.
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tinkwell.cli.event import attempt
@@ -203,3 +204,24 @@ def seconds_taken(resource: "Workflow | Action") -> float | None:
     if resource.started_at is None or resource.finished_at is None:
         return None
     return max((resource.finished_at - resource.started_at).total_seconds(), 0.0)
+
+
+def moment_of_answer(workflow: "Workflow", actions: "Iterable[Action]") -> "datetime | None":
+    """Give the server's time when it listed these actions, where one of them runs and has a deadline.
+
+    A running action's deadline is the end of its own limit or of the workflow's, whichever comes first.
+    """
+    for action in actions:
+        if action.remaining_seconds is None:
+            continue
+        ends = [
+            started_at + timedelta(seconds=limit)
+            for started_at, limit in (
+                (action.started_at, action.timeout_seconds),
+                (workflow.started_at, workflow.global_timeout_seconds),
+            )
+            if started_at is not None and limit > 0
+        ]
+        if ends:
+            return min(ends) - timedelta(seconds=action.remaining_seconds)
+    return None

@@ -1,5 +1,6 @@
 """From the objects of `model` to the generated messages: the server's direction."""
 
+import dataclasses
 import json
 import re
 from datetime import datetime
@@ -27,6 +28,9 @@ def _set(target: message.Message, field: Any, value: Any) -> None:
     elif field.message_type is not None and field.is_repeated:
         for part in value:
             fill(getattr(target, field.name).add(), part)
+    elif field.message_type is not None and dataclasses.is_dataclass(value):
+        fill(getattr(target, field.name), value)
+        getattr(target, field.name).SetInParent()
     elif field.message_type is not None:
         violations = json_message.fill(getattr(target, field.name), value, field.name)
         assert not violations, violations
@@ -42,5 +46,5 @@ def _set(target: message.Message, field: Any, value: Any) -> None:
 
 def _enum_number(enum: Any, value: str) -> int:
     prefix = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", enum.name).upper()
-    number: int = enum.values_by_name[f"{prefix}_{value}"].number
+    number: int = enum.values_by_name[f"{prefix}_{value.upper()}"].number
     return number

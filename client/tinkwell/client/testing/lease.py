@@ -101,7 +101,7 @@ class Ledger:
     def hold(self, workflow_id: str, worker_id: str) -> MachineHold | None:
         """Get the hold of a machine of a workflow, with what its lease is now."""
         hold = self.holds.get((workflow_id, worker_id))
-        return dataclasses.replace(hold, lease=self._lease(hold.lease_id)) if hold is not None else None
+        return dataclasses.replace(hold, lease=self.lease(hold.lease_id)) if hold is not None else None
 
     def holds_of(self, workflow_id: str) -> tuple[model.MachineHold, ...]:
         """Get the holds of a workflow as answers tell them."""
@@ -124,7 +124,13 @@ class Ledger:
             (workflow_id, hold.action_id) for workflow_id, hold in found if hold and hold.is_lost and hold.action_id
         ]
 
-    def _lease(self, lease_id: str) -> Lease | None:
+    def token_of(self, lease_id: str) -> int:
+        """Get the token that a lease has now; 0 where it has none."""
+        found = (s.token for s in self.sessions.values() if s.lease.id == lease_id and s.token > 0)
+        return next(found, 0)
+
+    def lease(self, lease_id: str) -> Lease | None:
+        """Get a lease by its id; None where it is not known."""
         return next((s.lease for s in self.sessions.values() if s.lease.id == lease_id), None)
 
     def _set_live(self, token: int, *, is_live: bool) -> bool:

@@ -6,10 +6,13 @@ from typing import Any
 
 from tinkwell.api.v1 import work_service_pb2 as pb
 from tinkwell.api.v1 import work_service_pb2_grpc
+from tinkwell.client.release.model import Operation
+from tinkwell.client.testing.release import row as release_row
 from tinkwell.client.testing.world import World
 from tinkwell.client.workflow.model import Action
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType, State
+from tinkwell.core.lease.lease import Hold
 
 
 class WorkServicer(work_service_pb2_grpc.WorkServiceServicer):
@@ -27,6 +30,7 @@ class WorkServicer(work_service_pb2_grpc.WorkServiceServicer):
             lease_token=session.token,
             lease_seconds=self._world.lease_seconds,
             workflow_ids=self._world.ledger.workflow_ids(session.lease.id),
+            operation_ids=[hold.id for hold in self._holds() if hold.lease_id == session.lease.id],
         )
 
     async def Renew(self, request: pb.RenewRequest, context: Any) -> pb.RenewResponse:
@@ -35,7 +39,11 @@ class WorkServicer(work_service_pb2_grpc.WorkServiceServicer):
         lost = {
             workflow_id for workflow_id, action_id in self._world.ledger.lost() if self._ends(workflow_id, action_id)
         }
-        return pb.RenewResponse(lease_seconds=self._world.lease_seconds, lost_workflow_ids=sorted(lost))
+        return pb.RenewResponse(
+            lease_seconds=self._world.lease_seconds,
+            lost_workflow_ids=sorted(lost),
+            lost_operation_ids=[hold.id for hold in self._holds() if hold.is_lost],
+        )
 
     async def Release(self, request: pb.ReleaseRequest, context: Any) -> pb.ReleaseResponse:
         ledger, actions = self._world.ledger, self._world.actions_of(request.workflow_id)
@@ -48,6 +56,11 @@ class WorkServicer(work_service_pb2_grpc.WorkServiceServicer):
         if workflow is None or workflow.state.is_final:
             ledger.leave(request.workflow_id)
         return pb.ReleaseResponse()
+
+    def _holds(self) -> list[Hold]:
+        """Get under which leases the operations are held that have not ended."""
+        unfinished = (operation for operation in self._world.all(Operation) if not operation.state.is_final)
+        return [release_row.hold(self._world, operation) for operation in unfinished]
 
     def _ends(self, workflow_id: str, action_id: str) -> bool:
         """Whether ExpireWorkflow does something about what is lost: what reboots its machine has its timeout alone."""

@@ -7,19 +7,27 @@ from typing import Any, TypeVar
 
 from tinkwell.client.event.model import Position
 from tinkwell.client.hardware.model import Hardware
+from tinkwell.client.release.model import Node, Operation, Release, Step
 from tinkwell.client.template.model import Template
 from tinkwell.client.testing.lease import Ledger
 from tinkwell.client.testing.log import EventLog
+from tinkwell.client.testing.release.book import ReleaseBook
 from tinkwell.client.value import shaped
 from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow.model import Action, ActionStatus, LogLine, Workflow
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import EventType, ResourceType, State
+from tinkwell.core.release.kinds import NodeState, ReleaseState
 
-Resource = Hardware | Template | Workflow | Action
+Resource = Hardware | Template | Workflow | Action | Release | Operation | Node | Step
 R = TypeVar("R", bound=Resource)
 
 _STATE_WORD = {State.RUNNING: "STARTED", State.PENDING: "RETRYING"}
+_STATE_WORD_OF_NODE = {NodeState.INSTALLING: "STARTED", NodeState.REMOVING: "STARTED"}
+_TOLD_OF_RELEASE = (ReleaseState.DEPLOYED, ReleaseState.FAILED, ReleaseState.UNINSTALLED)
+_PARTS = Action | Operation | Node | Step
+# What events do not tell.
+_UNTOLD: dict[type, tuple[str, ...]] = {Operation: ("options",), Node: ("after", "steps"), Step: ("args",)}
 
 
 class World:
@@ -34,11 +42,22 @@ class World:
         self.documents: dict[str, list[tuple[bytes, bytes]]] = {}
         self.positions: dict[str, Position] = {}
         self.ledger = Ledger()
+        self.releases = ReleaseBook()
         self.lease_seconds = 30.0
         self._versions: dict[str, int] = {}  # of deleted resources too: a revived one goes on counting
 
-    def put(self, resource: R, *, actor: str = "test") -> R:
-        """Create or replace a resource; the event's type follows from what changed. Gives it with version and times."""
+    def put(self, resource: R, *, actor: str = "test", event_type: EventType | None = None) -> R:
+        """Create or replace a resource, with version and times, which are in what it gives.
+
+        The type of the event follows from what changed, where it is not given.
+        """
+        old: R | None = self.resources[shaped.type_of(type(resource))].get(resource.id)
+        new = self.keep(resource)
+        self._record(new, event_type or _change_type(old, new), actor)
+        return new
+
+    def keep(self, resource: R) -> R:
+        """Do what `put` does, but for the event."""
         known = self.resources[shaped.type_of(type(resource))]
         old: R | None = known.get(resource.id)
         now = self.clock.now()
@@ -46,7 +65,6 @@ class World:
         created_at = old.created_at if old is not None else resource.created_at or now
         new = dataclasses.replace(resource, version=version, created_at=created_at, updated_at=now)
         known[resource.id] = new
-        self._record(new, _change_type(old, new), actor)
         return new
 
     def remove(self, resource: R, *, actor: str = "test") -> Event:
@@ -56,7 +74,7 @@ class World:
         now = self.clock.now()
         version = self._versions[old.id] = self._versions[old.id] + 1
         changes: dict[str, Any] = {"version": version, "updated_at": now}
-        if not isinstance(old, Action):
+        if not isinstance(old, _PARTS):
             changes["deleted_at"] = now
         return self._record(dataclasses.replace(old, **changes), EventType.DELETED, actor)
 
@@ -152,11 +170,13 @@ class World:
         data = resource.to_json()
         if isinstance(resource, Workflow) and event_type is not EventType.CREATED:
             data.pop("data", None)
+        for name in _UNTOLD.get(type(resource), ()):
+            data.pop(name, None)
         return self.emit(
             event_type,
             shaped.type_of(type(resource)),
             resource_id=resource.id,
-            parent_id=resource.workflow_id if isinstance(resource, Action) else "",
+            parent_id=_parent(resource),
             version=resource.version,
             data=data,
             actor=actor,
@@ -166,11 +186,33 @@ class World:
 def _change_type(old: Resource | None, new: Resource) -> EventType:
     if old is None:
         return EventType.CREATED
-    if isinstance(old, Workflow | Action) and isinstance(new, Workflow | Action) and old.state is not new.state:
-        return EventType(f"{shaped.type_of(type(new))}_{_STATE_WORD.get(new.state, new.state)}")
+    if isinstance(new, Hardware | Template) or isinstance(old, Hardware | Template):
+        return EventType.UPDATED
+    if old.state != new.state and (not isinstance(new, Release) or new.state in _TOLD_OF_RELEASE):
+        return EventType(f"{shaped.type_of(type(new))}_{_word(new)}")
     if isinstance(old, Workflow) and isinstance(new, Workflow) and new.completed_actions > old.completed_actions:
         return EventType.WORKFLOW_INPROGRESS
     return EventType.UPDATED
+
+
+def _word(resource: Workflow | Action | Release | Operation | Node | Step) -> str:
+    match resource:
+        case Node():
+            return _STATE_WORD_OF_NODE.get(resource.state, resource.state)
+        case Release():
+            return resource.state
+        case _:
+            return _STATE_WORD.get(resource.state, resource.state)
+
+
+def _parent(resource: Resource) -> str:
+    match resource:
+        case Action():
+            return resource.workflow_id
+        case Operation() | Node() | Step():
+            return resource.release_id
+        case _:
+            return ""
 
 
 def _event_name(resource_type: ResourceType, event_type: EventType) -> str:

@@ -1,8 +1,8 @@
 """The JSON shape of a frozen dataclass: what `to_json` prints and `from_json` reads, derived from the field types.
 
 Fields that are None are left out, and so are empty ones whose metadata is `OPTIONAL`; fields marked `HIDDEN` are not
-part of the shape. Times are RFC 3339 in UTC with six decimals. Reading ignores keys it does not know, since a newer
-server may send more; a wrong type is an `InvalidField` that names the key.
+part of the shape, and a field may be a dataclass itself. Times are RFC 3339 in UTC with six decimals. Reading ignores
+keys it does not know, since a newer server may send more; a wrong type is an `InvalidField` that names the key.
 """
 
 import dataclasses
@@ -75,6 +75,8 @@ def _encode(value: object) -> object:
         return value.value
     if isinstance(value, tuple):
         return [_encode(item) for item in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return to_json(value)
     return value
 
 
@@ -96,6 +98,8 @@ def _decoder(hint: Any) -> Callable[[object], object]:
     if origin is tuple:
         item = _decoder(arguments[0])
         return lambda value: tuple(item(part) for part in typing.cast("list[object]", _checked(list, value)))
+    if dataclasses.is_dataclass(hint):
+        return functools.partial(from_json, typing.cast("type[_Dataclass]", hint))
     if hint is datetime:
         return lambda value: _in_utc(datetime.fromisoformat(typing.cast(str, _checked(str, value))))
     if isinstance(hint, type) and issubclass(hint, enum.Enum):

@@ -9,11 +9,10 @@ from grpc import aio
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.api.v1 import workflow_service_pb2_grpc
 from tinkwell.client import call, errors
-from tinkwell.client.value import field
+from tinkwell.client.value import field, output
 from tinkwell.client.value.change import Change, Created
 from tinkwell.client.watch import informer, service
 from tinkwell.client.workflow import message as workflow_message
-from tinkwell.client.workflow import output
 from tinkwell.client.workflow.model import (
     Action,
     ActionStatus,
@@ -215,7 +214,7 @@ class WorkflowClient(service.Service):
         """
         accepted = 0
 
-        async def send(batch: output.Batch) -> None:
+        async def send(batch: list[LogLine]) -> None:
             nonlocal accepted
             request = field.build(
                 pb.AppendLogsRequest,

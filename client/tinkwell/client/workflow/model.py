@@ -2,19 +2,12 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, NamedTuple
 
 from tinkwell.client.value import shape, shaped
+from tinkwell.client.value.output import LogStream as LogStream
 from tinkwell.client.value.shaped import Shaped
 from tinkwell.core.event.kinds import ResourceType, State
-
-
-class LogStream(StrEnum):
-    """Where an output line was written to."""
-
-    STDOUT = "STDOUT"
-    STDERR = "STDERR"
 
 
 @shaped.resource(ResourceType.WORKFLOW)

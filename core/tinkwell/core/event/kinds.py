@@ -10,11 +10,15 @@ class ResourceType(StrEnum):
     HARDWARE = "HARDWARE"
     WORKFLOW = "WORKFLOW"
     ACTION = "ACTION"
+    RELEASE = "RELEASE"
+    OPERATION = "OPERATION"
+    NODE = "NODE"
+    STEP = "STEP"
     CUSTOM = "CUSTOM"
 
 
 # Kept for the resources that are to come, so that nobody's own events look like theirs.
-_TO_COME = ("release", "unit", "relation", "tinkwell")
+_TO_COME = ("chart", "lifecycle", "unit", "relation", "tinkwell")
 _OWN = frozenset({kind.lower() for kind in ResourceType if kind is not ResourceType.CUSTOM}.union(_TO_COME))
 
 
@@ -42,11 +46,31 @@ class EventType(StrEnum):
     ACTION_TIMEOUT = "ACTION_TIMEOUT"
     ACTION_CANCELLED = "ACTION_CANCELLED"
     HARDWARE_PHONE_HOME = "HARDWARE_PHONE_HOME"
+    RELEASE_DEPLOYED = "RELEASE_DEPLOYED"
+    RELEASE_FAILED = "RELEASE_FAILED"
+    RELEASE_UNINSTALLED = "RELEASE_UNINSTALLED"
+    OPERATION_STARTED = "OPERATION_STARTED"
+    OPERATION_SUCCEEDED = "OPERATION_SUCCEEDED"
+    OPERATION_FAILED = "OPERATION_FAILED"
+    OPERATION_TIMEOUT = "OPERATION_TIMEOUT"
+    OPERATION_CANCELLED = "OPERATION_CANCELLED"
+    NODE_STARTED = "NODE_STARTED"
+    NODE_READY = "NODE_READY"
+    NODE_FAILED = "NODE_FAILED"
+    NODE_SKIPPED = "NODE_SKIPPED"
+    NODE_REMOVED = "NODE_REMOVED"
+    NODE_LEFT = "NODE_LEFT"
+    STEP_STARTED = "STEP_STARTED"
+    STEP_RETRYING = "STEP_RETRYING"
+    STEP_SUCCEEDED = "STEP_SUCCEEDED"
+    STEP_FAILED = "STEP_FAILED"
+    STEP_TIMEOUT = "STEP_TIMEOUT"
+    STEP_CANCELLED = "STEP_CANCELLED"
     CUSTOM = "CUSTOM"
 
 
 class State(StrEnum):
-    """The state of a workflow or of an action."""
+    """The state of a workflow or an action, of an operation on a release or one of its steps."""
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"

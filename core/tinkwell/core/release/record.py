@@ -17,6 +17,7 @@ from tinkwell.core.release.kinds import (
     RevisionState,
     StepKind,
 )
+from tinkwell.core.workflow.record import LogStream
 
 DEFAULT_TIMEOUT_SECONDS = 300
 DEFAULT_PARALLEL = 8
@@ -40,10 +41,15 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What a user gave: manifests by the name of their file, in order, and the variables with their values merged."""
+    """What a user gave: manifests by the name of their file, in order, and variables.
+
+    `variable_files`, by name, may hold expressions: each sees `variables` and the files before it. In the end
+    `variables` replace what files say.
+    """
 
     files: tuple[tuple[str, str], ...] = ()
     variables: Mapping[str, object]
+    variable_files: tuple[tuple[str, Mapping[str, object]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +122,7 @@ class Operation:
     lease_token: int
     is_cancel_requested: bool
     cancel_grace_seconds: int
+    cancel_reason: str = ""
     remaining_seconds: float | None
     created_at: datetime.datetime
     updated_at: datetime.datetime
@@ -193,3 +200,36 @@ class Resource:
     status: ResourceStatus
     owned: bool
     observed_at: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnfinishedOperation:
+    """An operation that has not ended. `is_held`: somebody alive has it; `engine` is its release's, empty for any."""
+
+    id: str
+    release_id: str
+    namespace: str
+    state: State
+    engine: str
+    is_held: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewStepLine:
+    """A line of a step's output as it comes in; whoever runs the attempt numbers its lines from 1."""
+
+    step_id: str
+    attempt: int
+    number: int
+    stream: LogStream
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepLine(NewStepLine):
+    """A line of a step's output, with its node's path and its step's name; `id` is its place among the operation's."""
+
+    id: int
+    path: str
+    step_name: str
+    created_at: datetime.datetime

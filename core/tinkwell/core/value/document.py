@@ -29,6 +29,8 @@ MAX_NUMBER_CHARACTERS = 64
 MAX_EXPONENT = 307
 MAX_VIOLATIONS = 20
 
+_TOO_DEEP = f"is nested deeper than {MAX_DEPTH} levels"
+
 # The string part is possessive, so that a text full of quotes costs one pass and not one for each quote.
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
@@ -62,6 +64,23 @@ def parse_json_object(field: str, text: str | bytes, *, max_bytes: int = MAX_DOC
     if not isinstance(parsed, dict):
         raise errors.InvalidField.of(field, f"must be a JSON object, such as {{}}, and not {describe(parsed)}")
     return parsed
+
+
+def check_json(field: str, value: object, *, max_bytes: int = MAX_DOCUMENT_BYTES) -> JsonValue:
+    """Return a value that was built elsewhere as `parse_json` returns it, and refuse what that refuses in its text."""
+    try:
+        violations = tuple(itertools.islice(_find_refused(field, value), MAX_VIOLATIONS))
+        source = dump_json(value)
+    except RecursionError as exc:
+        raise errors.InvalidField.of(field, _TOO_DEEP) from exc
+    except (TypeError, ValueError) as exc:
+        raise errors.InvalidField.of(field, str(exc)) from exc
+    if violations:
+        raise errors.InvalidField(violations)
+    parse.check_size(field, source, max_bytes=max_bytes)
+    if _find_depth(source) is not None:
+        raise errors.InvalidField.of(field, _TOO_DEEP)
+    return parse_json(field, source, max_bytes=max_bytes)
 
 
 def dump_json(document: object) -> str:
@@ -111,16 +130,22 @@ def _decode(field: str, text: str | bytes, max_bytes: int) -> str:
 
 def _check_depth(field: str, source: str) -> None:
     """Refuse deep nesting before the recursive parser sees it."""
+    if (offset := _find_depth(source)) is not None:
+        raise errors.InvalidField.of(field, f"{_place(source, offset)}: {_TOO_DEEP}")
+
+
+def _find_depth(source: str) -> int | None:
+    """Find where a JSON text goes deeper than is allowed."""
     depth = 0
     for found in _STRING_OR_BRACKET.finditer(source):
         match found[0]:
             case "[" | "{":
                 depth += 1
                 if depth > MAX_DEPTH:
-                    place = _place(source, found.start())
-                    raise errors.InvalidField.of(field, f"{place}: is nested deeper than {MAX_DEPTH} levels")
+                    return found.start()
             case "]" | "}":
                 depth -= 1
+    return None
 
 
 def _place(source: str, offset: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import rich_click as click
 from click.core import ParameterSource
 
-from tinkwell.provisioner.app import docker_option
+from tinkwell.provisioner.app import docker_option, release_option
 from tinkwell.provisioner.app.docker_option import setting as _setting
 
 DEFAULT_SERVER = "localhost:50051"
@@ -87,10 +87,13 @@ _OPTIONS = (
 )
 
 
-def _with_options(function: F) -> F:
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+def _with(*options: Callable[[F], F]) -> Callable[[F], F]:
+    def add(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
 
 
 @click.command()
@@ -112,10 +115,10 @@ def _with_options(function: F) -> F:
     metavar="NAME",
     help="Give each machine that announces itself and has no workflow one from this template, by its id or name.",
 )
-@_with_options
+@_with(*release_option.OPTIONS, *_OPTIONS)
 @click.pass_context
 def provisioner(ctx: click.RichContext, /, agent_for: tuple[str, ...], **options: Any) -> None:
-    """Run a provisioner, which brings workflows to completion.
+    """Run a provisioner, which brings workflows and releases to completion.
 
     It stops at SIGTERM; actions that run go on, and the next provisioner with the same state directory adopts them. Any
     number of provisioners and agents may serve a machine.
@@ -133,7 +136,7 @@ def provisioner(ctx: click.RichContext, /, agent_for: tuple[str, ...], **options
     metavar="ID",
     help="Id of the machine in the hardware inventory.",
 )
-@_with_options
+@_with(*_OPTIONS)
 @click.pass_context
 def agent(ctx: click.RichContext, /, worker_ids: tuple[str, ...], **options: Any) -> None:
     """Run the actions that are meant for one machine.
@@ -164,6 +167,7 @@ def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) 
         docker=docker_option.settings_of(options),
         resync_seconds=options["resync_seconds"],
         is_ephemeral=options["ephemeral"],
+        releases=release_option.settings_of(options),
         default_template=options.get("default_template"),
         beside=_automation(options),
         **connection,

@@ -6,7 +6,7 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import Callable, Container, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Container, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -16,6 +16,9 @@ from tinkwell.core.value.run_key import RunKind
 from tinkwell.provisioner.hardware import enrolment
 from tinkwell.provisioner.lease import run_claim
 from tinkwell.provisioner.lease.keeper import Keeper
+from tinkwell.provisioner.release import driver as release_driver
+from tinkwell.provisioner.release import host as release_host
+from tinkwell.provisioner.release import image_policy, place, plug
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.docker import setting
 from tinkwell.provisioner.runtime.docker.runtime import ANSWER_SECONDS, DockerRuntime
@@ -41,6 +44,16 @@ class RuntimeName(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseSettings:
+    """What is done about releases; `plugs` are what of this machine their resources may use."""
+
+    namespaces: Container[str]
+    plugs: Sequence[plug.Grant] = ()
+    images: image_policy.ImagePolicy = field(default_factory=image_policy.ImagePolicy)
+    concurrency: int = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything a provisioner needs to know."""
 
@@ -51,12 +64,12 @@ class Settings:
     runtime: RuntimeName = RuntimeName.AUTO
     state_dir: Path
     concurrency: int = 8
-    # How many calls of resources may run at once, beside the actions.
-    release_concurrency: int = 0
     process_images: Path | None = None
     docker: setting.DockerSettings = field(default_factory=setting.DockerSettings)
     resync_seconds: float = 30.0
     is_ephemeral: bool = False
+    # None: nothing is done about releases.
+    releases: ReleaseSettings | None = None
     # Machines that announce themselves and have no workflow get one from this template.
     default_template: str | None = None
     # What else runs here until the driver stops, such as rules; it may end before.
@@ -108,6 +121,9 @@ async def run(settings: Settings) -> None:
                     resync_seconds=settings.resync_seconds,
                 )
                 works: dict[str, Coroutine[object, object, None]] = {"driver": worker.run(), "keeper": keeper.run()}
+                if settings.releases is not None:
+                    host = _host(settings.releases, server, runtime, directory, keeper=keeper, claims=claims)
+                    works["releases"] = _release_driver(settings.releases, host, settings.resync_seconds).run()
                 if settings.default_template is not None:
                     works["enrolment"] = enrolment.Enrolment(server, settings.default_template).run()
                 if settings.beside is not None:
@@ -129,7 +145,7 @@ async def open_runtime(settings: Settings, directory: state_dir.StateDir) -> por
             return await DockerRuntime.connect(
                 directory,
                 concurrency=settings.concurrency,
-                fed_concurrency=settings.release_concurrency,
+                fed_concurrency=settings.releases.concurrency if settings.releases is not None else 0,
                 settings=settings.docker,
                 answer_seconds=ANSWER_SECONDS if is_asked_for else AUTO_SECONDS,
             )
@@ -145,6 +161,36 @@ def _keeper(server: client.Client, runtime: port.Runtime, directory: state_dir.S
     """Make the keeper of the lease. Whoever has the same engine, and shares the directory, can take its runs over."""
     engine = ":".join((directory.instance, runtime.name, runtime.engine_id))
     return Keeper(server.work, owner=directory.owner, engine=engine)
+
+
+def _host(
+    settings: ReleaseSettings,
+    server: client.Client,
+    runtime: port.Runtime,
+    directory: state_dir.StateDir,
+    *,
+    keeper: Keeper,
+    claims: run_claim.Claims,
+) -> release_host.Host:
+    return release_host.Host(
+        api=server.releases,
+        lease=keeper,
+        runtime=runtime,
+        claims=claims,
+        folder=directory.release_dir,
+        grants=settings.plugs,
+        images=settings.images,
+        places=place.Places(settings.concurrency),
+        keys=place.Keys(),
+    )
+
+
+def _release_driver(settings: ReleaseSettings, host: release_host.Host, resync_seconds: float) -> release_driver.Driver:
+    worker = release_driver.Driver(
+        host, namespaces=settings.namespaces, concurrency=settings.concurrency, resync_seconds=resync_seconds
+    )
+    host.lease.add(RunKind.RELEASE, worker)
+    return worker
 
 
 async def _remove_runs(runtime: port.Runtime, claims: run_claim.Claims) -> bool:

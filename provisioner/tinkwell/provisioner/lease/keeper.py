@@ -91,6 +91,18 @@ class Keeper:
         return token == self._token
 
     @property
+    def is_good(self) -> bool:
+        """Whether the lease lives by this side's clock: nobody else can have what is held under it."""
+        return bool(self._token) and asyncio.get_running_loop().time() < self._ends_at
+
+    async def until_good(self) -> None:
+        """Ask for the lease until it lives, or another one does."""
+        while not self.is_good:
+            confirmed = self._is_confirmed
+            self._is_asked.set()
+            await confirmed.wait()
+
+    @property
     def grace_seconds(self) -> float:
         """For how long what is lost is left to those who have its run at hand: they hear of it within the rest."""
         return self._seconds * (RENEWALS - 1) / RENEWALS

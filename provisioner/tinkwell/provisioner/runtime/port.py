@@ -148,8 +148,18 @@ class Runtime(Protocol):
     def engine_id(self) -> str:
         """Which engine it is, where one runtime may have several; who has the same one finds the same runs there."""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it runs on this machine, so that what is mounted is surely this machine's."""
+
     def seen_at(self, mount: Mount) -> str:
         """Return the path by which a run knows a mount: its target, or its source where nothing is mounted."""
+
+    def workspace(self, key: RunKey) -> str:
+        """Return the path of an empty folder as a run knows it, which is there if it is the run's `workdir`.
+
+        What is written there goes with the run.
+        """
 
     async def image_id(self, image: str) -> str:
         """Return what names the content of an image, which is fetched as the pull policy says."""

@@ -7,6 +7,7 @@
       claims/KIND@OWNER@RUN.ATTEMPT       which slot watches a run; see `run_claim`
       workflows/WORKFLOW/WORKER/          the files of a workflow on a worker; actions see them as $WORKFLOW_DIR
       workflows/WORKFLOW/boot/ACTION.ATTEMPT    the boot in which an attempt began that reboots its machine
+      releases/RELEASE/NAME/              what resources of a release keep, where a plug of its manifest says so
       runs/RUN.ATTEMPT[.HOOK]/            runs of the process runtime; RUN is the id of an action or step
       logs/RUN.ATTEMPT[.HOOK]             where the output of a run of the Docker runtime began
       fed/RUN.ATTEMPT[.HOOK]              that a run of the Docker runtime has got all of its input
@@ -93,6 +94,11 @@ class StateDir:
     def workflow_dir(self, workflow_id: str, worker_id: str) -> Path:
         """Return where a workflow's files on a worker are; it need not exist."""
         return self.path / f"workflows/{checked(workflow_id)}/{checked(worker_id)}"
+
+    @property
+    def release_dir(self) -> Path:
+        """Where the folders of releases are by their ids; it need not exist."""
+        return self.path / "releases"
 
     def workflows(self) -> list[str]:
         """Return the ids of all workflows that have files here."""

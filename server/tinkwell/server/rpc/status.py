@@ -26,9 +26,11 @@ CODES: Mapping[type[errors.TinkwellError], tuple[grpc.StatusCode, _Reason.ValueT
     errors.AlreadyExists: (_Code.ALREADY_EXISTS, _Reason.ERROR_REASON_ALREADY_EXISTS),
     errors.IllegalTransition: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_ILLEGAL_TRANSITION),
     errors.MachineBusy: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_MACHINE_BUSY),
+    errors.OperationActive: (_Code.ABORTED, _Reason.ERROR_REASON_OPERATION_ACTIVE),
     errors.LeaseHeld: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_LEASE_HELD),
     errors.LeaseLost: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_LEASE_LOST),
     errors.WrongWorker: (_Code.PERMISSION_DENIED, _Reason.ERROR_REASON_WRONG_WORKER),
+    errors.SecretsDisabled: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_SECRETS_DISABLED),
     errors.LostRace: (_Code.ABORTED, _Reason.ERROR_REASON_LOST_RACE),
     errors.Compacted: (_Code.OUT_OF_RANGE, _Reason.ERROR_REASON_COMPACTED),
     errors.OtherHistory: (_Code.OUT_OF_RANGE, _Reason.ERROR_REASON_OTHER_HISTORY),
@@ -97,9 +99,11 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
             return taken | ({"taken_by": error.taken_by} if error.taken_by else {})
         case errors.MachineBusy():
             return {"subject": error.subject, "worker_id": error.worker_id, "workflow_id": error.held_by}
+        case errors.OperationActive():
+            return {"subject": error.subject, "operation_id": error.operation_id}
         case errors.LeaseHeld():
             return {"subject": error.subject, _held_key(error.kind): error.id}
-        case errors.IllegalTransition() | errors.LeaseLost():
+        case errors.IllegalTransition() | errors.LeaseLost() | errors.SecretsDisabled():
             return {"subject": error.subject}
         case errors.WrongWorker():
             return {"worker_id": error.worker_id, "expected": error.expected}
@@ -125,7 +129,13 @@ def _details(error: errors.TinkwellError) -> Iterator[protobuf.Message]:
                 resource_type=_cut(error.resource_type, _MAX_FIELD_BYTES),
                 resource_name=_cut(error.resource_id, _MAX_FIELD_BYTES),
             )
-        case errors.IllegalTransition() | errors.MachineBusy() | errors.LeaseHeld() | errors.LeaseLost():
+        case (
+            errors.IllegalTransition()
+            | errors.MachineBusy()
+            | errors.LeaseHeld()
+            | errors.LeaseLost()
+            | errors.SecretsDisabled()
+        ):
             violation = error_details_pb2.PreconditionFailure.Violation(
                 type="STATE",
                 subject=_cut(error.subject, _MAX_FIELD_BYTES),

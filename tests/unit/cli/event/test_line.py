@@ -28,7 +28,7 @@ def event(resource_type: ResourceType, event_type: EventType, data: dict[str, An
 def test_a_line_has_time_revision_type_resource_id_and_summary() -> None:
     workflow = {"template_name": "hello", "state": "RUNNING", "completed_actions": 1, "total_actions": 3}
     line = event_line.format_event(event(ResourceType.WORKFLOW, EventType.WORKFLOW_INPROGRESS, workflow))
-    assert line == f"2026-11-20T12:00:00.005Z        7  WORKFLOW_INPROGRESS  WORKFLOW  {ID}  hello RUNNING 1/3"
+    assert line == f"2026-11-20T12:00:00.005Z        7  WORKFLOW_INPROGRESS  WORKFLOW   {ID}  hello RUNNING 1/3"
 
 
 def test_the_columns_of_all_lines_stand_below_each_other() -> None:
@@ -38,7 +38,7 @@ def test_the_columns_of_all_lines_stand_below_each_other() -> None:
         for event_type in EventType
         for resource_id in (ID, "")
     ]
-    columns = [(line[26:33].strip(), line[35:54].strip(), line[56:64].strip(), line[66:102].strip()) for line in lines]
+    columns = [(line[26:33].strip(), line[35:54].strip(), line[56:65].strip(), line[67:103].strip()) for line in lines]
     assert all(
         revision == "7" and kind in set(EventType) and resource in set(ResourceType) and resource_id in (ID, "-")
         for revision, kind, resource, resource_id in columns
@@ -120,6 +120,49 @@ DHCP = {"mac": "52:54:00:10:00:03", "hostname": "sm01"}
             EventType.WORKFLOW_FAILED,
             {"template_name": "t", "cause": {"reason": "X", "recovery": {"template": "r", "error": "no"}}},
             "t 0/0 X, not recovered by r: no",
+        ),
+        (
+            ResourceType.RELEASE,
+            EventType.RELEASE_DEPLOYED,
+            {"namespace": "default", "name": "shop", "state": "DEPLOYED", "revision": 4},
+            "default/shop DEPLOYED revision 4",
+        ),
+        (
+            ResourceType.OPERATION,
+            EventType.UPDATED,
+            {
+                "release_name": "shop",
+                "kind": "UPGRADE",
+                "state": "RUNNING",
+                "total_nodes": 3,
+                "cancel_requested": True,
+            },
+            "shop UPGRADE RUNNING 3 nodes cancel requested",
+        ),
+        (
+            ResourceType.OPERATION,
+            EventType.OPERATION_FAILED,
+            {
+                "release_name": "shop",
+                "kind": "INSTALL",
+                "state": "FAILED",
+                "cancel_requested": True,
+                "cause": {"reason": "NODE_FAILED", "path": "db", "message": "exited with code 3"},
+            },
+            "shop INSTALL FAILED NODE_FAILED db exited with code 3",
+        ),
+        (ResourceType.OPERATION, EventType.OPERATION_FAILED, {"cause": {"new": 1}}, '{"new":1}'),
+        (
+            ResourceType.NODE,
+            EventType.NODE_FAILED,
+            {"path": "db", "task": "INSTALL", "message": "no\nspace"},
+            "db INSTALL no\\nspace",
+        ),
+        (
+            ResourceType.STEP,
+            EventType.STEP_FAILED,
+            {"path": "db", "kind": "ACTION", "name": "grant", "attempt": 2, "exit_code": 3, "message": "no"},
+            "db ACTION grant attempt 2 exit 3 no",
         ),
         (ResourceType.CUSTOM, EventType.CUSTOM, {"a": 1}, 'x.y {"a":1}'),
         (ResourceType.CUSTOM, EventType.CUSTOM, {}, "x.y"),

@@ -3,19 +3,16 @@
 import asyncio
 import contextlib
 import dataclasses
-import fcntl
 import json
 import os
-import pty
 import signal
-import struct
-import sys
-import termios
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from unit.cli import running
+from unit.cli.running import WAIT_SECONDS, Terminal, end, line
 
 from support import waiting
 from support.command_line import CommandLine
@@ -23,8 +20,6 @@ from tinkwell.client import Action, Hardware, LogLine, Template, Workflow, testi
 from tinkwell.core import errors as core_errors
 from tinkwell.core.event.kinds import State
 
-TINKWELL = str(Path(sys.executable).with_name("tinkwell"))
-WAIT_SECONDS = 60
 ID = "6f1c2b1e-8a54-4b7e-9a53-6f3f1f0f2a11"
 OTHER = "7f1c2b1e-8a54-4b7e-9a53-6f3f1f0f2a11"
 WORKER = "0eba0bf8-3772-4b4a-ab9f-6ebe93b90a94"
@@ -93,81 +88,9 @@ async def site() -> AsyncIterator[Site]:
         yield Site(fake)
 
 
-@contextlib.asynccontextmanager
-async def tinkwell(
-    site: Site,
-    *args: str,
-    stdout: int = asyncio.subprocess.PIPE,
-    stderr: int = asyncio.subprocess.PIPE,
-    term: str = "xterm",
-) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run the command; it is killed where the test leaves it running."""
-    environment = {**os.environ, "TINKWELL_SERVER": site.server.address, "TERM": term}
-    # Runners of tests may set a width, which would count for more than the terminal's own.
-    for name in ("NO_COLOR", "COLUMNS", "LINES"):
-        environment.pop(name, None)
-    process = await asyncio.create_subprocess_exec(
-        *(TINKWELL, *args), stdin=asyncio.subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=environment
-    )
-    try:
-        async with asyncio.timeout(WAIT_SECONDS):
-            yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
-
-
-async def line(process: asyncio.subprocess.Process, *, of_stderr: bool = False) -> str:
-    """Read the next line, without its time."""
-    stream = process.stderr if of_stderr else process.stdout
-    assert stream is not None
-    return (await stream.readline()).decode().partition("  ")[2].rstrip("\n")
-
-
-async def end(process: asyncio.subprocess.Process) -> tuple[int, str, str]:
-    stdout, stderr = await process.communicate()
-    return process.returncode or 0, (stdout or b"").decode(), (stderr or b"").decode()
-
-
-class Terminal:
-    """A terminal of 100 columns that takes and remembers all that is written to it."""
-
-    def __init__(self) -> None:
-        self._controller, self.descriptor = pty.openpty()
-        fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-        os.set_blocking(self._controller, False)
-        self._written = b""
-        # All the time, since who writes to a full terminal waits.
-        asyncio.get_running_loop().add_reader(self._controller, self._take)
-
-    @property
-    def text(self) -> str:
-        self._take()
-        return self._written.decode(errors="replace")
-
-    async def shows(self, text: str) -> None:
-        try:
-            await waiting.eventually(lambda: text in self.text, deadline_seconds=WAIT_SECONDS / 2)
-        except TimeoutError:
-            raise AssertionError(f"{text!r} was never shown, but {self.text[-2_000:]!r}") from None
-
-    def close(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._controller)
-        os.close(self._controller)
-        os.close(self.descriptor)
-
-    def _take(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                self._written += os.read(self._controller, 100_000)
-
-
-@pytest.fixture
-async def terminal() -> AsyncIterator[Terminal]:
-    opened = Terminal()
-    yield opened
-    opened.close()
+def tinkwell(site: Site, *args: str, **streams: Any) -> contextlib.AbstractAsyncContextManager[Process]:
+    """Run the command for the site's server."""
+    return running.tinkwell(site.server, *args, **streams)
 
 
 async def test_a_pipe_gets_a_line_for_each_change_until_the_workflow_has_succeeded(site: Site) -> None:
@@ -450,5 +373,5 @@ def test_a_server_that_is_not_there_is_told_at_once(cli: CommandLine) -> None:
 
 def test_an_option_that_chooses_events_shows_the_events_of_one_workflow(cli: CommandLine) -> None:
     cli.do(lambda server: server.put(Workflow(id=ID, state=State.SUCCEEDED)))
-    assert f"CREATED              WORKFLOW  {ID}" in cli.ok("workflow", "watch", ID, "--count", "1")
+    assert f"CREATED              WORKFLOW   {ID}" in cli.ok("workflow", "watch", ID, "--count", "1")
     assert json.loads(cli.ok("workflow", "watch", ID, "--since", "1h", "--count", "1", "-o", "json"))["version"] == 1

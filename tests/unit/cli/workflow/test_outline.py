@@ -6,13 +6,15 @@ import pytest
 from rich import console
 from unit.cli.following import ID, action, at, running, tree, workflow
 
-from tinkwell.cli.workflow import display, outline
+from tinkwell.cli.shell import display
+from tinkwell.cli.shell import outline as shell_outline
+from tinkwell.cli.workflow import outline
 from tinkwell.cli.workflow import tree as workflow_tree
 from tinkwell.client import LogLine
 from tinkwell.core.event.kinds import State
 
 
-def drawn(node: outline.Node, *, width: int = 100, colours: bool = False) -> list[str]:
+def drawn(node: shell_outline.Node, *, width: int = 100, colours: bool = False) -> list[str]:
     """What a terminal shows."""
     file = io.StringIO()
     system = "standard" if colours else None
@@ -103,12 +105,12 @@ def many(count: int, *, current: int, tasks: int = 1) -> workflow_tree.Tree:
 
 def test_what_fits_is_not_folded() -> None:
     whole = outline.outline(many(10, current=4), at(0))
-    assert outline.fit(whole, whole.height) == whole
+    assert shell_outline.fit(whole, whole.height) == whole
 
 
 def test_tasks_away_from_the_running_action_are_folded_first() -> None:
     whole = outline.outline(many(30, current=14, tasks=3), at(0))
-    rows = drawn(outline.fit(whole, 20))
+    rows = drawn(shell_outline.fit(whole, 20))
     assert rows[1] == "├── t0  10 SUCCEEDED  worker w1"
     assert rows[-1] == "└── t2  10 PENDING  worker w1"
     assert any("n14  RUNNING" in row for row in rows)
@@ -121,7 +123,7 @@ def test_tasks_away_from_the_running_action_are_folded_first() -> None:
 def test_the_running_action_stays_in_sight_however_many_there_are(current: int, tasks: int, height: int) -> None:
     followed = many(100, current=current, tasks=tasks)
     followed.add(LogLine(f"a{current}", 1, 1, "its output"))
-    fitted = outline.fit(outline.outline(followed, at(0), note="a note"), height)
+    fitted = shell_outline.fit(outline.outline(followed, at(0), note="a note"), height)
     rows = drawn(fitted)
     assert len(rows) <= height
     assert any(f"n{current}  " in row and "RUNNING" in row for row in rows)

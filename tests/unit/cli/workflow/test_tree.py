@@ -152,3 +152,18 @@ def test_the_action_to_look_at_is_the_one_that_ended_the_workflow() -> None:
     failed = tree(workflow(State.FAILED), actions[0], action(1, State.FAILED), actions[2])
     assert failed.focus == action(1, State.FAILED)
     assert tree(workflow(State.SUCCEEDED), *[action(i, State.SUCCEEDED) for i in range(3)]).focus is None
+
+
+def test_what_remains_of_a_running_action_tells_the_time_of_the_answer() -> None:
+    runs = action(0, State.RUNNING, started_at=at(10), timeout_seconds=60, remaining_seconds=50.0)
+    assert workflow_tree.moment_of_answer(workflow(State.RUNNING), [action(1), runs]) == at(20)
+
+
+def test_a_workflows_deadline_counts_where_it_comes_first() -> None:
+    runs = action(0, State.RUNNING, started_at=at(10), timeout_seconds=60, remaining_seconds=5.0)
+    limited = workflow(State.RUNNING, started_at=at(0), global_timeout_seconds=30)
+    assert workflow_tree.moment_of_answer(limited, [runs]) == at(25)
+
+
+def test_without_a_deadline_an_answer_does_not_tell_its_time() -> None:
+    assert workflow_tree.moment_of_answer(workflow(State.RUNNING), [action(0, State.RUNNING, started_at=at(1))]) is None

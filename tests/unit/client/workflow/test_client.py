@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tinkwell.client import Client, Hardware, LogLine, LogStream, State, errors, testing
-from tinkwell.client.workflow import output
+from tinkwell.client.value import output
 from tinkwell.client.workflow.model import Report, Reported
 from tinkwell.core import errors as core_errors
 
@@ -244,7 +244,7 @@ async def test_lines_that_gather_while_others_are_sent_go_together() -> None:
         for number in range(2, 5):
             yield line(number)
 
-    async def send(batch: output.Batch) -> None:
+    async def send(batch: list[LogLine]) -> None:
         sending.set()
         for _ in range(10):
             await asyncio.sleep(0)
@@ -264,7 +264,7 @@ async def test_a_source_of_lines_waits_while_too_many_are_unsent() -> None:
             produced += 1
             yield line(produced)
 
-    async def send(batch: output.Batch) -> None:
+    async def send(batch: list[LogLine]) -> None:
         for _ in range(5 * output.BATCH_LINES):
             await asyncio.sleep(0)
         is_stuck.set()

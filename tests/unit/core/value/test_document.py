@@ -160,3 +160,30 @@ def test_every_text_is_parsed_or_refused(text: str) -> None:
     except errors.InvalidField:
         return
     assert document.parse_json("data", document.dump_json(parsed)) == parsed
+
+
+@given(json_values)
+def test_a_value_that_was_built_is_checked_and_returned_as_it_would_be_parsed(built: document.JsonValue) -> None:
+    assert document.check_json("x", built) == built
+
+
+def test_what_was_built_with_floats_and_tuples_is_returned_as_json() -> None:
+    assert document.check_json("x", {"a": (1.5, 2)}) == {"a": [decimal.Decimal("1.5"), 2]}
+
+
+@pytest.mark.parametrize(
+    ("built", "sentence"),
+    [
+        ({"a": ["\0"]}, 'x.a[0]: the text "\\u0000" holds the NUL character'),
+        ({"\ud800": 1}, 'x: a key "\\ud800" holds a lone surrogate'),
+        ({"a": float("nan")}, "x: nan has no form in JSON"),
+        ({"a": {1, 2}}, "x: set has no form in JSON"),
+        ("a" * 30, "x: has 32 bytes; at most 20 are allowed"),
+        (json.loads("[" * 65 + "]" * 65), "x: is nested deeper than 64 levels"),
+        (json.loads("[" * 900 + "]" * 900), "x: is nested deeper than 64 levels"),
+    ],
+)
+def test_what_was_built_and_cannot_be_stored_is_refused_by_its_path(built: object, sentence: str) -> None:
+    with pytest.raises(errors.InvalidField) as caught:
+        document.check_json("x", built, max_bytes=20 if isinstance(built, str) else 10_000)
+    assert str(caught.value).startswith(sentence)

@@ -33,6 +33,10 @@ class _ResourceTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Resource
     RESOURCE_TYPE_WORKFLOW: _ResourceType.ValueType  # 3
     RESOURCE_TYPE_ACTION: _ResourceType.ValueType  # 4
     RESOURCE_TYPE_CUSTOM: _ResourceType.ValueType  # 5
+    RESOURCE_TYPE_RELEASE: _ResourceType.ValueType  # 6
+    RESOURCE_TYPE_OPERATION: _ResourceType.ValueType  # 7
+    RESOURCE_TYPE_NODE: _ResourceType.ValueType  # 8
+    RESOURCE_TYPE_STEP: _ResourceType.ValueType  # 9
 
 class ResourceType(_ResourceType, metaclass=_ResourceTypeEnumTypeWrapper):
     """ResourceType says what an event is about."""
@@ -43,6 +47,10 @@ RESOURCE_TYPE_HARDWARE: ResourceType.ValueType  # 2
 RESOURCE_TYPE_WORKFLOW: ResourceType.ValueType  # 3
 RESOURCE_TYPE_ACTION: ResourceType.ValueType  # 4
 RESOURCE_TYPE_CUSTOM: ResourceType.ValueType  # 5
+RESOURCE_TYPE_RELEASE: ResourceType.ValueType  # 6
+RESOURCE_TYPE_OPERATION: ResourceType.ValueType  # 7
+RESOURCE_TYPE_NODE: ResourceType.ValueType  # 8
+RESOURCE_TYPE_STEP: ResourceType.ValueType  # 9
 Global___ResourceType: _TypeAlias = ResourceType  # noqa: Y015
 
 class _EventType:
@@ -71,6 +79,26 @@ class _EventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EventType.V
     EVENT_TYPE_ACTION_CANCELLED: _EventType.ValueType  # 15
     EVENT_TYPE_HARDWARE_PHONE_HOME: _EventType.ValueType  # 16
     EVENT_TYPE_CUSTOM: _EventType.ValueType  # 17
+    EVENT_TYPE_RELEASE_DEPLOYED: _EventType.ValueType  # 18
+    EVENT_TYPE_RELEASE_FAILED: _EventType.ValueType  # 19
+    EVENT_TYPE_RELEASE_UNINSTALLED: _EventType.ValueType  # 20
+    EVENT_TYPE_OPERATION_STARTED: _EventType.ValueType  # 21
+    EVENT_TYPE_OPERATION_SUCCEEDED: _EventType.ValueType  # 22
+    EVENT_TYPE_OPERATION_FAILED: _EventType.ValueType  # 23
+    EVENT_TYPE_OPERATION_TIMEOUT: _EventType.ValueType  # 24
+    EVENT_TYPE_OPERATION_CANCELLED: _EventType.ValueType  # 25
+    EVENT_TYPE_NODE_STARTED: _EventType.ValueType  # 26
+    EVENT_TYPE_NODE_READY: _EventType.ValueType  # 27
+    EVENT_TYPE_NODE_FAILED: _EventType.ValueType  # 28
+    EVENT_TYPE_NODE_SKIPPED: _EventType.ValueType  # 29
+    EVENT_TYPE_NODE_REMOVED: _EventType.ValueType  # 30
+    EVENT_TYPE_NODE_LEFT: _EventType.ValueType  # 31
+    EVENT_TYPE_STEP_STARTED: _EventType.ValueType  # 32
+    EVENT_TYPE_STEP_RETRYING: _EventType.ValueType  # 33
+    EVENT_TYPE_STEP_SUCCEEDED: _EventType.ValueType  # 34
+    EVENT_TYPE_STEP_FAILED: _EventType.ValueType  # 35
+    EVENT_TYPE_STEP_TIMEOUT: _EventType.ValueType  # 36
+    EVENT_TYPE_STEP_CANCELLED: _EventType.ValueType  # 37
 
 class EventType(_EventType, metaclass=_EventTypeEnumTypeWrapper):
     """EventType says what happened. A specific type replaces UPDATED."""
@@ -95,6 +123,26 @@ EVENT_TYPE_ACTION_TIMEOUT: EventType.ValueType  # 14
 EVENT_TYPE_ACTION_CANCELLED: EventType.ValueType  # 15
 EVENT_TYPE_HARDWARE_PHONE_HOME: EventType.ValueType  # 16
 EVENT_TYPE_CUSTOM: EventType.ValueType  # 17
+EVENT_TYPE_RELEASE_DEPLOYED: EventType.ValueType  # 18
+EVENT_TYPE_RELEASE_FAILED: EventType.ValueType  # 19
+EVENT_TYPE_RELEASE_UNINSTALLED: EventType.ValueType  # 20
+EVENT_TYPE_OPERATION_STARTED: EventType.ValueType  # 21
+EVENT_TYPE_OPERATION_SUCCEEDED: EventType.ValueType  # 22
+EVENT_TYPE_OPERATION_FAILED: EventType.ValueType  # 23
+EVENT_TYPE_OPERATION_TIMEOUT: EventType.ValueType  # 24
+EVENT_TYPE_OPERATION_CANCELLED: EventType.ValueType  # 25
+EVENT_TYPE_NODE_STARTED: EventType.ValueType  # 26
+EVENT_TYPE_NODE_READY: EventType.ValueType  # 27
+EVENT_TYPE_NODE_FAILED: EventType.ValueType  # 28
+EVENT_TYPE_NODE_SKIPPED: EventType.ValueType  # 29
+EVENT_TYPE_NODE_REMOVED: EventType.ValueType  # 30
+EVENT_TYPE_NODE_LEFT: EventType.ValueType  # 31
+EVENT_TYPE_STEP_STARTED: EventType.ValueType  # 32
+EVENT_TYPE_STEP_RETRYING: EventType.ValueType  # 33
+EVENT_TYPE_STEP_SUCCEEDED: EventType.ValueType  # 34
+EVENT_TYPE_STEP_FAILED: EventType.ValueType  # 35
+EVENT_TYPE_STEP_TIMEOUT: EventType.ValueType  # 36
+EVENT_TYPE_STEP_CANCELLED: EventType.ValueType  # 37
 Global___EventType: _TypeAlias = EventType  # noqa: Y015
 
 @_typing.final

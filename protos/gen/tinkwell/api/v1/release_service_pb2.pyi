@@ -319,7 +319,9 @@ class Revision(_message.Message):
     revision: _builtins.int
     state: Global___RevisionState.ValueType
     source: _builtins.str
-    """source is what the user gave: {"files": {NAME: TEXT}, "variables": {…}}."""
+    """source is what the user gave: {"files": {NAME: TEXT}, "variables": {…}}, and where there are some
+    "variable_files": [{"name": NAME, "variables": {…}}, …].
+    """
     manifest: _builtins.str
     """manifest is what came out of it: {"plugs": {…}, "resources": {…}, "outputs": {…}}."""
     plan: _builtins.str
@@ -435,6 +437,7 @@ class Operation(_message.Message):
     STARTED_AT_FIELD_NUMBER: _builtins.int
     FINISHED_AT_FIELD_NUMBER: _builtins.int
     LEASE_TOKEN_FIELD_NUMBER: _builtins.int
+    CANCEL_REASON_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     release_id: _builtins.str
     namespace: _builtins.str
@@ -462,6 +465,8 @@ class Operation(_message.Message):
     """remaining_seconds until the deadline, negative when past; not set once the operation has ended."""
     lease_token: _builtins.int
     """lease_token under which it is held; 0 for none, or one that is not known any more."""
+    cancel_reason: _builtins.str
+    """cancel_reason is what whoever asked for its end gave as a reason."""
     @_builtins.property
     def options(self) -> Global___OperationOptions: ...
     @_builtins.property
@@ -501,10 +506,11 @@ class Operation(_message.Message):
         started_at: _timestamp_pb2.Timestamp | None = ...,
         finished_at: _timestamp_pb2.Timestamp | None = ...,
         lease_token: _builtins.int = ...,
+        cancel_reason: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "created_at", b"created_at", "finished_at", b"finished_at", "options", b"options", "remaining_seconds", b"remaining_seconds", "started_at", b"started_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "actor", b"actor", "cancel_grace_seconds", b"cancel_grace_seconds", "cancel_requested", b"cancel_requested", "cause", b"cause", "changed_nodes", b"changed_nodes", "created_at", b"created_at", "failed_nodes", b"failed_nodes", "finished_at", b"finished_at", "follows", b"follows", "id", b"id", "kind", b"kind", "lease_token", b"lease_token", "namespace", b"namespace", "options", b"options", "phase", b"phase", "reason", b"reason", "release_id", b"release_id", "release_name", b"release_name", "remaining_seconds", b"remaining_seconds", "revision", b"revision", "skipped_nodes", b"skipped_nodes", "started_at", b"started_at", "state", b"state", "total_nodes", b"total_nodes", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "actor", b"actor", "cancel_grace_seconds", b"cancel_grace_seconds", "cancel_reason", b"cancel_reason", "cancel_requested", b"cancel_requested", "cause", b"cause", "changed_nodes", b"changed_nodes", "created_at", b"created_at", "failed_nodes", b"failed_nodes", "finished_at", b"finished_at", "follows", b"follows", "id", b"id", "kind", b"kind", "lease_token", b"lease_token", "namespace", b"namespace", "options", b"options", "phase", b"phase", "reason", b"reason", "release_id", b"release_id", "release_name", b"release_name", "remaining_seconds", b"remaining_seconds", "revision", b"revision", "skipped_nodes", b"skipped_nodes", "started_at", b"started_at", "state", b"state", "total_nodes", b"total_nodes", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__remaining_seconds: _TypeAlias = _typing.Literal["remaining_seconds"]  # noqa: Y015
     _WhichOneofArgType__remaining_seconds: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds"]  # noqa: Y015
@@ -535,6 +541,7 @@ class Node(_message.Message):
     STARTED_AT_FIELD_NUMBER: _builtins.int
     FINISHED_AT_FIELD_NUMBER: _builtins.int
     STEPS_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     operation_id: _builtins.str
     release_id: _builtins.str
@@ -562,6 +569,10 @@ class Node(_message.Message):
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___Step]:
         """steps in order; filled in by ListNodes and GetWork."""
 
+    @_builtins.property
+    def after(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """after names the nodes that this one waits for by their paths, as the plan has them; filled in by ListNodes."""
+
     def __init__(
         self,
         *,
@@ -582,10 +593,11 @@ class Node(_message.Message):
         started_at: _timestamp_pb2.Timestamp | None = ...,
         finished_at: _timestamp_pb2.Timestamp | None = ...,
         steps: _abc.Iterable[Global___Step] | None = ...,
+        after: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "finished_at", b"finished_at", "started_at", b"started_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch", "changed", b"changed", "created_at", b"created_at", "finished_at", b"finished_at", "id", b"id", "kind", b"kind", "message", b"message", "operation_id", b"operation_id", "ordinal", b"ordinal", "path", b"path", "release_id", b"release_id", "started_at", b"started_at", "state", b"state", "steps", b"steps", "task", b"task", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "batch", b"batch", "changed", b"changed", "created_at", b"created_at", "finished_at", b"finished_at", "id", b"id", "kind", b"kind", "message", b"message", "operation_id", b"operation_id", "ordinal", b"ordinal", "path", b"path", "release_id", b"release_id", "started_at", b"started_at", "state", b"state", "steps", b"steps", "task", b"task", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -782,6 +794,30 @@ class ManifestFile(_message.Message):
 Global___ManifestFile: _TypeAlias = ManifestFile  # noqa: Y015
 
 @_typing.final
+class VariableFile(_message.Message):
+    """VariableFile is a file of variables: a JSON object as text, whose texts may hold expressions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    VARIABLES_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    variables: _builtins.str
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        variables: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "variables", b"variables"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VariableFile: _TypeAlias = VariableFile  # noqa: Y015
+
+@_typing.final
 class ApplyRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -793,21 +829,28 @@ class ApplyRequest(_message.Message):
     OPTIONS_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    VARIABLE_FILES_FIELD_NUMBER: _builtins.int
     operation_id: _builtins.str
     """operation_id is chosen by the caller; with it a repeated call is recognised."""
     namespace: _builtins.str
     """namespace is empty for "default"."""
     name: _builtins.str
     variables: _builtins.str
-    """variables is a JSON object as text; empty for none."""
+    """variables is a JSON object as text, at most 1 MiB; empty for none."""
     description: _builtins.str
     reason: _builtins.str
     @_builtins.property
     def files(self) -> _containers.RepeatedCompositeFieldContainer[Global___ManifestFile]:
-        """files are united; at most 3 MiB in all."""
+        """files are united; at most 2 MiB in all."""
 
     @_builtins.property
     def options(self) -> Global___OperationOptions: ...
+    @_builtins.property
+    def variable_files(self) -> _containers.RepeatedCompositeFieldContainer[Global___VariableFile]:
+        """variable_files are evaluated one after the other. Each sees variables and the files before it, which it is merged into;
+        variables replace what files say. They count as variables do.
+        """
+
     def __init__(
         self,
         *,
@@ -819,10 +862,11 @@ class ApplyRequest(_message.Message):
         options: Global___OperationOptions | None = ...,
         description: _builtins.str = ...,
         reason: _builtins.str = ...,
+        variable_files: _abc.Iterable[Global___VariableFile] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "files", b"files", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "options", b"options", "reason", b"reason", "variables", b"variables"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "files", b"files", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "options", b"options", "reason", b"reason", "variable_files", b"variable_files", "variables", b"variables"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -843,7 +887,7 @@ class RollbackRequest(_message.Message):
     namespace: _builtins.str
     name: _builtins.str
     revision: _builtins.int
-    """revision to go back to; 0 means the one before the last that was deployed."""
+    """revision to go back to; 0 means the last before the newest that was deployed."""
     description: _builtins.str
     reason: _builtins.str
     @_builtins.property
@@ -1472,7 +1516,9 @@ Global___DocumentPart: _TypeAlias = DocumentPart  # noqa: Y015
 
 @_typing.final
 class SubmitPlanRequest(_message.Message):
-    """SubmitPlanRequest is the head in the first message, and then the documents manifest, late and plan."""
+    """SubmitPlanRequest is the head in the first message, and then the documents manifest, late and plan, of at most 8 MiB each.
+    The first two are those of a revision that is born of files; any other operation brings about what is stored.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1710,7 +1756,9 @@ Global___StepReport: _TypeAlias = StepReport  # noqa: Y015
 
 @_typing.final
 class ResourceReport(_message.Message):
-    """ResourceReport stores what is known of a resource from now on; what is not set stays."""
+    """ResourceReport stores what is known of a resource from now on; what is not set stays. Of the documents init and state
+    have at most 1 MiB, config at most 3 MiB; empty means that there is none.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1780,7 +1828,7 @@ class FinishReport(_message.Message):
     state: _workflow_service_pb2.State.ValueType
     """state is SUCCEEDED, FAILED, TIMEOUT or CANCELLED."""
     cause: _builtins.str
-    """cause is a JSON object as text; empty after a success."""
+    """cause is a JSON object as text, at most 16 KiB; empty after a success."""
     def __init__(
         self,
         *,

@@ -264,7 +264,8 @@ class ReleaseServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AcquireOperation(self, request, context):
-        """AcquireOperation takes an operation under the caller's lease, and starts it if it is PENDING.
+        """AcquireOperation takes an operation under the caller's lease, and starts it if it is PENDING. It is refused while
+        somebody else alive holds it, and on another engine than the one that the release belongs to.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -55,7 +55,9 @@ class ReleaseServiceStub:
     ListUnfinished streams the operations that are not finished, and ends those that nobody alive holds past their deadline.
     """
     AcquireOperation: _aio.UnaryUnaryMultiCallable[_release_service_pb2.AcquireOperationRequest, _release_service_pb2.AcquireOperationResponse]
-    """AcquireOperation takes an operation under the caller's lease, and starts it if it is PENDING."""
+    """AcquireOperation takes an operation under the caller's lease, and starts it if it is PENDING. It is refused while
+    somebody else alive holds it, and on another engine than the one that the release belongs to.
+    """
     GetWork: _aio.UnaryStreamMultiCallable[_release_service_pb2.GetWorkRequest, _release_service_pb2.GetWorkResponse]
     """GetWork streams all that an operation works on: its documents, nodes with steps, and resources."""
     SubmitPlan: _aio.StreamUnaryMultiCallable[_release_service_pb2.SubmitPlanRequest, _release_service_pb2.SubmitPlanResponse]
@@ -207,7 +209,9 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.AcquireOperationRequest,
         context: _aio.ServicerContext[_release_service_pb2.AcquireOperationRequest, _abc.Awaitable[_release_service_pb2.AcquireOperationResponse]],
     ) -> _abc.Awaitable[_release_service_pb2.AcquireOperationResponse]:
-        """AcquireOperation takes an operation under the caller's lease, and starts it if it is PENDING."""
+        """AcquireOperation takes an operation under the caller's lease, and starts it if it is PENDING. It is refused while
+        somebody else alive holds it, and on another engine than the one that the release belongs to.
+        """
 
     @_abc_1.abstractmethod
     def GetWork(

@@ -60,7 +60,7 @@ class AcquireResponse(_message.Message):
 
     @_builtins.property
     def operation_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """operation_ids of what is held under it already; at most 10,000."""
+        """operation_ids of the operations on releases that are held under it already; at most 10,000."""
 
     def __init__(
         self,
@@ -114,8 +114,8 @@ class RenewResponse(_message.Message):
 
     @_builtins.property
     def lost_operation_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """lost_operation_ids, at most 100, are of operations of releases that are held under a lease that is over. Whoever
-        serves their namespace may acquire them.
+        """lost_operation_ids, at most 100, are of operations that are held under a lease that is over. Whoever hears of them may
+        acquire them.
         """
 
     def __init__(

@@ -21,6 +21,7 @@ from tinkwell.provisioner.runtime.docker import run as docker_run
 from tinkwell.provisioner.state_dir import state_dir
 
 ANSWER_SECONDS = 10
+WORKSPACE = "/workspace"
 
 
 class DockerRuntime:
@@ -68,9 +69,18 @@ class DockerRuntime:
                 found.close()
                 raise
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the engine is reached by a socket of this machine; any other may be anywhere."""
+        return self._engine.is_local
+
     def seen_at(self, mount: port.Mount) -> str:
         """Return where the mount is in the container."""
         return mount.target
+
+    def workspace(self, key: RunKey) -> str:
+        """Return a folder that the engine makes in the container where its image has none."""
+        return WORKSPACE
 
     async def image_id(self, image: str) -> str:
         """Return the image's digest; it is fetched as the pull policy says."""

@@ -45,6 +45,7 @@ class ProcessRuntime:
 
     name = "process"
     engine_id = ""  # there is one for each state directory
+    is_local = True
 
     def __init__(self, directory: state_dir.StateDir, images: Path | None, *, threads: int = 4) -> None:
         self._directory = directory
@@ -54,6 +55,10 @@ class ProcessRuntime:
     def seen_at(self, mount: port.Mount) -> str:
         """Return where the mount is on this machine."""
         return mount.source
+
+    def workspace(self, key: RunKey) -> str:
+        """Return a folder beside the run's files."""
+        return str(self._directory.run_dir(key) / shim.EMPTY)
 
     async def image_id(self, image: str) -> str:
         """Return a digest of the names, sizes and times of the files in the image's folder."""
@@ -286,11 +291,12 @@ async def _call(threads: ThreadPoolExecutor, function: Callable[[], T]) -> T:
 def _describe(spec: port.RunSpec, entry_point: Path, path: Path) -> dict[str, Any]:
     """Give what the supervisor needs, and the key, which a folder's name holds only in part."""
     mounted = next((each.source for each in spec.mounts), "")
+    directory = spec.workdir or mounted or shim.EMPTY
     return {
         "key": asdict(spec.key),
         "argv": [str(entry_point), *(spec.command or ())],
         "environment": {"PATH": shim.DEFAULT_PATH} | spec.variables(),
-        "directory": spec.workdir or mounted or shim.EMPTY,
+        "directory": shim.EMPTY if directory == str(path / shim.EMPTY) else directory,
         "stdin": "" if spec.stdin is None else str(path / shim.STDIN),
         "answer_bytes": spec.answer_bytes,
         "max_bytes": MAX_KEPT_BYTES,

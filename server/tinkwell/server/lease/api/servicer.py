@@ -9,6 +9,7 @@ from tinkwell.server.rpc import auth
 from tinkwell.server.rpc.interceptor import Context
 
 WORKFLOW = "workflow"
+OPERATION = "operation"
 
 
 class WorkflowHolder(Holder, Protocol):
@@ -31,11 +32,16 @@ class WorkServicer(work_service_pb2_grpc.WorkServiceServicer):
             lease_token=acquired.token,
             lease_seconds=acquired.seconds,
             workflow_ids=acquired.inherited[WORKFLOW],
+            operation_ids=acquired.inherited[OPERATION],
         )
 
     async def Renew(self, request: pb.RenewRequest, context: Context) -> pb.RenewResponse:
         renewed = await self._leases.renew(request.lease_token, actor=auth.actor(context))
-        return pb.RenewResponse(lease_seconds=renewed.seconds, lost_workflow_ids=renewed.lost[WORKFLOW])
+        return pb.RenewResponse(
+            lease_seconds=renewed.seconds,
+            lost_workflow_ids=renewed.lost[WORKFLOW],
+            lost_operation_ids=renewed.lost[OPERATION],
+        )
 
     async def Release(self, request: pb.ReleaseRequest, context: Context) -> pb.ReleaseResponse:
         actor = auth.actor(context)

@@ -1,22 +1,18 @@
-"""The output of actions: appended as it comes, and watched.
-
-A watcher reads page after page in the order of action, attempt and number. With nothing left it waits: an append
-through this server wakes it, and as lines may also come in through another server it looks again twice a second. It
-holds nothing but its place, so it may be as slow as it likes.
+"""The output of actions: appended as it comes, and watched in the order of action, attempt and number.
 
 Lines of a workflow are expected in that order, as a worker produces them. A line that is added before the place of a
 watcher is not sent to it.
 """
 
-import asyncio
 import contextlib
 import dataclasses
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from tinkwell.core import errors
 from tinkwell.core.value import check, parse
 from tinkwell.core.workflow.record import LogLine, NewLine
 from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.workflow.service import follower
 from tinkwell.server.workflow.service.report import MAX_ATTEMPT
 from tinkwell.server.workflow.store import output, queries
 
@@ -24,37 +20,23 @@ MAX_LINES = 1_000
 MAX_LINE_BYTES = 16 * 1024
 # The bound on the output of one attempt and its hook: whoever runs them numbers their lines.
 MAX_NUMBER = 110_000
-MAX_BATCH_BYTES = 256 * 1024
-MAX_WATCHERS = 200
-
-# Lines may have 16 KiB each, so that a page takes 4 MiB at most.
-_PAGE = 256
-_POLL_SECONDS = 0.5
-# What a line takes on the wire besides its texts.
-_FIELDS_BYTES = 100
 
 
 class LogService:
     """AppendLogs and WatchLogs."""
 
-    def __init__(self, database: Database, *, poll_seconds: float = _POLL_SECONDS) -> None:
+    def __init__(self, database: Database, *, poll_seconds: float = follower.POLL_SECONDS) -> None:
         self._database = database
-        self._poll_seconds = poll_seconds
-        # Who watches which workflow's output. An entry goes with its last watcher.
-        self._watchers: dict[str, set[asyncio.Event]] = {}
-        self._is_closed = False
+        self._followers = follower.Followers(poll_seconds=poll_seconds)
 
     def close(self) -> None:
         """End every watcher that waits for more; it may go on at another server."""
-        self._is_closed = True
-        for watchers in self._watchers.values():
-            for woken in watchers:
-                woken.set()
+        self._followers.close()
 
     @property
     def watcher_count(self) -> int:
         """The number of watchers at this moment."""
-        return sum(len(watchers) for watchers in self._watchers.values())
+        return self._followers.count
 
     async def append(self, workflow_id: str, lines: Sequence[NewLine], *, actor: str) -> None:
         """Add lines to the output of a workflow's actions; one that is already there is left as it is.
@@ -75,77 +57,47 @@ class LogService:
             await output.append(connection, parsed)
 
         await self._database.write(work, actor=actor)
-        for woken in self._watchers.get(workflow_id, ()):
-            woken.set()
+        self._followers.wake(workflow_id)
 
     async def watch(self, workflow_id: str, *, follow: bool) -> AsyncGenerator[Sequence[LogLine], None]:
         """Yield the output of a workflow in batches; with `follow`, go on until it is finished and all is sent.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, `errors.LimitReached` for too many watchers, and
-        `errors.Unavailable` once closed.
+        Raises `errors.InvalidField`, `errors.NotFound`, and what `Followers.watch` does.
         """
         workflow_id = parse.parse_uuid("workflow_id", workflow_id)
         if not await self._database.read(lambda connection: queries.exists(connection, workflow_id)):
             raise errors.NotFound("WORKFLOW", workflow_id)
-        with self._watching(workflow_id) as woken:
-            last: LogLine | None = None
-            while True:
-                # Before the page is read: what comes in later than the page wakes this watcher again.
-                woken.clear()
-                page = await self._page(workflow_id, last)
-                for batch in _batches(page.lines):
-                    last = batch[-1]
-                    yield batch
-                if len(page.lines) == _PAGE:
-                    continue
-                if page.is_over or not follow:
-                    return
-                await _wait(woken, self._poll_seconds)
-                if self._is_closed:
-                    raise errors.Unavailable("the server is stopping; try again")
 
-    @contextlib.contextmanager
-    def _watching(self, workflow_id: str) -> Iterator[asyncio.Event]:
-        if self.watcher_count >= MAX_WATCHERS:
-            raise errors.LimitReached(f"{MAX_WATCHERS} others are reading output through this server; try again")
-        woken = asyncio.Event()
-        self._watchers.setdefault(workflow_id, set()).add(woken)
-        try:
-            yield woken
-        finally:
-            self._watchers[workflow_id].discard(woken)
-            if not self._watchers[workflow_id]:
-                del self._watchers[workflow_id]
+        async def read(last: LogLine | None) -> output.Page:
+            return await self._database.read(
+                lambda connection: output.page(connection, workflow_id, after=last, limit=follower.PAGE)
+            )
 
-    async def _page(self, workflow_id: str, last: LogLine | None) -> output.Page:
-        return await self._database.read(
-            lambda connection: output.page(connection, workflow_id, after=last, limit=_PAGE)
-        )
+        batches = self._followers.watch(workflow_id, read, _size, follow=follow)
+        async with contextlib.aclosing(batches):
+            async for batch in batches:
+                yield batch
 
 
-async def _wait(woken: asyncio.Event, timeout_seconds: float) -> None:
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(timeout_seconds):
-            await woken.wait()
+def check_lines(count: int) -> None:
+    """Refuse more lines than may come at once."""
+    if count > MAX_LINES:
+        raise errors.InvalidField.of("lines", f"has {count:,} lines; send at most {MAX_LINES:,} at once")
 
 
-def _batches(lines: Sequence[LogLine]) -> Iterator[Sequence[LogLine]]:
-    batch: list[LogLine] = []
-    room = MAX_BATCH_BYTES
-    for line in lines:
-        size = len(line.text.encode()) + len(line.task_name.encode()) + len(line.action_name.encode()) + _FIELDS_BYTES
-        if batch and size > room:
-            yield batch
-            batch, room = [], MAX_BATCH_BYTES
-        batch.append(line)
-        room -= size
-    if batch:
-        yield batch
+def check_line(checks: check.Checks, field: str, *, attempt: int, number: int, text: str) -> None:
+    """Check what every line has, whatever writes it."""
+    checks.take(parse.parse_int_range, f"{field}.attempt", attempt, low=1, high=MAX_ATTEMPT)
+    checks.take(parse.parse_int_range, f"{field}.number", number, low=1, high=MAX_NUMBER)
+    checks.take(_parse_text, f"{field}.text", text)
+
+
+def _size(line: LogLine) -> int:
+    return len(line.text.encode()) + len(line.task_name.encode()) + len(line.action_name.encode())
 
 
 def _parse(lines: Sequence[NewLine]) -> Sequence[NewLine]:
-    if len(lines) > MAX_LINES:
-        raise errors.InvalidField.of("lines", f"has {len(lines):,} lines; send at most {MAX_LINES:,} at once")
+    check_lines(len(lines))
     checks = check.Checks()
     parsed = [_parse_line(checks, parse.child("lines", index), line) for index, line in enumerate(lines)]
     checks.finish()
@@ -154,9 +106,7 @@ def _parse(lines: Sequence[NewLine]) -> Sequence[NewLine]:
 
 def _parse_line(checks: check.Checks, field: str, line: NewLine) -> NewLine:
     action_id = checks.take(parse.parse_uuid, f"{field}.action_id", line.action_id)
-    checks.take(parse.parse_int_range, f"{field}.attempt", line.attempt, low=1, high=MAX_ATTEMPT)
-    checks.take(parse.parse_int_range, f"{field}.number", line.number, low=1, high=MAX_NUMBER)
-    checks.take(_parse_text, f"{field}.text", line.text)
+    check_line(checks, field, attempt=line.attempt, number=line.number, text=line.text)
     return dataclasses.replace(line, action_id=action_id)
 
 

@@ -1,0 +1,1 @@
+"""`tinkwell release`."""

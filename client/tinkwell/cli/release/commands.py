@@ -1,0 +1,209 @@
+"""`tinkwell release`: resources brought about together, and everything that happens to them."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from tinkwell.cli import failure
+from tinkwell.cli.event import watching
+from tinkwell.cli.release import begin, changing, follow, status
+from tinkwell.cli.release import tree as release_tree
+from tinkwell.cli.shell import command, log_line, option, output, session
+from tinkwell.core.release.kinds import ReleaseState
+
+if TYPE_CHECKING:
+    from tinkwell.client import Client, Release, Revision
+
+_HEADER = ("NAMESPACE", "NAME", "STATE", "REVISION", "UPDATED", "DESCRIPTION")
+_HISTORY_HEADER = ("REVISION", "STATE", "CREATED", "ROLLBACK OF", "OPERATION", "DESCRIPTION")
+_PLAN_HEADER = ("BATCH", "RESOURCE", "AFTER")
+
+_name = click.argument("name", type=begin.ReleaseName(), metavar="NAME")
+
+
+class Part(StrEnum):
+    """What can be had of a revision."""
+
+    MANIFEST = "manifest"
+    VARIABLES = "variables"
+    FILES = "files"
+    PLAN = "plan"
+    ALL = "all"
+
+
+@click.group(cls=command.Group)
+def release() -> None:
+    """Releases: resources brought about together, in order."""
+
+
+for each in (changing.apply, changing.rollback, changing.uninstall, changing.resume, changing.cancel):
+    release.add_command(each)
+
+
+@release.command("status")
+@_name
+@begin.namespace
+@option.object_format
+@session.connected
+async def status_(client: "Client", name: str, namespace: str, output_format: output.Format) -> None:
+    """Show how a release is: its last operation, and what became of each resource."""
+    found = await client.releases.get(name, namespace=namespace)
+    tree = release_tree.Tree(found.operation_id)
+    operation = await client.releases.operation(found.operation_id)
+    tree.replace(operation, [node async for node in client.releases.nodes(operation.id)])
+    if output_format is output.Format.TABLE:
+        status.show(found, tree)
+    else:
+        output.whole({"release": found.to_json(), **follow.document(tree)}, output_format)
+
+
+@release.command()
+@_name
+@begin.namespace
+@option.object_format
+@session.connected
+async def history(client: "Client", name: str, namespace: str, output_format: output.Format) -> None:
+    """List the revisions of a release, newest first."""
+    found = [revision async for revision in client.releases.history(name, namespace=namespace)]
+    if output_format is output.Format.TABLE:
+        output.table(_HISTORY_HEADER, map(_revision_row, found))
+    else:
+        output.objects(found, output_format)
+
+
+@release.command()
+@click.argument("part", type=click.Choice([each.value for each in Part]), metavar=f"{'|'.join(Part)}")
+@_name
+@begin.namespace
+@click.option("--revision", type=click.IntRange(min=1), metavar="N", help="Which one. [default: the last deployed]")
+@option.object_format
+@session.connected
+async def get(
+    client: "Client", part: str, name: str, namespace: str, revision: int | None, output_format: output.Format
+) -> None:
+    """Print what a revision was made from and what came of it, as YAML unless another format is asked for.
+
+    files and variables are what was given, manifest is what they were evaluated to, and plan is the order of work.
+    """
+    found = await client.releases.revision(name, revision or 0, namespace=namespace)
+    is_table = output_format is output.Format.TABLE
+    source, chosen = found.source or {}, output.Format.YAML if is_table else output_format
+    match Part(part):
+        case Part.MANIFEST:
+            output.whole(found.manifest or {}, chosen)
+        case Part.VARIABLES:
+            output.whole(_variables(source), chosen)
+        case Part.FILES:
+            output.whole(source.get("files", {}), chosen)
+        case Part.PLAN if is_table:
+            output.table(_PLAN_HEADER, map(_plan_row, (found.plan or {}).get("nodes", ())))
+        case Part.PLAN:
+            output.whole(found.plan or {}, chosen)
+        case Part.ALL:
+            output.whole(found.to_json(), chosen)
+
+
+@release.command("list")
+@click.option("-n", "--namespace", type=begin.ReleaseName(), metavar="NAME", help="Only this namespace.")
+@click.option("--state", "states", type=option.Member(ReleaseState), multiple=True, help="Only this state. Repeatable.")
+@option.object_format
+@session.connected
+async def list_(
+    client: "Client", namespace: str | None, states: tuple[ReleaseState, ...], output_format: output.Format
+) -> None:
+    """List releases by namespace and name."""
+    found = [item async for item in client.releases.list(namespace or "", states)]
+    if output_format is output.Format.TABLE:
+        output.table(_HEADER, map(_row, found))
+    else:
+        output.objects(found, output_format)
+
+
+@release.command()
+@_name
+@begin.namespace
+@click.option("-f", "--follow", "is_followed", is_flag=True, help="Go on until the operation has ended.")
+@click.option("--resource", "path", default="", metavar="NAME", help="Only the output of this resource.")
+@click.option("--operation", "operation_id", metavar="ID", help="Which operation. [default: the last one]")
+@click.option("--no-prefix", is_flag=True, help="Print the output alone, without the resource before each line.")
+@option.stream_format
+@session.streaming
+async def logs(
+    client: "Client",
+    name: str,
+    namespace: str,
+    is_followed: bool,
+    path: str,
+    operation_id: str | None,
+    no_prefix: bool,
+    output_format: output.Format,
+) -> None:
+    """Show what the images of a release's resources printed."""
+    id_ = operation_id or (await client.releases.get(name, namespace=namespace)).operation_id
+    paths = [node.path async for node in client.releases.nodes(id_)]
+    if path and paths and path not in paths:
+        raise failure.Failure(f"operation {id_} has no resource {path}; it has {', '.join(paths)}")
+    prefix = log_line.Prefix(paths)
+    async for line in follow.lines(client, id_, follow=is_followed, path=path):
+        if output_format is not output.Format.TABLE:
+            output.item(line.to_json(), output_format)
+        else:
+            output.line(line.text if no_prefix else f"{prefix.of(line.path, line.attempt)}{line.text}")
+
+
+@release.command()
+@click.argument("name", type=begin.ReleaseName(), required=False, metavar="[NAME]")
+@click.option("-n", "--namespace", type=begin.ReleaseName(), metavar="NAME", help="Namespace. [default: default]")
+@watching.options
+def watch(name: str | None, namespace: str | None, wanted: watching.Wanted) -> None:
+    """Show what becomes of a release until its operation has ended, or the events of all releases as they happen.
+
+    With a NAME it shows resources, how long they take, what they wait for and what they print: as a tree on a terminal,
+    elsewhere as a line for each change. It fails unless the operation succeeds.
+
+    Without a NAME, and with any of the options, it shows the events of releases, operations, nodes and steps, and
+    begins and ends as `tinkwell events watch` does.
+    """
+    if namespace is not None and name is None:
+        raise click.UsageError("--namespace is that of a NAME; events of all namespaces come in one order")
+    if name is not None and wanted.is_default:
+        _watch_one(name, namespace or "")
+    else:
+        _watch_events(name, namespace or "", wanted)
+
+
+@session.connected
+async def _watch_one(client: "Client", name: str, namespace: str) -> None:
+    found = await client.releases.get(name, namespace=namespace)
+    operation = await client.releases.operation(found.operation_id)
+    await follow.follow(client, operation, chosen=output.Format.TABLE, is_begun_here=False)
+
+
+@session.streaming
+async def _watch_events(client: "Client", name: str | None, namespace: str, wanted: watching.Wanted) -> None:
+    release_id = (await client.releases.get(name, namespace=namespace)).id if name is not None else None
+    await watching.follow(client.releases.watch, wanted, resource_id=release_id)
+
+
+def _variables(source: dict[str, Any]) -> dict[str, Any]:
+    """Give the variables, with the files that were sent along where there are some."""
+    variables: dict[str, Any] = source.get("variables", {})
+    files = source.get("variable_files")
+    return {"variables": variables, "variable_files": files} if files else variables
+
+
+def _row(item: "Release") -> tuple[str, ...]:
+    revision = str(item.revision) if item.revision else ""
+    return item.namespace, item.name, item.state, revision, output.moment(item.updated_at), item.description
+
+
+def _revision_row(item: "Revision") -> tuple[str, ...]:
+    rollback_of = str(item.rollback_of) if item.rollback_of else ""
+    created = output.moment(item.created_at)
+    return str(item.revision), item.state, created, rollback_of, item.operation_id, item.description
+
+
+def _plan_row(node: dict[str, Any]) -> Sequence[str]:
+    return str(node.get("batch", "")), str(node.get("path", "")), ", ".join(node.get("after", ()))

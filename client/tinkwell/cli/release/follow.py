@@ -1,0 +1,288 @@
+"""Following one operation until it has ended: a tree on a terminal, lines elsewhere, and its outcome as exit code.
+
+A watch that is live comes before the list, so nothing falls between them. A plan brings its nodes without an event, and
+so do phases and calls that change nothing: these are listed from time to time. A lost connection is waited for, however
+long it takes. Ctrl-C ends the following, not the operation.
+"""
+
+import contextlib
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING, TextIO
+
+import rich_click as click
+from click.exceptions import Exit
+
+from tinkwell.cli import failure
+from tinkwell.cli.release import line as release_line
+from tinkwell.cli.release import outline, summary
+from tinkwell.cli.release import tree as release_tree
+from tinkwell.cli.shell import log_line, output, server_clock, session, view
+from tinkwell.core.event.kinds import ResourceType, State
+from tinkwell.core.release.transition.ending import follow_up_id
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from tinkwell.cli.shell.display import Display
+    from tinkwell.client import Client, Node, Operation, StepLogLine, Watch
+
+    _View = view.View[release_tree.Resource]
+
+# How often nodes are listed, and which part of the time that may take.
+_LIST_SECONDS = 1.0
+_LIST_SHARE = 10
+# After so long somebody should have taken the operation.
+_TAKEN_SECONDS = 3.0
+# How long the last output lines of an operation that has failed may take to come after its end.
+_LAST_LINES_SECONDS = 5.0
+
+
+async def follow(client: "Client", operation: "Operation", *, chosen: output.Format, is_begun_here: bool) -> None:
+    """Follow an operation, and what makes up for it if it is atomic, to the end; raises `Failure` for no success.
+
+    With a table as format what happens is shown on standard output, with another one on standard error, and the
+    operation with its nodes is written to standard output when it has ended. The end of standard output's reader ends
+    the following well, unless the operation `is_begun_here`, where it is an error not to learn its outcome.
+    """
+    followed: list[release_tree.Tree] = []
+    file = sys.stdout if chosen is output.Format.TABLE else sys.stderr
+    try:
+        stopped = await session.until_stopped(
+            _follow_all(client, operation, followed, file), ends_with_reader=not is_begun_here
+        )
+    except BrokenPipeError:
+        raise Exit(1) from None
+    if stopped is signal.SIGPIPE:
+        return
+    tree = followed[-1]
+    if not tree.is_over:
+        assert stopped is not None  # following ends by nothing else
+        if is_begun_here:
+            _say_detached(operation)
+        raise Exit(128 + stopped)
+    if chosen is not output.Format.TABLE:
+        output.whole(document(tree), chosen)
+    _judge(followed)
+
+
+def document(tree: release_tree.Tree) -> dict[str, object]:
+    """Give the JSON form of an operation with its nodes."""
+    operation = tree.operation.to_json() if tree.operation is not None else None
+    return {"operation": operation, "nodes": [node.to_json() for node in tree.nodes]}
+
+
+def lines(
+    client: "Client",
+    operation_id: str,
+    *,
+    follow: bool,
+    path: str = "",
+    on_lost: "Callable[[], None]" = log_line.say_lost,
+) -> "AsyncIterator[StepLogLine]":
+    """Iterate over an operation's output; a followed stream goes on after a lost connection, each line once."""
+    return log_line.lines(
+        lambda: client.releases.logs(operation_id, follow=follow, path=path),
+        printer=lambda line: line.step_id,
+        follow=follow,
+        on_lost=on_lost,
+    )
+
+
+def _say_detached(operation: "Operation") -> None:
+    shows, ends = summary.command("watch", operation), summary.command("cancel", operation)
+    output.note(f"Stopped following; the operation goes on: {shows} shows it, {ends} ends it.")
+
+
+def _judge(followed: list[release_tree.Tree]) -> None:
+    """Write what an operation that succeeded has come to; raises `Failure` for any other."""
+    first, last = followed[0], followed[-1]
+    if first.has_succeeded:
+        output.line(summary.success(first))
+        return
+    sentences = summary.failure(first, may_resume=first is last)
+    if first is not last:
+        kept = [summary.success(last)] if last.has_succeeded else summary.failure(last, may_resume=True)
+        sentences += [f"made up for: {sentence}" if last.has_succeeded else sentence for sentence in kept]
+    raise failure.Failure(*sentences)
+
+
+async def _follow_all(
+    client: "Client", operation: "Operation", followed: list[release_tree.Tree], file: TextIO
+) -> None:
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
+
+    followed.append(tree := release_tree.Tree(operation.id))
+    await _follow(client, operation, tree, file)
+    if tree.has_succeeded or operation.options is None or not operation.options.atomic:
+        return
+    try:
+        second = await client.releases.operation(follow_up_id(operation.id))
+    except errors.NotFound:
+        return  # it had changed nothing
+    followed.append(tree := release_tree.Tree(second.id))
+    await _follow(client, second, tree, file)
+
+
+async def _follow(client: "Client", operation: "Operation", tree: release_tree.Tree, file: TextIO) -> None:
+    clock = server_clock.ServerClock()
+    if not view.can_be_drawn_on(file):
+        shown = view.Plain(release_line.Lines(tree).of, file)
+        await _read(client, operation, tree, clock, shown)
+        await _write_tail(client, tree, file)
+        return
+    from tinkwell.cli.shell import display  # rich costs start-up time, see main
+
+    drawn = display.Display(lambda note: outline.outline(tree, clock.now(), note=note), file=file)
+    await _read(client, operation, tree, clock, view.Drawn(drawn), drawn)
+
+
+async def _read(
+    client: "Client",
+    operation: "Operation",
+    tree: release_tree.Tree,
+    clock: server_clock.ServerClock,
+    shown: "_View",
+    display: "Display | None" = None,
+) -> None:
+    """Show what happens to the operation until it is over, with its output where there is a display."""
+    import asyncio  # it costs start-up time, see main
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            listing = _list_again(client, tree, clock, shown, has_display=display is not None)
+            tasks = [group.create_task(listing, name="list")]
+            if display is not None:
+                output_task = group.create_task(_read_output(client, tree, display), name="output")
+                tasks += [output_task, group.create_task(display.run(), name="display")]
+            await _read_events(client, operation, tree, clock, shown)
+            if display is not None and not tree.has_succeeded:
+                await asyncio.wait((output_task,), timeout=_LAST_LINES_SECONDS)
+            for task in tasks:
+                task.cancel()
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+
+
+async def _read_events(
+    client: "Client",
+    operation: "Operation",
+    tree: release_tree.Tree,
+    clock: server_clock.ServerClock,
+    shown: "_View",
+) -> None:
+    """Take what happens to the operation until it is over; a lost connection is waited for."""
+    from tinkwell.client import Event, errors
+    from tinkwell.client.watch import reflector  # gRPC costs start-up time, see main
+
+    async def list_all() -> "AsyncIterator[tuple[Operation, list[Node]]]":
+        yield await _list(client, tree.operation_id)
+
+    def open_watch() -> "Watch":
+        return client.releases.watch(
+            resource_id=operation.release_id,
+            resource_types=(ResourceType.OPERATION, ResourceType.NODE, ResourceType.STEP),
+            now=True,
+            on_created=lambda watch: shown.is_back(),
+            on_disconnect=lambda watch, error, delay_seconds: shown.is_lost(),
+        )
+
+    async with contextlib.aclosing(reflector.Reflector(list_all, open_watch).stream()) as parts:
+        async for part in parts:
+            if isinstance(part, Event):
+                clock.is_at_least(part.created_at)
+                if (changed := tree.apply(part)) is not None:
+                    shown.show(changed, part.created_at)
+            else:
+                _take(part.items[0], tree, clock, shown)
+            if tree.is_over:
+                break
+    # What no event tells is known as it was in the end, unless the server is away just now.
+    with contextlib.suppress(errors.Error):
+        _take(await _list(client, tree.operation_id), tree, clock, shown)
+
+
+async def _list(client: "Client", operation_id: str) -> "tuple[Operation, list[Node]]":
+    # In this order: where the operation is over, so are all of its nodes.
+    operation = await client.releases.operation(operation_id)
+    return operation, [node async for node in client.releases.nodes(operation_id)]
+
+
+def _take(
+    listed: "tuple[Operation, list[Node]]", tree: release_tree.Tree, clock: server_clock.ServerClock, shown: "_View"
+) -> None:
+    operation, nodes = listed
+    clock.is_at_least(release_tree.moment_of_answer(operation))
+    for changed in tree.replace(operation, nodes):
+        shown.show(changed, tree.moment(changed))
+
+
+async def _list_again(
+    client: "Client", tree: release_tree.Tree, clock: server_clock.ServerClock, shown: "_View", *, has_display: bool
+) -> None:
+    """List the nodes again and again, where nobody looks at single calls only until all of them are known."""
+    import asyncio  # it costs start-up time, see main
+
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
+
+    began_at, taken, hint = time.monotonic(), 0.0, ""
+    while has_display or not tree.is_whole:
+        await asyncio.sleep(max(_LIST_SECONDS, taken * _LIST_SHARE))
+        asked_at = time.monotonic()
+        try:
+            listed = await _list(client, tree.operation_id)
+            _take(listed, tree, clock, shown)
+            is_missed = listed[0].state is State.PENDING and asked_at - began_at > _TAKEN_SECONDS
+            before, hint = hint, (hint or await _hint(client, listed[0])) if is_missed else ""
+        except errors.Error:
+            continue  # whatever it is, the watch tells it too, or ends by it
+        if hint != before:
+            shown.note(hint)
+        taken = time.monotonic() - asked_at
+
+
+async def _hint(client: "Client", operation: "Operation") -> str:
+    """Say what to do about an operation that nobody takes."""
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
+
+    try:
+        release = await client.releases.get(id=operation.release_id)
+    except errors.NotFound:
+        return ""
+    if release.engine:
+        return f"{release.name} keeps files on the engine {release.engine}; it waits for a provisioner there."
+    start = f'"tinkwell provisioner --releases {release.namespace}"'
+    return f"No provisioner takes operations of {release.namespace}; one that does is started with {start}."
+
+
+async def _read_output(client: "Client", tree: release_tree.Tree, display: "Display") -> None:
+    """Take the output of the operation until it is over; where the server refuses it, the tree goes on without."""
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
+
+    try:
+        # That the connection is lost, the watch tells.
+        async for line in lines(client, tree.operation_id, follow=True, on_lost=lambda: None):
+            tree.add(line)
+            display.change()
+    except errors.NotFound:
+        return  # it was deleted, which the watch tells
+    except errors.Error as error:
+        display.note(f"The output cannot be shown: {error.message}")
+
+
+async def _write_tail(client: "Client", tree: release_tree.Tree, file: TextIO) -> None:
+    """Write the last output lines of the node that failed first."""
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
+    from tinkwell.client.release import failure as words
+
+    node = words.first_failed(tree.nodes)
+    if node is None:
+        return
+    try:
+        async for line in client.releases.logs(tree.operation_id, path=node.path):
+            tree.add(line)
+    except errors.Error:
+        return  # the outcome matters more
+    for text in tree.tail(node):
+        click.echo(output.clean(f"{node.path} | {text}"), file=file)

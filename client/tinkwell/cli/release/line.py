@@ -1,0 +1,98 @@
+"""What becomes of an operation as plain lines, one for each change: for pipes, files and terminals that can only add.
+
+    TIME  OPERATION  STATE  release  kind  ID  done/all  seconds  cause
+    TIME  NODE       STATE  path  seconds  actions  what it waits for  message
+    TIME  STEP       STATE  path  action  attempt N  seconds  exit N  message
+
+Columns are divided by two blanks, the first four are always there, and TIME is when it happened by the server's clock.
+Of steps only those are told that may change something.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from tinkwell.cli.release import outline
+from tinkwell.cli.release import tree as release_tree
+from tinkwell.cli.shell import output
+from tinkwell.core.event.kinds import ResourceType, State
+from tinkwell.core.release.kinds import NodeState
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tinkwell.client import Node, Operation, Step
+
+_KIND_WIDTH = max(map(len, (ResourceType.OPERATION, ResourceType.NODE, ResourceType.STEP)))
+_STATE_WIDTH = max(map(len, (*State, *NodeState)))
+
+
+class Lines:
+    """Puts changes of a tree into lines, and never says of a resource what was said of it last."""
+
+    def __init__(self, tree: release_tree.Tree) -> None:
+        self._tree = tree
+        self._said: dict[str, str] = {}
+
+    def of(self, changed: "release_tree.Resource", at: "datetime | None") -> Iterator[str]:
+        """Give the line for what the tree has just taken, if there is anything to say."""
+        from tinkwell import client as client_library  # gRPC costs start-up time, see main
+
+        match changed:
+            case client_library.Operation():
+                text = self._operation(changed)
+            case client_library.Node():
+                text = self._node(changed)
+            case _:
+                text = _step(changed) if changed.kind.has_effects and changed.attempt else ""
+        if text and self._said.get(changed.id) != text:
+            self._said[changed.id] = text
+            yield f"{output.moment(at, digits=3)}  {text}"
+
+    def _operation(self, operation: "Operation") -> str:
+        from tinkwell.client.release import failure  # gRPC costs start-up time, see main
+
+        details = [
+            operation.kind.lower(),
+            operation.id,
+            f"{self._tree.done}/{operation.total_nodes}" if operation.total_nodes else "",
+            "cancel requested" if operation.cancel_requested and not operation.state.is_final else "",
+            # From its request on, as its deadline.
+            _seconds(operation, operation.created_at),
+            failure.reason(operation),
+        ]
+        return _line(ResourceType.OPERATION, operation.state, operation.release_name, details)
+
+    def _node(self, node: "Node") -> str:
+        known = self._tree.node(node.path) or node
+        details = [
+            _seconds(node, node.started_at),
+            outline.actions_text(known) if node.state is NodeState.READY else "",
+            self._tree.wait(known, with_states=False),
+            node.message,
+        ]
+        return _line(ResourceType.NODE, node.state, node.path, details)
+
+
+def _step(step: "Step") -> str:
+    from tinkwell.client.release import failure  # gRPC costs start-up time, see main
+
+    details = [
+        failure.step_title(step),
+        f"attempt {step.attempt}" if step.attempt > 1 or step.state is State.PENDING else "",
+        _seconds(step, step.started_at),
+        f"exit {step.exit_code}" if step.state is not State.RUNNING and step.exit_code is not None else "",
+        step.message,
+    ]
+    return _line(ResourceType.STEP, step.state, step.path, details)
+
+
+def _line(kind: ResourceType, state: StrEnum, name: str, details: list[str]) -> str:
+    words = [f"{kind:<{_KIND_WIDTH}}", f"{state:<{_STATE_WIDTH}}", name, *filter(None, details)]
+    return "  ".join(output.clean(word) for word in words)
+
+
+def _seconds(resource: "release_tree.Resource", begun_at: "datetime | None") -> str:
+    if not resource.state.is_final or begun_at is None or resource.finished_at is None:
+        return ""
+    return outline.taken(resource.finished_at - begun_at)

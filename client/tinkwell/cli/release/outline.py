@@ -1,0 +1,126 @@
+"""An operation's tree as nodes of text, for a moment.
+
+shop  upgrade  RUNNING  2 of 5 done (40%)  6s of 5m00s
+├── batch 1 of 2
+│   ├── role   READY       0.4s  unchanged
+│   └── db     INSTALLING  6s  action create-database (2 of 3)
+│       └── the last output line
+└── batch 2 of 2
+    └── site   PENDING     waits for db (INSTALLING)
+"""
+
+import itertools
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from tinkwell.cli.release import tree as release_tree
+from tinkwell.cli.shell import duration, output
+from tinkwell.cli.shell.outline import Node, clean, tail
+from tinkwell.core.event.kinds import State
+from tinkwell.core.release.kinds import NodeState, NodeTask, StepKind
+
+if TYPE_CHECKING:
+    from tinkwell import client as client_library
+
+_MAX_NAMED_ACTIONS = 3
+
+
+def outline(tree: release_tree.Tree, now: datetime, *, note: str = "") -> Node:
+    """Give the whole tree at a moment by the server's clock; a note stands below it."""
+    notes = (Node(output.clean(note)),) if note else ()
+    operation = tree.operation
+    if operation is None:
+        return Node(f"operation {output.clean(tree.operation_id)}", children=notes)
+    return Node(
+        output.clean(f"{operation.release_name} {operation.kind.lower()} {operation.id}"),
+        operation.state,
+        clean(*progress(tree), _operation_time(operation, now)),
+        (*_batches(tree, now), *notes),
+    )
+
+
+def progress(tree: release_tree.Tree) -> tuple[str, ...]:
+    """Say how far an operation is."""
+    operation = tree.operation
+    if operation is None or operation.state is State.PENDING:
+        return ()
+    asked = ("cancel requested",) if operation.cancel_requested and not operation.state.is_final else ()
+    if not operation.total_nodes:
+        return asked if operation.state.is_final else (operation.phase.lower(), *asked)
+    percent = tree.done * 100 // operation.total_nodes
+    return (f"{tree.done} of {operation.total_nodes} done ({percent}%)", *asked)
+
+
+def actions_text(node: "client_library.Node") -> str:
+    """Name the actions of a node, or count them where they are many; say where there were none."""
+    if not node.changed:
+        return "unchanged" if node.state is NodeState.READY else ""
+    names = [step.name for step in node.steps if step.kind is StepKind.ACTION and step.state is State.SUCCEEDED]
+    return ", ".join(names) if len(names) <= _MAX_NAMED_ACTIONS else f"{len(names)} actions"
+
+
+def step_text(tree: release_tree.Tree, node: "client_library.Node") -> str:
+    """Say which step of a node runs; empty where none is known to."""
+    from tinkwell.client.release import failure  # gRPC costs start-up time, see main
+
+    step = tree.current_step(node)
+    if step is None:
+        return ""
+    actions = tree.actions(node)
+    place = f" ({actions.index(step) + 1} of {len(actions)})" if step in actions and len(actions) > 1 else ""
+    again = f"  attempt {step.attempt}" if step.attempt > 1 and step.state is State.RUNNING else ""
+    waits = "  is repeated" if step.state is State.PENDING else ""
+    return f"{failure.step_title(step)}{place}{again}{waits}"
+
+
+def _batches(tree: release_tree.Tree, now: datetime) -> tuple[Node, ...]:
+    """Give the nodes below their batches, or by themselves where there is one batch."""
+    groups = [(number, list(nodes)) for number, nodes in itertools.groupby(tree.nodes, key=lambda node: node.batch)]
+    focus = tree.focus
+    leaves = [tuple(_node(tree, node, now, has_focus=node == focus) for node in nodes) for _, nodes in groups]
+    if len(groups) < 2:
+        return leaves[0] if leaves else ()
+    return tuple(
+        Node(
+            f"batch {number} of {len(groups)}",
+            children=children,
+            has_focus=any(child.has_focus for child in children),
+        )
+        for number, children in enumerate(leaves, 1)
+    )
+
+
+def _node(tree: release_tree.Tree, node: "client_library.Node", now: datetime, *, has_focus: bool) -> Node:
+    details = clean(
+        _node_time(node, now),
+        "to be removed" if node.task is NodeTask.REMOVE and node.state is NodeState.PENDING else "",
+        actions_text(node) if node.state is NodeState.READY else step_text(tree, node),
+        tree.wait(node),
+        "" if node.state is NodeState.READY else node.message,
+    )
+    return Node(output.clean(node.path), node.state, details, tail(tree.tail(node)), has_focus)
+
+
+def _operation_time(operation: "client_library.Operation", now: datetime) -> str:
+    """Say how long it took, or how much of its time has passed: that counts from the request on."""
+    if operation.created_at is None:
+        return ""
+    if operation.state.is_final:
+        return taken((operation.finished_at or operation.created_at) - operation.created_at)
+    elapsed = duration.show((now - operation.created_at).total_seconds())
+    limit = operation.options.timeout_seconds if operation.options is not None else 0
+    return f"{elapsed} of {duration.show(limit)}" if limit else elapsed
+
+
+def _node_time(node: "client_library.Node", now: datetime) -> str:
+    if node.started_at is None:
+        return ""
+    if node.state.is_final:
+        return "" if node.finished_at is None else taken(node.finished_at - node.started_at)
+    return duration.show((now - node.started_at).total_seconds())
+
+
+def taken(time: timedelta) -> str:
+    """Say how long something took that has ended."""
+    seconds = max(time.total_seconds(), 0.0)
+    return f"{seconds:.1f}s" if seconds < 60 else duration.show(seconds)

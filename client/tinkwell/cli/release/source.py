@@ -1,0 +1,113 @@
+"""What a release is made from: the files of its manifest, their places in errors, and variables."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import rich_click as click
+
+from tinkwell.cli import failure
+from tinkwell.cli.document import files
+from tinkwell.core import errors
+from tinkwell.core.release.manifest import name as manifest_name
+from tinkwell.core.release.manifest import variables
+from tinkwell.core.release.manifest.variables import Layer
+from tinkwell.core.value import document, parse
+from tinkwell.core.value.document import JsonValue
+
+_MAX_FILE_BYTES = 1024 * 1024
+# Errors cut longer names, so that two files in one deep folder could not be told apart.
+_NAME_CHARACTERS = 60
+
+
+class Variable(click.ParamType[Layer]):
+    """A variable written `NAME=VALUE`."""
+
+    name = "name=value"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Layer:
+        """Split at the first `=`."""
+        try:
+            return value if isinstance(value, Layer) else variables.parse_variable(str(value))
+        except errors.InvalidField as error:
+            self.fail(error.violations[0].description, param, ctx)
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """Variables as JSON text, and files of them whose expressions are still to be evaluated, as JSON texts by name."""
+
+    text: str
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_files(paths: Iterable[str]) -> dict[str, files.Source]:
+    """Read files, and those in folders, by the names that they are sent with, in order.
+
+    Raises `Failure` for what cannot be read.
+    """
+    found: dict[str, files.Source] = {}
+    for path in (each for given in paths for each in files.expand(given)):
+        source = files.read(path, max_bytes=_MAX_FILE_BYTES)
+        if any(source.name == other.name for other in found.values()):
+            raise failure.Failure(f"{source.name} is given twice")
+        name = source.name if len(source.name) <= _NAME_CHARACTERS else f"…{source.name[1 - _NAME_CHARACTERS :]}"
+        while name in found:
+            name = f"{len(found)}{name[1:]}"
+        found[name] = source
+    return found
+
+
+def read_variables(paths: Iterable[str], given: Iterable[Layer]) -> Variables:
+    """Read files of variables, in order, and put those that were given one by one over them.
+
+    As long as no file holds an expression, all is merged here. Raises `Failure` for what cannot be read.
+    """
+    layers = {}
+    for path in paths:
+        source = files.read(path, max_bytes=_MAX_FILE_BYTES)
+        if source.name in layers:
+            raise failure.Failure(f"{source.name} is given twice")
+        layers[source.name] = _layer(source)
+    try:
+        if any(_has_expression(layer.values) for layer in layers.values()):
+            texts = {name: document.dump_json(layer.values) for name, layer in layers.items()}
+            return Variables(document.dump_json(variables.fold(given)), texts)
+        return Variables(document.dump_json(variables.fold([*layers.values(), *given])))
+    except errors.InvalidField as error:
+        raise failure.Failure(str(error)) from error
+
+
+def _layer(source: files.Source) -> Layer:
+    parts = list(files.parts(source))
+    if len(parts) > 1:
+        raise failure.Failure(f"{source.name} holds {len(parts)} values; a file of variables is one object")
+    try:
+        return variables.parse_file("", parts[0].value if parts else None)
+    except errors.InvalidField as error:
+        raise (parts[0] if parts else source).explain(error.violations) from error
+
+
+def _has_expression(value: JsonValue) -> bool:
+    match value:
+        case str():
+            return manifest_name.has_expression(value)
+        case dict():
+            return any(map(_has_expression, value.values()))
+        case list():
+            return any(map(_has_expression, value))
+        case _:
+            return False
+
+
+def explain(violations: Iterable[errors.Violation], sources: Mapping[str, files.Source]) -> failure.Failure:
+    """Say where in the files each violation is: `shop.yaml:3:5: resources.web.type: …`."""
+    return failure.Failure(*(_sentence(violation, sources) for violation in violations))
+
+
+def _sentence(violation: errors.Violation, sources: Mapping[str, files.Source]) -> str:
+    for name, source in sources.items():
+        prefix = parse.child("files", name)
+        if violation.field.startswith(prefix):
+            within = errors.Violation(violation.field.removeprefix(prefix), violation.description)
+            return source.explain([within]).sentences[0]
+    return f"{violation.field}: {violation.description}" if violation.field else violation.description

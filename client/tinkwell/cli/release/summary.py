@@ -1,0 +1,75 @@
+"""What came of an operation, in a sentence or two."""
+
+from typing import TYPE_CHECKING
+
+from tinkwell.cli.release import outline
+from tinkwell.cli.release import tree as release_tree
+from tinkwell.cli.shell import output
+from tinkwell.core.event.kinds import State
+from tinkwell.core.release.cause import Reason
+from tinkwell.core.release.kinds import NodeState, OperationKind
+from tinkwell.core.release.name import DEFAULT_NAMESPACE
+
+if TYPE_CHECKING:
+    from tinkwell.client import Node, Operation
+
+
+def success(tree: release_tree.Tree) -> str:
+    """Say what an operation has come to that succeeded: `shop DEPLOYED as revision 4 in 9.3s: 3 changed`."""
+    operation = tree.operation
+    assert operation is not None  # whoever knows that it succeeded knows it
+    done = "UNINSTALLED" if operation.kind is OperationKind.UNINSTALL else f"DEPLOYED as revision {operation.revision}"
+    return f"{operation.release_name} {done}{_time(operation)}{_colon(counts(tree))}"
+
+
+def failure(tree: release_tree.Tree, *, may_resume: bool) -> list[str]:
+    """Say why an operation ended without success, what it has changed, and how to go on."""
+    from tinkwell.client.release import failure as words  # gRPC costs start-up time, see main
+
+    operation = tree.operation
+    assert operation is not None  # as above
+    node = words.first_failed(tree.nodes)
+    why = words.of_node(node) if node is not None else words.reason(operation)
+    if not operation.total_nodes:
+        ended = f"{operation.release_name} {operation.state}{_time(operation)}, before anything was changed"
+        return [output.clean(f"{ended}{_colon(why)}")]
+    ended = f"{operation.release_name} {operation.state}{_time(operation)}{_colon(counts(tree))}"
+    resume = f"; {_resume(operation, node)}" if may_resume else ""
+    return [output.clean(sentence) for sentence in (why, f"{ended}{resume}") if sentence]
+
+
+def counts(tree: release_tree.Tree) -> str:
+    """Count the nodes by what became of them."""
+    found = {
+        "changed": tree.count(NodeState.READY, changed=True),
+        "unchanged": tree.count(NodeState.READY, changed=False),
+        "removed": tree.count(NodeState.REMOVED),
+        "left in place": tree.count(NodeState.LEFT),
+        "failed": tree.count(NodeState.FAILED),
+        "skipped": tree.count(NodeState.SKIPPED),
+    }
+    return ", ".join(f"{number} {what}" for what, number in found.items() if number)
+
+
+def command(verb: str, operation: "Operation", *options: str) -> str:
+    """Give a command line that does something about the release."""
+    words = " ".join(("", *options)) if options else ""
+    elsewhere = f" -n {operation.namespace}" if operation.namespace != DEFAULT_NAMESPACE else ""
+    return f'"tinkwell release {verb} {operation.release_name}{elsewhere}{words}"'
+
+
+def _resume(operation: "Operation", node: "Node | None") -> str:
+    is_lost = (operation.cause or {}).get("reason") == Reason.STEP_LOST
+    resume = command("resume", operation, *(("--accept-lost",) if is_lost else ()))
+    return f"{resume} goes on{f' from {node.path}' if node is not None else ''}"
+
+
+def _time(operation: "Operation") -> str:
+    if operation.created_at is None or operation.finished_at is None:
+        return ""
+    taken = outline.taken(operation.finished_at - operation.created_at)
+    return f" {'after' if operation.state is State.TIMEOUT else 'in'} {taken}"
+
+
+def _colon(text: str) -> str:
+    return f": {text}" if text else ""

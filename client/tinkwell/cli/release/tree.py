@@ -1,0 +1,223 @@
+"""What is known of one operation on a release while somebody follows it, and what can be said of it.
+
+It is fed from lists, from events and from output lines, in whatever order they come: of each node and step the newest
+version counts. It knows no clock and reads nothing by itself.
+"""
+
+import dataclasses
+from collections import deque
+from collections.abc import Collection, Iterable
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeAlias
+
+from tinkwell.core.event.kinds import ResourceType, State
+from tinkwell.core.release import walk
+from tinkwell.core.release.kinds import NodeState, StepKind
+from tinkwell.core.release.plan import Plan, PlanNode
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tinkwell.client import Event, Node, Operation, Step, StepLogLine
+
+    Resource: TypeAlias = Operation | Node | Step
+
+TAIL_LINES = 5
+# Of more nodes it is not worked out what each one waits for, since that takes the square of their number.
+MAX_EXPLAINED_NODES = 1_000
+_MAX_NAMED = 3
+_WORKING = (NodeState.INSTALLING, NodeState.REMOVING)
+
+
+class Tree:
+    """An operation, its nodes with their steps, and the last output lines of each node.
+
+    Nodes are in the order of the plan; none are there before it has one.
+    """
+
+    def __init__(self, operation_id: str) -> None:
+        self.operation_id = operation_id
+        self.operation: Operation | None = None
+        self._nodes: dict[str, Node] = {}
+        self._steps: dict[str, dict[int, Step]] = {}
+        # By the path of their node: who printed the lines, and the last of them.
+        self._tails: dict[str, tuple[tuple[str, int], deque[str]]] = {}
+        # Nodes with their steps in the order of the plan, and those of which that is not what is known any more.
+        self._whole: dict[str, Node] = {}
+        self._stale: set[str] = set()
+        self._planned = Plan(())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing will happen any more."""
+        return self.operation is not None and self.operation.state.is_final
+
+    @property
+    def has_succeeded(self) -> bool:
+        """Whether the operation has succeeded."""
+        return self.operation is not None and self.operation.state is State.SUCCEEDED
+
+    @property
+    def nodes(self) -> "Collection[Node]":
+        """The nodes that are known, with their steps, in the order of the plan."""
+        if self._stale:
+            before = len(self._whole)
+            for path in self._stale.intersection(self._nodes):
+                self._whole[path] = dataclasses.replace(self._nodes[path], steps=self._steps_of(path))
+            self._stale = set()
+            if len(self._whole) > before:
+                self._whole = dict(sorted(self._whole.items(), key=lambda item: item[1].ordinal))
+        return self._whole.values()
+
+    @property
+    def focus(self) -> "Node | None":
+        """The node to look at: the first that failed, else the last that is worked on."""
+        failed = (node for node in self.nodes if node.state is NodeState.FAILED)
+        working = [node for node in self.nodes if node.state in _WORKING]
+        return next(failed, working[-1] if working else None)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all nodes of the plan are known, of which no event tells."""
+        return self.operation is not None and len(self._nodes) >= self.operation.total_nodes > 0
+
+    @property
+    def done(self) -> int:
+        """The number of nodes that have ended."""
+        return sum(node.state.is_final for node in self.nodes)
+
+    def replace(self, operation: "Operation", nodes: "Iterable[Node]") -> "list[Resource]":
+        """Take a list; gives what is newer than before, the operation last if it is over and first if not."""
+        changed: list[Resource] = []
+        for node in nodes:
+            changed += [step for step in node.steps if self._take_step(step)]
+            if self._take_node(node):
+                changed.append(self._nodes[node.path])
+        if self._take_operation(operation):
+            changed.insert(len(changed) if operation.state.is_final else 0, operation)
+        return changed
+
+    def apply(self, event: "Event") -> "Resource | None":
+        """Take an event; gives what it is about as it is now, None where the event is older than what is known."""
+        from tinkwell import client as client_library  # gRPC costs start-up time, see main
+
+        if event.resource_type is ResourceType.OPERATION and event.resource_id != self.operation_id:
+            return None
+        match event.resource:
+            case client_library.Operation() as operation if self._take_operation(operation):
+                return self.operation
+            case client_library.Node() as node if node.operation_id == self.operation_id and self._take_node(node):
+                return self._nodes[node.path]
+            case client_library.Step() as step if step.operation_id == self.operation_id and self._take_step(step):
+                return step
+            case _:
+                return None
+
+    def node(self, path: str) -> "Node | None":
+        """Give a node with its steps."""
+        return self._whole.get(path) if self.nodes else None
+
+    def add(self, line: "StepLogLine") -> None:
+        """Take an output line; of a node the lines of the latest step are kept."""
+        known = self._tails.get(line.path)
+        printer = (line.step_id, line.attempt)
+        if known is None or known[0] != printer:
+            known = self._tails[line.path] = printer, deque(maxlen=TAIL_LINES)
+        known[1].append(line.text)
+
+    def tail(self, node: "Node") -> list[str]:
+        """Give the last output lines of a node: all that are kept of one that failed, one of one that works."""
+        known = self._tails.get(node.path)
+        if known is None or (node.state is not NodeState.FAILED and node.state not in _WORKING):
+            return []
+        return list(known[1])[0 if node.state is NodeState.FAILED else -1 :]
+
+    def current_step(self, node: "Node") -> "Step | None":
+        """Give the step of a node that runs, or is about to run once more; None where none is known."""
+        begun = (step for step in node.steps if not step.state.is_final and step.attempt)
+        return next(begun, None)
+
+    def actions(self, node: "Node") -> "list[Step]":
+        """Give the actions of a node in order."""
+        return [step for step in node.steps if step.kind is StepKind.ACTION]
+
+    def wait(self, node: "Node", *, with_states: bool = True) -> str:
+        """Say what a node waits for; empty where it does not wait."""
+        if self.is_over or not self.is_whole or node.state is not NodeState.PENDING:
+            return ""
+        if len(self._nodes) > MAX_EXPLAINED_NODES:
+            return ""
+        blockers = walk.waits_for(self._plan(), {path: found.state for path, found in self._nodes.items()}, node.path)
+        if not blockers:
+            return "" if self.current_step(node) is not None else self._turn()
+        names = [f"{found.path} ({found.state})" if with_states else found.path for found in blockers[:_MAX_NAMED]]
+        more = f" and {len(blockers) - _MAX_NAMED} more" if len(blockers) > _MAX_NAMED else ""
+        return f"waits for {', '.join(names)}{more}"
+
+    def moment(self, resource: "Resource") -> "datetime | None":
+        """Give the time of the last change of something, where no event tells it."""
+        is_over = resource.state.is_final
+        return (resource.finished_at if is_over else None) or resource.updated_at or resource.created_at
+
+    def count(self, state: NodeState, *, changed: bool | None = None) -> int:
+        """Count the nodes of a state, if wanted only those that were changed, or were not."""
+        found = (node for node in self.nodes if node.state is state)
+        return sum(changed is None or node.changed is changed for node in found)
+
+    def _turn(self) -> str:
+        options = self.operation.options if self.operation is not None else None
+        working = sum(node.state in _WORKING for node in self.nodes)
+        is_full = options is not None and working >= options.parallel
+        return f"waits until fewer than {working} are worked on" if is_full else ""
+
+    def _take_operation(self, operation: "Operation") -> bool:
+        known = self.operation
+        if known is not None and operation.version <= known.version:
+            # Phases and counters change without an event.
+            self.operation = operation if operation.version == known.version and operation.options else known
+            return False
+        options = operation.options or (known.options if known is not None else None)
+        self.operation = dataclasses.replace(operation, options=options)
+        return True
+
+    def _take_node(self, node: "Node") -> bool:
+        known = self._nodes.get(node.path)
+        if known is not None and known.version > node.version:
+            return False
+        # Events do not have what the plan says.
+        after = node.after or (known.after if known is not None else ())
+        if known is not None and known.after != after:
+            self._planned = Plan(())
+        self._nodes[node.path] = dataclasses.replace(node, after=after, steps=())
+        self._stale.add(node.path)
+        return known is None or known.version < node.version
+
+    def _take_step(self, step: "Step") -> bool:
+        steps = self._steps.setdefault(step.path, {})
+        known = steps.get(step.ordinal)
+        if known is not None and known.version >= step.version:
+            return False
+        steps[step.ordinal] = step
+        self._stale.add(step.path)
+        return True
+
+    def _steps_of(self, path: str) -> "tuple[Step, ...]":
+        steps = self._steps.get(path, {})
+        return tuple(steps[ordinal] for ordinal in sorted(steps))
+
+    def _plan(self) -> Plan:
+        if len(self._planned.nodes) < len(self._nodes):
+            self._planned = Plan(
+                [
+                    PlanNode(path=node.path, kind=node.kind, task=node.task, batch=node.batch, after=node.after)
+                    for node in self.nodes
+                ]
+            )
+        return self._planned
+
+
+def moment_of_answer(operation: "Operation") -> "datetime | None":
+    """Give the server's time when it told of an operation; its deadline counts from its request."""
+    if operation.remaining_seconds is None or operation.created_at is None or operation.options is None:
+        return None
+    return operation.created_at + timedelta(seconds=operation.options.timeout_seconds - operation.remaining_seconds)

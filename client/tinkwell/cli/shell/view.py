@@ -1,0 +1,101 @@
+"""Where changes of something that is followed are shown: as lines, or as a tree that is drawn again."""
+
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Generic, Protocol, TextIO, TypeVar
+
+import rich_click as click
+
+from tinkwell.cli.shell import connection, output
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tinkwell.cli.shell.display import Display
+
+T_contra = TypeVar("T_contra", contravariant=True)
+
+_LOST = "The connection is lost; what happens meanwhile is told once it is back."
+_BACK = "The connection is back."
+
+
+class View(Protocol[T_contra]):
+    """Where changes are shown."""
+
+    def show(self, changed: T_contra, at: "datetime | None") -> None:
+        """Show what has changed, and when."""
+
+    def note(self, sentence: str) -> None:
+        """Tell a sentence in place of the one before; an empty one takes it away where that can be done."""
+
+    def is_lost(self) -> None:
+        """Tell that the connection is lost; called at each try."""
+
+    def is_back(self) -> None:
+        """Tell that it is there, if it was lost."""
+
+
+def can_be_drawn_on(file: TextIO) -> bool:
+    """Whether a tree can be drawn there. What is logged for --debug would be drawn over."""
+    return file.isatty() and os.environ.get("TERM") != "dumb" and not connection.current().debug
+
+
+class Plain(Generic[T_contra]):
+    """Writes the lines that tell of each change, and sentences to standard error."""
+
+    def __init__(self, lines: "Callable[[T_contra, datetime | None], Iterable[str]]", file: TextIO) -> None:
+        self._lines = lines
+        self._file = file
+        self._is_lost = False
+        self._note = ""
+
+    def show(self, changed: T_contra, at: "datetime | None") -> None:
+        """Write the lines of a change."""
+        for line in self._lines(changed, at):
+            click.echo(line, file=self._file, color=True)
+
+    def note(self, sentence: str) -> None:
+        """Write a sentence that was not written last."""
+        if sentence and sentence != self._note:
+            output.note(sentence)
+        self._note = sentence
+
+    def is_lost(self) -> None:
+        """Write once that the connection is lost."""
+        if not self._is_lost:
+            output.note(_LOST)
+        self._is_lost = True
+
+    def is_back(self) -> None:
+        """Write that it is back."""
+        if self._is_lost:
+            output.note(_BACK)
+        self._is_lost = False
+
+
+class Drawn:
+    """Has the tree drawn after each change."""
+
+    def __init__(self, display: "Display") -> None:
+        self._display = display
+        self._is_lost = False
+
+    def show(self, changed: object, at: "datetime | None") -> None:
+        """Draw soon."""
+        self._display.change()
+
+    def note(self, sentence: str) -> None:
+        """Show a sentence below the tree."""
+        if not self._is_lost:
+            self._display.note(sentence)
+
+    def is_lost(self) -> None:
+        """Show that the connection is lost."""
+        self._is_lost = True
+        self._display.note(_LOST)
+
+    def is_back(self) -> None:
+        """Take that away."""
+        if self._is_lost:
+            self._display.note("")
+        self._is_lost = False

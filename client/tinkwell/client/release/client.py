@@ -1,0 +1,257 @@
+"""Releases: brought about, followed, changed and removed."""
+
+import uuid
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import aclosing
+from typing import Any, Unpack
+
+from tinkwell.api.v1 import release_service_pb2 as pb
+from tinkwell.client import errors
+from tinkwell.client.release import message
+from tinkwell.client.release.handle import OperationHandle
+from tinkwell.client.release.model import (
+    Node,
+    Operation,
+    OperationOptions,
+    Release,
+    Resource,
+    Revision,
+    StepLogLine,
+)
+from tinkwell.client.release.worker import ReleaseWorker
+from tinkwell.client.value import field
+from tinkwell.client.watch import informer, reflector
+from tinkwell.client.watch.event import Event
+from tinkwell.client.watch.watch import Watch
+from tinkwell.core.event.kinds import ResourceType
+from tinkwell.core.release.kinds import ReleaseState
+
+
+class ReleaseClient(ReleaseWorker):
+    """Applies, follows and watches releases, and carries operations out.
+
+    A namespace that is empty is "default". What changes a release answers at once with the operation that it began, and
+    raises `OperationActive` where the release has another one that has not ended. `OperationOptions` are what each of
+    them can be told; with the `id` of its operation such a call can be repeated.
+    """
+
+    async def apply(
+        self,
+        name: str,
+        *,
+        files: Mapping[str, str] | None = None,
+        manifest: Mapping[str, Any] | str | None = None,
+        variables: Mapping[str, Any] | str | None = None,
+        variable_files: Mapping[str, Mapping[str, Any] | str] | None = None,
+        namespace: str = "",
+        description: str = "",
+        reason: str = "",
+        id: str | None = None,  # noqa: A002
+        **options: Unpack[OperationOptions],
+    ) -> OperationHandle:
+        """Begin to bring about what manifests say: the YAML of `files` by their names, or one `manifest` alone.
+
+            handle = await client.releases.apply("shop", files={"shop.yaml": text}, variables={"size": 3}, atomic=True)
+            await handle.result()
+
+        Resources that the release has and the manifests do not are removed. `variable_files`, by their names, may hold
+        expressions: each sees `variables`, which replace what files say, and the files before it. Raises `InvalidField`
+        for manifests that are wrong; what only their evaluation shows ends the operation.
+        """
+        request = field.build(
+            pb.ApplyRequest,
+            operation_id=id or str(uuid.uuid4()),
+            namespace=namespace,
+            name=name,
+            files=[field.build(pb.ManifestFile, name=key, text=text) for key, text in _files(files, manifest).items()],
+            variables=field.to_json_text(variables, "variables"),
+            variable_files=[
+                field.build(pb.VariableFile, name=file, variables=field.to_json_text(values, f"variable_files.{file}"))
+                for file, values in (variable_files or {}).items()
+            ],
+            options=message.to_options(options),
+            description=description,
+            reason=reason,
+        )
+        return self._handle(await self._caller.unary(self._stub.Apply, request, may_repeat=True))
+
+    async def rollback(
+        self,
+        name: str,
+        revision: int = 0,
+        *,
+        namespace: str = "",
+        description: str = "",
+        reason: str = "",
+        id: str | None = None,  # noqa: A002
+        **options: Unpack[OperationOptions],
+    ) -> OperationHandle:
+        """Begin to bring about a former revision again; 0 means the one before the last that was deployed."""
+        request = field.build(
+            pb.RollbackRequest,
+            operation_id=id or str(uuid.uuid4()),
+            namespace=namespace,
+            name=name,
+            revision=revision,
+            options=message.to_options(options),
+            description=description,
+            reason=reason,
+        )
+        return self._handle(await self._caller.unary(self._stub.Rollback, request, may_repeat=True))
+
+    async def uninstall(
+        self,
+        name: str,
+        *,
+        namespace: str = "",
+        reason: str = "",
+        id: str | None = None,  # noqa: A002
+        **options: Unpack[OperationOptions],
+    ) -> OperationHandle:
+        """Begin to remove a release: its resources in reverse order, and then its name is free."""
+        request = field.build(
+            pb.UninstallRequest,
+            operation_id=id or str(uuid.uuid4()),
+            namespace=namespace,
+            name=name,
+            options=message.to_options(options),
+            reason=reason,
+        )
+        return self._handle(await self._caller.unary(self._stub.Uninstall, request, may_repeat=True))
+
+    async def resume(
+        self,
+        name: str,
+        *,
+        namespace: str = "",
+        reason: str = "",
+        id: str | None = None,  # noqa: A002
+        **options: Unpack[OperationOptions],
+    ) -> OperationHandle:
+        """Begin to go on with a failed release by the plan of its newest operation, where each resource is asked again.
+
+        `accept_lost` goes on where nobody knows what became of an action, `move_engine` on another engine.
+        """
+        request = field.build(
+            pb.ResumeRequest,
+            operation_id=id or str(uuid.uuid4()),
+            namespace=namespace,
+            name=name,
+            options=message.to_options(options),
+            reason=reason,
+        )
+        return self._handle(await self._caller.unary(self._stub.Resume, request, may_repeat=True))
+
+    async def cancel(self, operation_id: str, *, now: bool = False, reason: str = "") -> Operation:
+        """End an operation: nothing new starts, and what runs gets 30 s, `now` none. One that has ended stays as it is.
+
+        What was applied stays. The operation that comes back may go on for that long.
+        """
+        request = field.build(pb.CancelRequest, operation_id=operation_id, now=now, reason=reason)
+        return message.operation(await self._caller.unary(self._stub.Cancel, request, may_repeat=True))
+
+    async def get(
+        self,
+        name: str | None = None,
+        *,
+        namespace: str = "",
+        id: str | None = None,  # noqa: A002
+    ) -> Release:
+        """Get a release, by its name in its namespace or by `id`; raises `NotFound`."""
+        request = field.build(pb.GetReleaseRequest, namespace=namespace, **field.exactly_one(name=name, id=id))
+        return message.release(await self._caller.unary(self._stub.GetRelease, request, may_repeat=True))
+
+    def list(self, namespace: str = "", states: Iterable[ReleaseState | str] = ()) -> AsyncIterator[Release]:
+        """Iterate over releases by namespace and name; both arguments filter, empty means all."""
+        wanted = [field.member(ReleaseState, state, f"states[{i}]") for i, state in enumerate(states)]
+        request = field.build(
+            pb.ListReleasesRequest, namespace=namespace, states=[message.RELEASE_STATES.number(each) for each in wanted]
+        )
+        return self._list(self._stub.ListReleases, request, message.release)
+
+    def history(self, name: str, *, namespace: str = "") -> AsyncIterator[Revision]:
+        """Iterate over a release's revisions without their documents, newest first; raises `NotFound`."""
+        request = field.build(pb.HistoryRequest, namespace=namespace, name=name)
+        return self._list(self._stub.History, request, message.revision)
+
+    async def revision(self, name: str, revision: int = 0, *, namespace: str = "") -> Revision:
+        """Get a revision with its documents; 0 means the last that was deployed, or the newest where none was."""
+        request = field.build(pb.GetRevisionRequest, namespace=namespace, name=name, revision=revision)
+        return message.revision(await self._caller.unary(self._stub.GetRevision, request, may_repeat=True))
+
+    async def operation(self, id: str) -> Operation:  # noqa: A002
+        """Get an operation; raises `NotFound`."""
+        request = field.build(pb.GetOperationRequest, id=id)
+        return message.operation(await self._caller.unary(self._stub.GetOperation, request, may_repeat=True))
+
+    async def wait(self, operation_id: str) -> Operation:
+        """Wait until an operation has ended, over lost connections, and get it as it is then; raises `NotFound`."""
+        operation = await self.operation(operation_id)
+
+        async def read() -> AsyncIterator[Operation]:
+            yield await self.operation(operation_id)
+
+        def open_watch() -> Watch:
+            return self.watch(resource_id=operation.release_id, resource_types=[ResourceType.OPERATION], now=True)
+
+        while not operation.state.is_final:
+            async with aclosing(reflector.Reflector(read, open_watch).stream()) as parts:
+                async for part in parts:
+                    found = part.resource if isinstance(part, Event) else part.items[0]
+                    if isinstance(found, Operation) and found.id == operation_id and found.state.is_final:
+                        break
+            operation = await self.operation(operation_id)  # events do not have all of it
+        return operation
+
+    def operations(self, name: str, *, namespace: str = "") -> AsyncIterator[Operation]:
+        """Iterate over a release's operations, newest first; raises `NotFound`."""
+        request = field.build(pb.ListOperationsRequest, namespace=namespace, name=name)
+        return self._list(self._stub.ListOperations, request, message.operation)
+
+    def nodes(self, operation_id: str) -> AsyncIterator[Node]:
+        """Iterate over an operation's nodes in the order of its plan, with their steps; none before it has a plan."""
+        request = field.build(pb.ListNodesRequest, operation_id=operation_id)
+        return self._list(self._stub.ListNodes, request, message.node)
+
+    def resources(self, name: str, *, namespace: str = "") -> AsyncIterator[Resource]:
+        """Iterate over the resources of a release as they were seen last, by path."""
+        request = field.build(pb.ListResourcesRequest, namespace=namespace, name=name)
+        return self._list(self._stub.ListResources, request, message.resource)
+
+    async def logs(self, operation_id: str, *, follow: bool = False, path: str = "") -> AsyncIterator[StepLogLine]:
+        """Iterate over what an operation's steps printed, in order; `follow` goes on until it has ended.
+
+        `path` is a resource, empty for all.
+        """
+        request = field.build(pb.WatchStepLogsRequest, operation_id=operation_id, follow=follow, path=path)
+        # An operation may be silent for long; there the connection's keepalive finds a dead server.
+        silence = None if follow else self._caller.timeout_seconds
+        stream = self._caller.stream(self._stub.WatchLogs, request, silence_seconds=silence)
+        try:
+            while (answer := await stream.read()) is not None:
+                for line in answer.lines:
+                    yield message.log_line(line)
+        finally:
+            stream.cancel()
+
+    def informer(self, *, strict: bool = False) -> "informer.Informer[Release]":
+        """Make a live cache of all releases with handlers; see `Informer`.
+
+        The events of operations, nodes and steps reach handlers too; they change no release in the cache.
+        """
+        return informer.Informer(
+            ResourceType.RELEASE, self.list, lambda: self.watch(now=True), Release.from_json, strict=strict
+        )
+
+    def _handle(self, answer: pb.Operation) -> OperationHandle:
+        return OperationHandle(message.operation(answer), self)
+
+
+def _files(files: Mapping[str, str] | None, manifest: Mapping[str, Any] | str | None) -> Mapping[str, str]:
+    if (files is None) == (manifest is None):
+        raise errors.InvalidField.of("files or manifest", "exactly one is needed")
+    if files is not None:
+        return files
+    # JSON is YAML.
+    text = manifest if isinstance(manifest, str) else field.to_json_text(manifest, "manifest")
+    return {"manifest": text}

@@ -1,0 +1,57 @@
+"""Why an operation ended without success, in words."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from tinkwell.client.release.model import Node, Operation, Step
+from tinkwell.core.event.kinds import State
+from tinkwell.core.release.kinds import NodeState, StepKind
+
+_LATEST = datetime.max.replace(tzinfo=UTC)
+
+
+def first_failed(nodes: Iterable[Node]) -> Node | None:
+    """Find the node that failed first; None where none did."""
+    failed = (node for node in nodes if node.state is NodeState.FAILED)
+    return min(failed, key=lambda node: (node.finished_at or _LATEST, node.ordinal), default=None)
+
+
+def last_step(node: Node) -> Step | None:
+    """Find the step of a node that was begun last; None where none was."""
+    begun = [step for step in node.steps if step.state is not State.PENDING or step.attempt]
+    return max(begun, key=lambda step: step.ordinal, default=None)
+
+
+def step_title(step: Step) -> str:
+    """Name a step in words, such as `action create-role`."""
+    match step.kind:
+        case StepKind.ACTION:
+            return f"action {step.name}" if step.name else "an action"
+        case StepKind.RECHECK:
+            return "re-check"
+        case _:
+            return step.kind.lower()
+
+
+def of_node(node: Node) -> str:
+    """Say of a node that failed at which step, and why: `db failed at action create-role (exit 3): role exists`."""
+    step = last_step(node)
+    where = f" at {step_title(step)}" if step is not None else ""
+    code = f" (exit {step.exit_code})" if step is not None and step.exit_code else ""
+    message = node.message or (step.message if step is not None else "")
+    return f"{node.path} failed{where}{code}{f': {message}' if message else ''}"
+
+
+def reason(operation: Operation) -> str:
+    """Say why an operation ended without success, as far as its cause tells; empty where it does not."""
+    cause = operation.cause or {}
+    where = f"{cause['path']}: " if cause.get("path") else ""
+    told = cause.get("message") or cause.get("reason") or ""
+    return f"{where}{told}" if told else ""
+
+
+def sentence(operation: Operation, node: Node | None) -> str:
+    """Say in one sentence how an operation ended that did not succeed; `node` is the first that failed."""
+    why = of_node(node) if node is not None else reason(operation)
+    ended = f"{operation.kind.lower()} of {operation.release_name} ended as {operation.state}"
+    return f"{ended}: {why}" if why else ended

@@ -1,0 +1,292 @@
+"""Releases, their revisions and resources, and the operations on them with nodes and steps, as calls return and events
+carry them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypedDict
+
+from tinkwell.client.value import shape, shaped
+from tinkwell.client.value.output import LogStream
+from tinkwell.client.value.shaped import Shaped
+from tinkwell.core.event.kinds import ResourceType, State
+from tinkwell.core.release.kinds import (
+    NodeKind,
+    NodeState,
+    NodeTask,
+    OnFailure,
+    OperationKind,
+    Phase,
+    ReleaseState,
+    ResourceStatus,
+    RevisionState,
+    StepKind,
+)
+from tinkwell.core.release.record import Options
+
+
+class OperationOptions(TypedDict, total=False):
+    """How an operation is carried out; what is left out is as in `Options`."""
+
+    timeout_seconds: int
+    readiness_timeout_seconds: int
+    on_failure: OnFailure | str
+    parallel: int
+    history_max: int
+    atomic: bool
+    verbose: bool
+    accept_lost: bool
+    move_engine: bool
+
+
+@shaped.resource(ResourceType.RELEASE)
+@dataclass(frozen=True, slots=True)
+class Release(Shaped):
+    """Resources that were brought about together, under a name that is unique in its namespace.
+
+    `revision` is the last one that was deployed, 0 for none, and `latest_revision` the newest that there is.
+    `operation_id` is its newest operation, `engine` the engine that it belongs to, empty for any.
+    """
+
+    id: str
+    namespace: str = ""
+    name: str = ""
+    state: ReleaseState = ReleaseState.PENDING_INSTALL
+    version: int = 0
+    revision: int = 0
+    latest_revision: int = 0
+    operation_id: str = ""
+    engine: str = field(default="", metadata=shape.OPTIONAL)
+    description: str = field(default="", metadata=shape.OPTIONAL)
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    deleted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revision(Shaped):
+    """What one operation installed; its three documents are None in lists.
+
+    `source` is what the user gave: {"files": {NAME: TEXT}, "variables": {…}}. `manifest` is what came out of it:
+    {"plugs": {…}, "resources": {…}, "outputs": {…}}. `plan` is what was done for it, node by node. `rollback_of` is the
+    revision whose documents these are, 0 for none.
+    """
+
+    release_id: str
+    revision: int = 0
+    state: RevisionState = RevisionState.PENDING
+    operation_id: str = ""
+    rollback_of: int = 0
+    description: str = field(default="", metadata=shape.OPTIONAL)
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    source: dict[str, Any] | None = None
+    manifest: dict[str, Any] | None = None
+    plan: dict[str, Any] | None = None
+
+
+@shaped.resource(ResourceType.OPERATION)
+@dataclass(frozen=True, slots=True)
+class Operation(Shaped):
+    """One change of a release, from its request to its end.
+
+    `revision` is the one that it installs, 0 until that exists and for removals. `cause` says why it ended without
+    success. `follows` is the id of the operation that it makes up for, empty for none. `options` are None in events.
+
+    `remaining_seconds` until its deadline, negative when past, and `lease_token`, under which it is held, 0 for none,
+    are a moment's answers and no part of the JSON shape.
+    """
+
+    id: str
+    release_id: str = ""
+    namespace: str = ""
+    release_name: str = ""
+    revision: int = 0
+    kind: OperationKind = OperationKind.INSTALL
+    state: State = State.PENDING
+    phase: Phase = Phase.LOAD
+    version: int = 0
+    cause: dict[str, Any] | None = None
+    actor: str = ""
+    reason: str = field(default="", metadata=shape.OPTIONAL)
+    follows: str = field(default="", metadata=shape.OPTIONAL)
+    total_nodes: int = 0
+    changed_nodes: int = 0
+    failed_nodes: int = 0
+    skipped_nodes: int = 0
+    cancel_requested: bool = False
+    cancel_grace_seconds: int = 0
+    cancel_reason: str = field(default="", metadata=shape.OPTIONAL)
+    options: Options | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    remaining_seconds: float | None = field(default=None, metadata=shape.HIDDEN)
+    lease_token: int = field(default=0, metadata=shape.HIDDEN)
+
+
+@shaped.resource(ResourceType.STEP)
+@dataclass(frozen=True, slots=True)
+class Step(Shaped):
+    """One call of a resource's image. `ordinal` counts the steps of its node, and `attempt` its runs, from 1.
+
+    An empty `image` is the resource's own; `args` None leaves the image's own.
+    """
+
+    id: str
+    node_id: str = ""
+    operation_id: str = ""
+    release_id: str = ""
+    path: str = ""
+    ordinal: int = 0
+    kind: StepKind = StepKind.STATE
+    name: str = ""
+    description: str = field(default="", metadata=shape.OPTIONAL)
+    image: str = field(default="", metadata=shape.OPTIONAL)
+    entrypoint: str = field(default="", metadata=shape.OPTIONAL)
+    args: tuple[str, ...] | None = None
+    state: State = State.PENDING
+    attempt: int = 0
+    exit_code: int | None = None
+    message: str = ""
+    version: int = 0
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+@shaped.resource(ResourceType.NODE)
+@dataclass(frozen=True, slots=True)
+class Node(Shaped):
+    """A place in an operation's plan: a resource, which `path` names, that is installed or removed.
+
+    `ordinal` is the place in the plan, from 0, and `batch` the layer, from 1. `changed` says that an action has run.
+    `steps` are in order, and come with `nodes` and `work` alone; `after` names the nodes that this one waits for by
+    their paths, and comes with `nodes` alone.
+    """
+
+    id: str
+    operation_id: str = ""
+    release_id: str = ""
+    path: str = ""
+    kind: NodeKind = NodeKind.RESOURCE
+    task: NodeTask = NodeTask.INSTALL
+    ordinal: int = 0
+    batch: int = 0
+    state: NodeState = NodeState.PENDING
+    changed: bool = False
+    message: str = ""
+    version: int = 0
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    after: tuple[str, ...] = field(default=(), metadata=shape.OPTIONAL)
+    steps: tuple[Step, ...] = field(default=(), metadata=shape.OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Resource(Shaped):
+    """A resource of a release as it was seen last. `owned` says that the release made it.
+
+    `revision` is the one whose installation saw it last; `init`, `config` and `state` are None where there is none.
+    """
+
+    release_id: str
+    path: str
+    type: str = ""
+    revision: int = 0
+    image_id: str = ""
+    status: ResourceStatus = ResourceStatus.UNKNOWN
+    owned: bool = False
+    observed_at: datetime | None = None
+    init: dict[str, Any] | None = None
+    config: dict[str, Any] | None = None
+    state: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepLogLine(Shaped):
+    """One output line of a step; `number` counts within the attempt, from 1. The server fills in path and name."""
+
+    step_id: str
+    attempt: int
+    number: int
+    text: str
+    stream: LogStream = LogStream.STDOUT
+    created_at: datetime | None = None
+    path: str = ""
+    step_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedOperation(Shaped):
+    """An operation that has not ended; `is_held` says that somebody alive has it."""
+
+    id: str
+    release_id: str
+    namespace: str
+    state: State
+    engine: str = ""
+    is_held: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Acquired:
+    """An operation that is held now. `is_first`: nobody had it before.
+
+    `is_same_engine`: who had it before has, or had, the caller's engine, so that what it left running is found there.
+    """
+
+    operation: Operation
+    is_first: bool
+    is_same_engine: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """All that an operation works on. `documents` are JSON texts by their names; see the properties."""
+
+    operation: Operation
+    release: Release
+    documents: Mapping[str, str]
+    nodes: tuple[Node, ...] = ()
+    resources: tuple[Resource, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """What the user gave; empty for an operation without."""
+        return self.documents.get("source", "")
+
+    @property
+    def manifest(self) -> str:
+        """What is to be brought about; empty until there is a plan."""
+        return self.documents.get("manifest", "")
+
+    @property
+    def late(self) -> str:
+        """Which strings of the manifest are evaluated late; empty until there is a plan."""
+        return self.documents.get("late", "")
+
+    @property
+    def plan(self) -> str:
+        """The operation's plan; empty until there is one."""
+        return self.documents.get("plan", "")
+
+    @property
+    def removed_plans(self) -> Mapping[int, str]:
+        """The plans of former revisions, in whose reverse order resources are removed, by revision."""
+        head = "removed/"
+        found = {name.removeprefix(head): text for name, text in self.documents.items() if name.startswith(head)}
+        return {int(revision): text for revision, text in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A plan that was stored: the revision that is being installed, 0 for a removal, and its nodes in order."""
+
+    revision: int
+    nodes: tuple[Node, ...]

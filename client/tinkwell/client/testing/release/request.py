@@ -1,0 +1,198 @@
+"""What begins operations in the fake server, and the documents that they work by."""
+
+import dataclasses
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tinkwell.api.v1 import release_service_pb2 as pb
+from tinkwell.client.release import message
+from tinkwell.client.release.model import Operation, Release
+from tinkwell.client.testing.release import change as release_change
+from tinkwell.client.testing.release import row as release_row
+from tinkwell.client.testing.release.book import Facts
+from tinkwell.client.testing.world import World
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import ResourceType
+from tinkwell.core.release import name as release_name
+from tinkwell.core.release.kinds import OnFailure, OperationKind
+from tinkwell.core.release.manifest import reader
+from tinkwell.core.release.plan import Plan
+from tinkwell.core.release.record import DEFAULT_HISTORY_MAX, DEFAULT_PARALLEL, DEFAULT_TIMEOUT_SECONDS, Options
+from tinkwell.core.release.transition import operation as rule
+from tinkwell.core.release.transition.operation import Begun
+from tinkwell.core.release.transition.row import ReleaseRow
+from tinkwell.core.release.transition.submission import Submission
+from tinkwell.core.value import document
+
+
+def apply(world: World, request: pb.ApplyRequest) -> Operation:
+    """Begin to apply manifests."""
+    files = [(file.name, file.text) for file in request.files]
+    if not files:
+        raise errors.InvalidField.of("files", "is empty; give at least one file")
+    reader.read(files)
+    variables = document.parse_json_object("variables", request.variables) if request.variables else {}
+    source: dict[str, Any] = {"files": dict(files), "variables": variables}
+    if request.variable_files:
+        source["variable_files"] = [
+            {
+                "name": file.name,
+                "variables": document.parse_json_object(f"variable_files[{i}].variables", file.variables),
+            }
+            for i, file in enumerate(request.variable_files)
+        ]
+    return _begin(world, request, rule.begin_apply, source=document.dump_json(source))
+
+
+def rollback(world: World, request: pb.RollbackRequest) -> Operation:
+    """Begin to bring a former revision about again."""
+
+    def begin(release: ReleaseRow | None) -> Begun:
+        found = world.find(Release, release.id) if release is not None else None
+        target = None
+        if found is not None and request.revision:
+            target = world.releases.revision_row(found.id, request.revision)
+        elif found is not None:
+            target = world.releases.former(found)
+        return rule.begin_rollback(release, name=title(request), wanted=request.revision, target=target)
+
+    return _begin(world, request, begin)
+
+
+def uninstall(world: World, request: pb.UninstallRequest) -> Operation:
+    """Begin to remove a release."""
+    return _begin(world, request, lambda release: rule.begin_uninstall(release, name=title(request)))
+
+
+def resume(world: World, request: pb.ResumeRequest) -> Operation:
+    """Begin to go on with a release that has failed."""
+
+    def begin(release: ReleaseRow | None) -> Begun:
+        mine = [each for each in world.all(Operation) if release is not None and each.release_id == release.id]
+        planned = [each for each in mine if world.releases.facts_of(each.id).plan]
+        newest = release_row.operation_row(world, planned[-1]) if planned else None
+        return rule.begin_resume(release, name=title(request), newest=newest, options=_options(request.options))
+
+    return _begin(world, request, begin)
+
+
+def find(world: World, namespace: str, name: str) -> Release | None:
+    """Find a release by its name; None where there is none."""
+    return next((each for each in world.all(Release) if (each.namespace, each.name) == (namespace, name)), None)
+
+
+def documents_of(world: World, operation: Operation) -> dict[str, str]:
+    """Give the documents that an operation works on: those of its revision, but for what is its own."""
+    facts = world.releases.facts_of(operation.id)
+    stored = world.releases.stored(operation.release_id, operation.revision or facts.rollback_of)
+    found = {"source": facts.source, "plan": facts.plan}
+    if stored is not None:
+        found = {
+            "source": facts.source or stored.source,
+            "manifest": stored.manifest,
+            "late": stored.late,
+            "plan": facts.plan or stored.plan,
+        }
+    named = {resource.revision for resource in world.releases.resources.get(operation.release_id, {}).values()}
+    for number, former in world.releases.revisions.get(operation.release_id, {}).items():
+        if number in named:
+            found[f"removed/{number}"] = former.plan
+    return {name: text for name, text in found.items() if text}
+
+
+def brought(operation: Operation, texts: Mapping[str, str]) -> release_change.Documents:
+    """Give what is stored of a submission: an operation that has rendered nothing brings about what is stored."""
+    is_rendered = operation.kind in (OperationKind.INSTALL, OperationKind.UPGRADE) and not operation.revision
+    if not is_rendered:
+        return release_change.Documents(manifest="", late="", plan=texts["plan"])
+    for field in ("manifest", "late"):
+        if not texts[field]:
+            raise errors.InvalidField.of(field, "is missing; an operation of files submits it")
+    return release_change.Documents(**texts)
+
+
+def submission(
+    world: World, operation: Operation, documents: release_change.Documents, *, has_plugs: bool
+) -> Submission:
+    """Give what the rules need of a plan that comes."""
+    release, facts = world.find(Release, operation.release_id), world.releases.facts_of(operation.id)
+    deployed = world.releases.stored(release.id, release.revision)
+    former = world.releases.stored(release.id, facts.rollback_of)
+    same = (facts.source, documents.manifest, documents.late)
+    if former is not None:
+        same = (former.source, former.manifest, former.late)
+    return Submission(
+        release=release_row.release_row(release),
+        operation=release_row.operation_row(world, operation),
+        plan=Plan.load(documents.plan),
+        plan_text=documents.plan,
+        stored_plan=facts.plan,
+        resumed=world.releases.revision_row(release.id, operation.revision),
+        is_deployed_one=deployed is not None and (deployed.source, deployed.manifest, deployed.late) == same,
+        has_plugs=has_plugs,
+    )
+
+
+def _begin(world: World, request: Any, begin: Callable[[ReleaseRow | None], Begun], *, source: str = "") -> Operation:
+    known: Operation | None = world.resources[ResourceType.OPERATION].get(request.operation_id)
+    asked = request.SerializeToString(deterministic=True)
+    if known is not None:
+        if world.releases.facts_of(known.id).request != asked:
+            raise errors.AlreadyExists("operation_id", known.id)
+        return known
+    namespace = release_name.parse_namespace("namespace", request.namespace)
+    name = release_name.parse_name("name", request.name)
+    release = find(world, namespace, name)
+    if release is not None and (newest := world.resources[ResourceType.OPERATION].get(release.operation_id)):
+        release_change.expire(world, newest)
+        release = find(world, namespace, name)
+    begun = begin(release_row.release_row(release) if release is not None else None)
+    description = getattr(request, "description", "")
+    moved: dict[str, Any] = {"state": begun.release_state, "operation_id": request.operation_id}
+    if release is None:
+        release = Release(str(uuid.uuid4()), namespace, name, description=description)
+    if description:
+        moved["description"] = description
+    release = world.put(dataclasses.replace(release, **moved))
+    world.releases.facts[request.operation_id] = Facts(
+        request=asked,
+        description=description,
+        source=source,
+        former_state=begun.former_state,
+        rollback_of=begun.rollback_of,
+    )
+    return world.put(
+        Operation(
+            id=request.operation_id,
+            release_id=release.id,
+            namespace=namespace,
+            release_name=name,
+            revision=begun.revision,
+            kind=begun.kind,
+            actor="test",
+            reason=request.reason,
+            options=_options(request.options),
+        )
+    )
+
+
+def title(request: Any) -> str:
+    """Give the name of a request's release as messages tell it."""
+    namespace = request.namespace or release_name.DEFAULT_NAMESPACE
+    name: str = request.name
+    return name if namespace == release_name.DEFAULT_NAMESPACE else f"{namespace}/{name}"
+
+
+def _options(source: pb.OperationOptions) -> Options:
+    return Options(
+        timeout_seconds=source.timeout_seconds or DEFAULT_TIMEOUT_SECONDS,
+        readiness_timeout_seconds=source.readiness_timeout_seconds,
+        on_failure=message.ON_FAILURE.member(source.on_failure) if source.on_failure else OnFailure.STOP,
+        parallel=source.parallel or DEFAULT_PARALLEL,
+        history_max=source.history_max or DEFAULT_HISTORY_MAX,
+        atomic=source.atomic,
+        verbose=source.verbose,
+        accept_lost=source.accept_lost,
+        move_engine=source.move_engine,
+    )

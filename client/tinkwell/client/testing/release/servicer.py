@@ -1,0 +1,261 @@
+"""The ReleaseService of the fake server.
+
+Manifests are read, and requests and reports judged, by the rules of the core, as the real server does. Nobody carries
+operations out here but whoever calls as a provisioner does; deadlines follow the clock of the world. Old revisions are
+not forgotten.
+"""
+
+# ruff: noqa: N802  # RPC methods carry their names
+
+import dataclasses
+from collections.abc import AsyncIterator
+from typing import Any
+
+from tinkwell.api.v1 import event_service_pb2, release_service_pb2_grpc
+from tinkwell.api.v1 import release_service_pb2 as pb
+from tinkwell.client.release import message
+from tinkwell.client.release.model import Node, Operation, Release, Step
+from tinkwell.client.release.report import report as read_report
+from tinkwell.client.testing import encode
+from tinkwell.client.testing.release import change as release_change
+from tinkwell.client.testing.release import request as release_request
+from tinkwell.client.testing.release import row as release_row
+from tinkwell.client.testing.world import World
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import ResourceType, State
+from tinkwell.core.release import name as release_name
+from tinkwell.core.release.plan import Plan
+from tinkwell.core.release.transition import ending, operation, progress, submission
+
+_TYPES = (ResourceType.RELEASE, ResourceType.OPERATION, ResourceType.NODE, ResourceType.STEP)
+_PART_CHARACTERS = 256 * 1024
+
+
+class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
+    """Releases in memory."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._book = world.releases
+
+    async def Apply(self, request: pb.ApplyRequest, context: Any) -> pb.Operation:
+        return self._told(release_request.apply(self._world, request))
+
+    async def Rollback(self, request: pb.RollbackRequest, context: Any) -> pb.Operation:
+        return self._told(release_request.rollback(self._world, request))
+
+    async def Uninstall(self, request: pb.UninstallRequest, context: Any) -> pb.Operation:
+        return self._told(release_request.uninstall(self._world, request))
+
+    async def Resume(self, request: pb.ResumeRequest, context: Any) -> pb.Operation:
+        return self._told(release_request.resume(self._world, request))
+
+    async def Cancel(self, request: pb.CancelRequest, context: Any) -> pb.Operation:
+        found = self._operation(request.operation_id)
+        row = release_row.operation_row(self._world, found)
+        changes = operation.cancel(row, hold=release_row.hold(self._world, found), now=request.now)
+        if changes is None:
+            left = release_row.leftover(self._world, found)
+            changes = ending.cancel(row, left, reason=request.reason)
+        release_change.write(self._world, found.id, changes, cancel_reason=request.reason or None)
+        return self._told(self._world.find(Operation, found.id))
+
+    async def GetRelease(self, request: pb.GetReleaseRequest, context: Any) -> pb.Release:
+        if request.id:
+            known = self._world.resources[ResourceType.RELEASE].get(request.id) or self._book.deleted.get(request.id)
+            if known is None:
+                raise errors.NotFound(ResourceType.RELEASE, request.id)
+            return encode.fill(pb.Release(), known)
+        return encode.fill(pb.Release(), self._named(request))
+
+    async def ListReleases(self, request: pb.ListReleasesRequest, context: Any) -> AsyncIterator[pb.Release]:
+        for release in sorted(self._world.all(Release), key=lambda found: (found.namespace, found.name)):
+            is_state = not request.states or message.RELEASE_STATES.number(release.state) in request.states
+            if is_state and request.namespace in ("", release.namespace):
+                yield encode.fill(pb.Release(), release)
+
+    async def History(self, request: pb.HistoryRequest, context: Any) -> AsyncIterator[pb.Revision]:
+        known = self._book.revisions.get(self._named(request).id, {})
+        for number in sorted(known, reverse=True):
+            yield encode.fill(pb.Revision(), known[number].revision)
+
+    async def GetRevision(self, request: pb.GetRevisionRequest, context: Any) -> pb.Revision:
+        release = self._named(request)
+        number = request.revision or release.revision or release.latest_revision
+        stored = self._book.stored(release.id, number)
+        if stored is None:
+            raise errors.NotFound("REVISION", f"{number} of release {release.name}")
+        return encode.fill(pb.Revision(), stored.whole())
+
+    async def GetOperation(self, request: pb.GetOperationRequest, context: Any) -> pb.Operation:
+        return self._told(self._operation(request.id))
+
+    async def ListOperations(self, request: pb.ListOperationsRequest, context: Any) -> AsyncIterator[pb.Operation]:
+        release = self._named(request)
+        for found in reversed([each for each in self._world.all(Operation) if each.release_id == release.id]):
+            yield self._told(found)
+
+    async def ListNodes(self, request: pb.ListNodesRequest, context: Any) -> AsyncIterator[pb.Node]:
+        found = self._operation(request.operation_id)
+        plan = self._book.facts_of(found.id).plan
+        after = {node.path: node.after for node in Plan.load(plan).nodes} if plan else {}
+        for node in release_row.nodes_of(self._world, found.id):
+            yield self._node(dataclasses.replace(node, after=after.get(node.path, node.after)))
+
+    async def ListResources(self, request: pb.ListResourcesRequest, context: Any) -> AsyncIterator[pb.Resource]:
+        known = self._book.resources.get(self._named(request).id, {})
+        for path in sorted(known):
+            yield encode.fill(pb.Resource(), known[path])
+
+    async def WatchLogs(
+        self, request: pb.WatchStepLogsRequest, context: Any
+    ) -> AsyncIterator[pb.WatchStepLogsResponse]:
+        sent = 0
+        while True:
+            changed = self._world.log.changed
+            found = self._operation(request.operation_id)
+            lines = self._book.lines.get(found.id, [])[sent:]
+            sent += len(lines)
+            if wanted := [line for line in lines if request.path in ("", line.path)]:
+                yield pb.WatchStepLogsResponse(lines=[encode.fill(pb.StepLogLine(), line) for line in wanted])
+            if not lines and (found.state.is_final or not request.follow):
+                return
+            if not lines:
+                await changed.wait()
+
+    async def Watch(
+        self, request: event_service_pb2.WatchRequest, context: Any
+    ) -> AsyncIterator[event_service_pb2.WatchResponse]:
+        async for response in self._world.log.follow(request, _TYPES):
+            yield response
+
+    async def ListUnfinished(
+        self, request: pb.ListUnfinishedOperationsRequest, context: Any
+    ) -> AsyncIterator[pb.UnfinishedOperation]:
+        for each in self._world.all(Operation):
+            found = release_change.expire(self._world, each)
+            if found.state.is_final or (request.namespaces and found.namespace not in request.namespaces):
+                continue
+            yield pb.UnfinishedOperation(
+                id=found.id,
+                release_id=found.release_id,
+                namespace=found.namespace,
+                state=message.STATES.number(found.state),
+                engine=self._world.find(Release, found.release_id).engine,
+                is_held=release_row.hold(self._world, found).is_live,
+            )
+
+    async def AcquireOperation(self, request: pb.AcquireOperationRequest, context: Any) -> pb.AcquireOperationResponse:
+        found = self._operation(request.operation_id)
+        reporter = self._world.ledger.reporter(request.lease_token)
+        acquired = operation.acquire(
+            release_row.operation_row(self._world, found),
+            release_engine=self._world.find(Release, found.release_id).engine,
+            running=[s for s in release_row.leftover(self._world, found).steps if s.state is State.RUNNING],
+            hold=release_row.hold(self._world, found),
+            reporter=reporter,
+        )
+        release_change.write(self._world, found.id, acquired.changes, lease_id=reporter.lease_id)
+        return pb.AcquireOperationResponse(
+            operation=self._told(self._world.find(Operation, found.id)),
+            is_first=acquired.is_first,
+            is_same_engine=acquired.is_same_engine,
+        )
+
+    async def GetWork(self, request: pb.GetWorkRequest, context: Any) -> AsyncIterator[pb.GetWorkResponse]:
+        found = self._operation(request.operation_id)
+        operation.check_owner(
+            release_row.operation_row(self._world, found),
+            hold=release_row.hold(self._world, found),
+            reporter=self._world.ledger.reporter(request.lease_token),
+            starts=False,
+        )
+        release = self._world.find(Release, found.release_id)
+        yield pb.GetWorkResponse(operation=self._told(found))
+        yield pb.GetWorkResponse(release=encode.fill(pb.Release(), release))
+        for name, text in release_request.documents_of(self._world, found).items():
+            for begin in range(0, len(text), _PART_CHARACTERS):
+                part = pb.DocumentPart(name=name, text=text[begin : begin + _PART_CHARACTERS])
+                yield pb.GetWorkResponse(document=part)
+        for node in release_row.nodes_of(self._world, found.id):
+            yield pb.GetWorkResponse(node=self._node(node))
+        for resource in self._book.resources.get(release.id, {}).values():
+            yield pb.GetWorkResponse(resource=encode.fill(pb.Resource(), resource))
+
+    async def SubmitPlan(
+        self, request_iterator: AsyncIterator[pb.SubmitPlanRequest], context: Any
+    ) -> pb.SubmitPlanResponse:
+        head, texts = pb.SubmitPlanHead(), {"manifest": "", "late": "", "plan": ""}
+        async for part in request_iterator:
+            if part.HasField("head"):
+                head.CopyFrom(part.head)
+            else:
+                texts[part.document.name] += part.document.text
+        found = self._operation(head.operation_id)
+        documents = release_request.brought(found, texts)
+        accepted = submission.submit_plan(
+            release_request.submission(self._world, found, documents, has_plugs=head.has_plugs),
+            hold=release_row.hold(self._world, found),
+            reporter=self._world.ledger.reporter(head.lease_token),
+        )
+        release_change.write(self._world, found.id, accepted.changes, documents=documents)
+        nodes = [self._node(node) for node in release_row.nodes_of(self._world, found.id)]
+        return pb.SubmitPlanResponse(revision=accepted.revision, nodes=nodes)
+
+    async def ReportOperation(self, request: pb.ReportOperationRequest, context: Any) -> pb.ReportOperationResponse:
+        found = self._operation(request.operation_id)
+        reports = [read_report(each) for each in request.reports]
+        named = progress.paths(reports)
+        work = progress.Work(
+            operation=release_row.operation_row(self._world, found),
+            nodes={
+                node.path: release_row.node_row(node)
+                for node in release_row.nodes_of(self._world, found.id)
+                if node.path in named
+            },
+            steps={path: release_row.step_rows(release_row.steps_of(self._world, found.id, path)) for path in named},
+            leftover=release_row.leftover(self._world, found) if progress.ends(reports) else None,
+        )
+        reporter = self._world.ledger.reporter(request.lease_token)
+        changes = progress.report(work, reports, hold=release_row.hold(self._world, found), reporter=reporter)
+        release_change.write(self._world, found.id, changes, lease_id=reporter.lease_id)
+        return pb.ReportOperationResponse(operation=self._told(self._world.find(Operation, found.id)))
+
+    async def AppendLogs(self, request: pb.AppendStepLogsRequest, context: Any) -> pb.AppendStepLogsResponse:
+        found = self._operation(request.operation_id)
+        known = self._book.lines.setdefault(found.id, [])
+        numbers = {(line.step_id, line.attempt, line.number) for line in known}
+        for line in map(message.log_line, request.lines):
+            step = self._world.find(Step, line.step_id)
+            if (line.step_id, line.attempt, line.number) not in numbers:
+                created_at = line.created_at or self._world.clock.now()
+                known.append(dataclasses.replace(line, path=step.path, step_name=step.name, created_at=created_at))
+        self._world.log.wake()
+        return pb.AppendStepLogsResponse(accepted=len(request.lines))
+
+    def _named(self, request: Any) -> Release:
+        release = release_request.find(
+            self._world, release_name.parse_namespace("namespace", request.namespace), request.name
+        )
+        if release is None:
+            raise errors.NotFound(ResourceType.RELEASE, release_request.title(request))
+        return release
+
+    def _operation(self, operation_id: str) -> Operation:
+        return release_change.expire(self._world, self._world.find(Operation, operation_id))
+
+    def _told(self, found: Operation) -> pb.Operation:
+        clock = self._world.clock
+        left = None if found.state.is_final else release_row.remaining_seconds(self._world, found)
+        held = self._world.ledger.token_of(self._book.facts_of(found.id).lease_id)
+        whole = dataclasses.replace(found, remaining_seconds=clock.told(left), lease_token=held)
+        return encode.fill(pb.Operation(), whole)
+
+    def _node(self, node: Node) -> pb.Node:
+        target = encode.fill(pb.Node(), dataclasses.replace(node, steps=()))
+        for step in release_row.steps_of(self._world, node.operation_id, node.path):
+            added = encode.fill(target.steps.add(), dataclasses.replace(step, args=None))
+            if step.args is not None:
+                added.args.SetInParent()
+                added.args.values.extend(step.args)
+        return target

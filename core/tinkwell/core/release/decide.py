@@ -1,0 +1,218 @@
+"""What is to be done about an operation, here and now: a pure rule from what is known to commands.
+
+Theory of operation. The owner of an operation keeps a view of it, obeys the commands, takes what comes of each into the
+view (`outcome`), and asks again after every change and once the shortest Wait is over. A command whose obeying has not
+come into the view yet, neither by a new state nor by its step among `running`, is given again.
+
+    1. what a former owner left      actions are adopted; calls without effects are stopped, and what had not begun is
+                                     CANCELLED. What ran on another engine was lost when the operation was taken
+    2. inits                         of all resources whose answer is not known, before the first change. If anything is
+                                     wrong there, the operation ends with nothing changed
+    3. the walk                      nodes begin in the order of `walk`, and go on as `installation` and `removal` say
+    4. the end                       once nothing is left to do
+
+A failed node lets no other one begin, or with on_failure `continue` none that comes after it; what was begun goes on to
+its own end. After a cancellation, and at the deadline, no step begins any more: calls without effects are stopped at
+once, and actions once they had their time.
+
+Whoever takes an operation first stops what still runs on its engine of steps that have ended, such as lost ones. A
+RUNNING step that is not among `running` is one that nobody watches: a former owner's, or one whose run was lost sight
+of; both are treated the same.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from tinkwell.core.event.kinds import State
+from tinkwell.core.release import cause, installation, removal, report, walk
+from tinkwell.core.release.command import AdoptStep, Command, Finish, MoveNode, MovePhase, StartStep, StopStep, Wait
+from tinkwell.core.release.kinds import NodeState, NodeTask, OnFailure, Phase, StepKind
+from tinkwell.core.release.transition.operation import GRACE_SECONDS
+from tinkwell.core.release.view import NodeView, OperationView, StepKey, StepView
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """Why nothing begins any more, as which state that ends the operation, and the time left for running actions."""
+
+    state: State
+    reason: str
+    grace_seconds: float
+
+
+def decide(view: OperationView, running: Collection[StepKey]) -> Sequence[Command]:
+    """Return what is to be done; `running` are the steps that the caller starts, runs, adopts or stops at present."""
+    stop = _stop(view)
+    left = [view.nodes[node.path] for node in view.plan.nodes if not view.nodes[node.path].state.is_final]
+    commands = [command for node in left for command in _care(node, running, stop)]
+    commands += _go_on(view, left, stop)
+    if stop is None:
+        commands += _begin(view, left)
+    is_quiet = not running and not any(step.state is State.RUNNING for node in left for step in node.steps)
+    if is_quiet and all(isinstance(command, Wait) for command in commands):
+        end = _finish(view, left, stop)
+        return commands if end is None else [end]
+    return commands
+
+
+def _stop(view: OperationView) -> _Stop | None:
+    """Say why nothing begins any more; None where that is not so. The sooner end of the grace counts."""
+    late = view.remaining_seconds + GRACE_SECONDS if view.remaining_seconds <= 0 else None
+    if view.cancel_seconds is not None:
+        grace = view.cancel_seconds if late is None else min(view.cancel_seconds, late)
+        return _Stop(State.CANCELLED, "the operation was cancelled", grace)
+    return None if late is None else _Stop(State.TIMEOUT, "the operation's deadline passed", late)
+
+
+def _care(node: NodeView, running: Collection[StepKey], stop: _Stop | None) -> list[Command]:
+    """Return what becomes of steps that cannot be left as they are."""
+    commands: list[Command | None] = []
+    for step in node.steps:
+        if step.state is State.RUNNING and node.key(step) in running:
+            commands.append(_hold_back(node, step, stop))
+        elif step.state is State.RUNNING:
+            commands.append(_find(node, step, stop))
+        elif step.state is State.PENDING and step.is_former and stop is None:
+            commands.append(StopStep(step=node.key(step), reason="its round is over"))
+    return [command for command in commands if command is not None]
+
+
+def _hold_back(node: NodeView, step: StepView, stop: _Stop | None) -> Command | None:
+    """Return what becomes of a step that runs here."""
+    if stop is None:
+        return None
+    if step.kind.has_effects and stop.grace_seconds > 0:
+        return Wait(path=node.path, reason=f"{stop.reason}; its action has time to end", seconds=stop.grace_seconds)
+    return StopStep(step=node.key(step), reason=stop.reason, state=stop.state)
+
+
+def _find(node: NodeView, step: StepView, stop: _Stop | None) -> Command:
+    """Return what becomes of a step that runs by the server's account, and that nobody here watches."""
+    key = node.key(step)
+    if not step.kind.has_effects:
+        return StopStep(step=key, reason="its owner is dead; it is asked again")
+    if stop is not None and stop.grace_seconds <= 0:
+        return StopStep(step=key, reason=stop.reason, state=stop.state)
+    seconds = installation.timeout_seconds(node, step.kind)
+    return AdoptStep(step=key, kind=step.kind, attempt=step.attempt, timeout_seconds=seconds)
+
+
+def _go_on(view: OperationView, left: Sequence[NodeView], stop: _Stop | None) -> list[Command]:
+    """Return what is next for the nodes that were begun; once nothing begins any more, only their ends."""
+    busy = {node.settings.concurrency_key for node in left if _runs_effect(node)} | view.busy_keys
+    commands: list[Command] = []
+    for node in left:
+        if node.state not in walk.BEGUN or _is_occupied(node):
+            continue
+        rule = installation if node.task is NodeTask.INSTALL else removal
+        command = rule.proceed(view, node)
+        if isinstance(command, StartStep) and command.kind.has_effects:
+            command = _alone(node, command, busy)
+        if stop is None or isinstance(command, MoveNode):
+            commands.append(command)
+    return commands
+
+
+def _runs_effect(node: NodeView) -> bool:
+    return any(step.state is State.RUNNING and step.kind.has_effects for step in node.steps)
+
+
+def _is_occupied(node: NodeView) -> bool:
+    """Whether a step runs, or must be cleared away before the node goes on."""
+    return any(s.state is State.RUNNING or (s.state is State.PENDING and s.is_former) for s in node.steps)
+
+
+def _alone(node: NodeView, command: StartStep, busy: set[str]) -> Command:
+    """Return the start of an action, or a wait where another one has its concurrency key."""
+    key = node.settings.concurrency_key
+    if key and key in busy:
+        return Wait(path=node.path, reason=f"another action has the concurrency key {key}")
+    busy.add(key)
+    return command
+
+
+def _begin(view: OperationView, left: Sequence[NodeView]) -> list[Command]:
+    """Return what begins: inits and, once all of them are known, nodes."""
+    pending = [node for node in left if node.state is NodeState.PENDING]
+    if any(_needs_init(node) or node.problem for node in pending):
+        return _ask_inits(view, pending)
+    if _is_failed(view):
+        return []
+    states = {path: node.state for path, node in view.nodes.items()}
+    commands: list[Command] = [
+        MoveNode(path=path, state=NodeState.SKIPPED, message=f"not started: {blocker}")
+        for path, blocker in walk.hopeless(view.plan, states)
+    ]
+    if _is_cleaning_up(view, left):
+        commands.append(MovePhase(Phase.CLEANUP))
+    for path in walk.startable(view.plan, states, parallel=view.options.parallel):
+        commands += _begin_node(view, view.nodes[path])
+    return commands
+
+
+def _needs_init(node: NodeView) -> bool:
+    """Whether a node waits for the answer to `init`, which what is left anyway does without."""
+    is_left = node.task is NodeTask.REMOVE and removal.why_left(node.spec)
+    return node.init is None and not is_left
+
+
+def _ask_inits(view: OperationView, pending: Sequence[NodeView]) -> list[Command]:
+    """Return the inits that begin, and the ends of nodes with which something is wrong: all are told of at once."""
+    vacant = view.options.parallel - sum(_is_occupied(node) for node in pending)
+    commands: list[Command] = []
+    for node in pending:
+        last = node.steps[-1] if node.steps else None
+        if node.problem:
+            commands.append(installation.fail(node, node.problem))
+        elif _is_occupied(node) or not _needs_init(node):
+            continue
+        elif last is not None and not last.is_former and last.state is not State.SUCCEEDED:
+            commands.append(installation.fail(node, installation.describe(last)))
+        elif vacant > 0:
+            commands.append(installation.start_new(node, StepKind.INIT))
+            vacant -= 1
+    return commands
+
+
+def _is_failed(view: OperationView) -> bool:
+    """Whether a failure lets no node begin. What was wrong before anything changed always does."""
+    failed = [node for node in view.nodes.values() if node.state is NodeState.FAILED]
+    is_stopped = bool(failed) and view.options.on_failure is OnFailure.STOP
+    return is_stopped or any(not node.is_begun for node in failed)
+
+
+def _begin_node(view: OperationView, node: NodeView) -> list[Command]:
+    if node.task is NodeTask.REMOVE:
+        return [removal.begin(node)]
+    begun = MoveNode(path=node.path, state=NodeState.INSTALLING)
+    return [begun, installation.start_new(node, StepKind.STATE)]
+
+
+def _is_cleaning_up(view: OperationView, left: Sequence[NodeView]) -> bool:
+    """Whether all is installed and what is to go is left, which is not yet said."""
+    return view.phase is Phase.APPLY and bool(left) and all(node.task is NodeTask.REMOVE for node in left)
+
+
+def _finish(view: OperationView, left: Sequence[NodeView], stop: _Stop | None) -> Finish | None:
+    """Return the end of the operation where nothing runs and nothing is to be done; None where nodes still wait."""
+    if not left and all(node.state in walk.DONE for node in view.nodes.values()):
+        return Finish(state=State.SUCCEEDED)
+    failed = _first_failed(view)
+    if stop is not None:
+        message = stop.reason if failed is None else f"{stop.reason}, after {failed.path} had failed: {failed.message}"
+        return Finish(state=stop.state, cause=cause.text(cause.Reason(stop.state), message))
+    if failed is None or any(node.state in walk.BEGUN for node in left) or (left and not _is_failed(view)):
+        return None
+    reason = cause.Reason.STEP_LOST if _is_lost(failed) else cause.Reason.NODE_FAILED
+    return Finish(state=State.FAILED, cause=cause.text(reason, failed.message, path=failed.path))
+
+
+def _first_failed(view: OperationView) -> NodeView | None:
+    """Return the node that the cause names: one that was lost before any other, since that must be looked into."""
+    nodes = (view.nodes[each.path] for each in view.plan.nodes)
+    failed = [node for node in nodes if node.state is NodeState.FAILED]
+    return next((node for node in failed if _is_lost(node)), failed[0] if failed else None)
+
+
+def _is_lost(node: NodeView) -> bool:
+    return node.message.startswith(report.STEP_LOST)

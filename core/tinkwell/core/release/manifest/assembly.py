@@ -1,0 +1,311 @@
+"""Puts a rendered manifest together from what the evaluation of its expressions has given, and finds what is wrong.
+
+The evaluation knows names only as texts: which resource a dependency means is decided here, and what a name in a late
+text stands for in `scope`.
+"""
+
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tinkwell.core import errors
+from tinkwell.core.release.manifest import name
+from tinkwell.core.release.manifest.model import MAX_TIMEOUT_SECONDS, Manifest, Plug
+from tinkwell.core.release.manifest.rendered import (
+    MAX_CONFIG_BYTES,
+    MAX_EDGES,
+    MAX_MANIFEST_BYTES,
+    MAX_RESOURCES,
+    Late,
+    RenderedManifest,
+    RenderedResource,
+    Target,
+    parse_key,
+)
+from tinkwell.core.release.manifest.scope import Scope, Unknown
+from tinkwell.core.value import check, closed_object, document, image, parse
+from tinkwell.core.value.document import JsonObject, JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """The names that a late text looks up; those in `optional` it can do without (`is defined`, `default`)."""
+
+    names: Collection[str]
+    optional: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """What the evaluation gives for one resource; `key` and `value` are those of `for_each`, None without.
+
+    `late` maps JSON pointers into the config to what these texts look up; all other texts are evaluated. Whether a
+    value has the right type is checked here.
+    """
+
+    name: str
+    type: object
+    key: str | None = None
+    value: object = None
+    when: object = True
+    dependencies: Mapping[str, object] = field(default_factory=dict)
+    config: object = field(default_factory=dict)
+    late: Mapping[str, Roots] = field(default_factory=dict)
+    timeouts: Mapping[str, object] = field(default_factory=dict)
+    concurrency_key: object = ""
+
+    @property
+    def path(self) -> str:
+        """The path of the resource."""
+        return name.join_path(self.name, self.key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """What the evaluation gives for a whole manifest.
+
+    `plugs` and `outputs` are in the JSON form of a manifest. `names` are those that every expression may use: the
+    variables, and what comes with the release. `late_outputs` maps JSON pointers into the outputs.
+    """
+
+    plugs: object = field(default_factory=dict)
+    instances: Sequence[Instance] = ()
+    outputs: object = field(default_factory=dict)
+    late_outputs: Mapping[str, Roots] = field(default_factory=dict)
+    names: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A rendered manifest, and sentences for its author."""
+
+    manifest: RenderedManifest
+    warnings: tuple[str, ...] = ()
+
+
+def expand(path: str, for_each: JsonValue) -> list[tuple[str, JsonValue]]:
+    """Give the keys and values of an evaluated `for_each`; raises `errors.InvalidField` with the path.
+
+    A list has texts or whole numbers, each of which is key and value; an object has keys and values.
+    """
+    checks = check.Checks(most=document.MAX_VIOLATIONS)
+    found: dict[str, JsonValue] = {}
+    for at, key, value in _each(checks, path, for_each):
+        if key in found:
+            checks.refuse(at, f"the key {parse.show(key)} occurs twice")
+        found[checks.take(name.parse_each_key, at, key)] = value
+    if len(found) > MAX_RESOURCES:
+        checks.refuse(path, f"has {len(found):,} entries; at most {MAX_RESOURCES:,} are allowed")
+    checks.finish()
+    return list(found.items())
+
+
+def assemble(manifest: Manifest, evaluated: Evaluated) -> Assembled:
+    """Put a rendered manifest together; raises `errors.InvalidField` with all that is wrong."""
+    if len(evaluated.instances) > MAX_RESOURCES:
+        found = f"has {len(evaluated.instances):,} resources; at most {MAX_RESOURCES:,} are allowed"
+        raise errors.InvalidField.of("resources", found)
+    checks = check.Checks(most=document.MAX_VIOLATIONS)
+    assembly = _Assembly(checks, manifest, evaluated)
+    rendered = assembly.manifest()
+    edges = sum(len(resource.prerequisites) for resource in rendered.resources.values())
+    if edges > MAX_EDGES:
+        checks.refuse("resources", f"has {edges:,} dependencies; at most {MAX_EDGES:,} are allowed")
+    checks.finish()
+    parse.check_size("resources", document.dump_json(rendered.as_json()), max_bytes=MAX_MANIFEST_BYTES)
+    return Assembled(rendered, tuple(assembly.warnings))
+
+
+def _each(checks: check.Checks, path: str, for_each: JsonValue) -> Iterator[tuple[str, str, JsonValue]]:
+    match for_each:
+        case dict():
+            for key, value in for_each.items():
+                yield parse.child(path, key), key, value
+        case list():
+            for index, item in enumerate(for_each):
+                at = parse.child(path, index)
+                if isinstance(item, str | int) and not isinstance(item, bool):
+                    yield at, str(item), item
+                else:
+                    checks.refuse(at, f"must be text, which is its key, and not {document.describe(item)}")
+        case _:
+            checks.refuse(path, f"must give a list of texts or an object, and not {document.describe(for_each)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Dependency:
+    """A resource that another one depends on, and which of it: one, or all that `for_each` has made."""
+
+    resource: str
+    target: Target
+
+
+class _Assembly:
+    def __init__(self, checks: check.Checks, manifest: Manifest, evaluated: Evaluated) -> None:
+        self.warnings: list[str] = []
+        self._checks = checks
+        self._manifest = manifest
+        self._evaluated = evaluated
+        self._instances = {instance.path: instance for instance in evaluated.instances}
+        self._configs: dict[str, JsonObject] = {}  # of all resources that are wanted
+        of_name: dict[str, list[str]] = {resource: [] for resource in manifest.resources}
+        for path, instance in self._instances.items():
+            if self._is_wanted(instance):
+                at = parse.child(parse.child("resources", path), "config")
+                self._configs[path] = self._object(at, instance.config, max_bytes=MAX_CONFIG_BYTES)
+                of_name[instance.name].append(path)
+        # What a name means as a whole; nothing where its `when` gives false.
+        self._targets: dict[str, Target] = {}
+        for resource, written in manifest.resources.items():
+            if written.for_each is not None:
+                self._targets[resource] = tuple(sorted(of_name[resource]))
+            elif resource in self._configs:
+                self._targets[resource] = resource
+
+    def manifest(self) -> RenderedManifest:
+        """Put all of it together; what is wrong is noted, and after enough of that the rest is left out."""
+        resources: dict[str, RenderedResource] = {}
+        for path in self._configs:
+            if not self._checks.is_full:
+                resources[path] = self._resource(parse.child("resources", path), self._instances[path])
+        outputs = self._object("outputs", self._evaluated.outputs, max_bytes=document.MAX_DOCUMENT_BYTES)
+        scope = Scope(
+            known=frozenset(self._evaluated.names),
+            by_resource={resource: [target] for resource, target in self._targets.items()},
+            others=self._manifest.resources,
+            others_hint="is a resource whose `when` gives false",
+        )
+        return RenderedManifest(
+            plugs=self._plugs(),
+            resources=resources,
+            outputs=outputs,
+            late_outputs=self._late("outputs", outputs, self._evaluated.late_outputs, scope),
+        )
+
+    def _is_wanted(self, instance: Instance) -> bool:
+        if isinstance(instance.when, bool):
+            return instance.when
+        at = f"{parse.child('resources', instance.path)}.when"
+        self._checks.refuse(at, f"must give true or false, and not {document.describe(instance.when)}")
+        return True
+
+    def _resource(self, at: str, instance: Instance) -> RenderedResource:
+        written = self._manifest.resources[instance.name]
+        config = self._configs[instance.path]
+        dependencies = self._dependencies(at, instance)
+        late = self._late(f"{at}.config", config, instance.late, self._scope(instance, dependencies))
+        if instance.key is not None and any("each" in roots.names for roots in instance.late.values()):
+            each = {"key": instance.key, "value": instance.value}
+            late = dataclasses.replace(late, each=self._object(at, each, max_bytes=MAX_CONFIG_BYTES))
+        return RenderedResource(
+            type=self._text(f"{at}.type", instance.type, image.parse_image),
+            dependencies={alias: dependency.target for alias, dependency in dependencies.items()},
+            config=config,
+            late=late,
+            readonly=written.readonly,
+            keep=written.keep,
+            timeouts=self._timeouts(f"{at}.timeouts", instance.timeouts),
+            retries=written.retries,
+            concurrency_key=self._text(f"{at}.concurrency_key", instance.concurrency_key, parse_key),
+            ignore=written.ignore,
+            sensitive=written.sensitive,
+        )
+
+    def _dependencies(self, at: str, instance: Instance) -> dict[str, _Dependency]:
+        found: dict[str, _Dependency] = {}
+        for alias, given in instance.dependencies.items():
+            path = f"{at}.dependencies.{alias}"
+            target = self._text(path, given, name.parse_path)
+            if target in self._targets:
+                found[alias] = _Dependency(target, self._targets[target])
+            elif target in self._configs:
+                found[alias] = _Dependency(self._instances[target].name, target)
+            elif target in self._instances:
+                sentence = f"{instance.path} depends on {target}, whose `when` gives false"
+                self._checks.refuse(path, f"{sentence}; leave out both of them, or the dependency")
+            elif target and not self._checks.is_full:
+                hint = closed_object.nearest(target, [*self._manifest.resources, *self._instances])
+                self._checks.refuse(path, f"{instance.path} depends on {target}, but there is no such resource; {hint}")
+        return found
+
+    def _scope(self, instance: Instance, dependencies: Mapping[str, _Dependency]) -> Scope:
+        by_resource: dict[str, list[Target]] = {}
+        config_names: dict[str, list[str]] = {}
+        for alias, dependency in dependencies.items():
+            targets = by_resource.setdefault(dependency.resource, [])
+            if dependency.target not in targets:
+                targets.append(dependency.target)
+            if config_name := self._config_name(dependency.target):
+                config_names.setdefault(config_name, []).append(alias)
+        return Scope(
+            aliases={alias: dependency.target for alias, dependency in dependencies.items()},
+            known=frozenset(self._evaluated.names) | ({"each"} if instance.key is not None else set()),
+            by_resource=by_resource,
+            config_names=config_names,
+            others=self._manifest.resources,
+            others_hint="is a resource, but no dependency of this one; add it to `dependencies`",
+        )
+
+    def _config_name(self, target: Target) -> str:
+        """Give the name in the config of a resource, as far as it is known now."""
+        if not isinstance(target, str) or "/name" in self._instances[target].late:
+            return ""
+        found = self._configs[target].get("name")
+        return found if isinstance(found, str) else ""
+
+    def _late(self, at: str, within: JsonObject, late: Mapping[str, Roots], scope: Scope) -> Late:
+        names: dict[str, Target] = {}
+        for pointer, roots in late.items():
+            path, text = name.locate(at, within, pointer)
+            assert isinstance(text, str)  # as whoever has evaluated the others says
+            for root in sorted(roots.names):
+                if not self._checks.is_full:
+                    self._mean(path, root, scope, names, is_optional=root in roots.optional)
+        return Late(pointers=tuple(late), names=names)
+
+    def _mean(self, path: str, root: str, scope: Scope, names: dict[str, Target], *, is_optional: bool) -> None:
+        """Note what a name in a late text means."""
+        try:
+            meaning = scope.find(root)
+        except Unknown as unknown:
+            if not is_optional:
+                self._checks.refuse(path, str(unknown))
+            return
+        if meaning.target is not None:
+            names[root] = meaning.target
+        if meaning.alias:
+            self.warnings.append(f"{path}: {root} is only the name in a config; write its alias, {meaning.alias}")
+
+    def _plugs(self) -> dict[str, Plug]:
+        given = self._object("plugs", self._evaluated.plugs, max_bytes=document.MAX_DOCUMENT_BYTES)
+        return {plug: Plug.read(self._checks, parse.child("plugs", plug), given[plug]) for plug in given}
+
+    def _timeouts(self, at: str, given: Mapping[str, object]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for timeout, seconds in given.items():
+            path = f"{at}.{timeout}"
+            if isinstance(seconds, float) and seconds.is_integer():
+                seconds = int(seconds)
+            if isinstance(seconds, int) and not isinstance(seconds, bool):
+                limits = {"low": 1, "high": MAX_TIMEOUT_SECONDS}
+                found[timeout] = self._checks.take(parse.parse_int_range, path, seconds, **limits)
+            else:
+                self._checks.refuse(path, f"must give whole seconds, and not {document.describe(seconds)}")
+        return found
+
+    def _text(self, path: str, given: object, parse_text: closed_object.Parse) -> str:
+        if isinstance(given, str):
+            return self._checks.take(parse_text, path, given)
+        self._checks.refuse(path, f"must give text, and not {document.describe(given)}")
+        return ""
+
+    def _object(self, path: str, given: object, *, max_bytes: int) -> JsonObject:
+        try:
+            found = document.check_json(path, given, max_bytes=max_bytes)
+        except errors.InvalidField as error:
+            self._checks.note(error)
+            return {}
+        if isinstance(found, dict):
+            return found
+        self._checks.refuse(path, f"must be an object, and not {document.describe(found)}")
+        return {}

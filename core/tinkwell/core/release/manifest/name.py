@@ -1,0 +1,106 @@
+"""The small texts of a manifest: names and paths of resources, expressions, pointers into documents."""
+
+import re
+
+from tinkwell.core import errors
+from tinkwell.core.value import parse
+from tinkwell.core.value import pointer as pointers
+from tinkwell.core.value.document import JsonValue
+
+MAX_NAME_CHARACTERS = 128
+MAX_KEY_CHARACTERS = 64
+MAX_POINTER_BYTES = 1_024
+
+# What every expression may name, so that nothing else is called so.
+RESERVED = frozenset({"vars", "release", "each", "values", "chart", "files", "inputs", "subcharts"})
+
+_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
+_KEY = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_.-]*")
+_PATH = re.compile(rf"({_NAME.pattern})(?:\[({_KEY.pattern})\])?")
+_EXPRESSION = re.compile(r"\{[{%#]")
+
+
+def parse_name(field: str, text: str) -> str:
+    """Check the name of a resource, a plug, an alias or an output."""
+    if not _NAME.fullmatch(text) or len(text) > MAX_NAME_CHARACTERS:
+        raise errors.InvalidField.of(
+            field,
+            f"{parse.show(text)} is not a name; begin with a letter, go on with letters, digits, _ and -, "
+            f"at most {MAX_NAME_CHARACTERS} in all",
+        )
+    return text
+
+
+def parse_alias(field: str, text: str) -> str:
+    """Check the alias of a dependency, by which expressions name it."""
+    if text in RESERVED:
+        raise errors.InvalidField.of(field, f"{text} means something else in expressions; choose another alias")
+    return parse_name(field, text)
+
+
+def parse_each_key(field: str, text: str) -> str:
+    """Check the key of one of the resources that `for_each` makes."""
+    if not _KEY.fullmatch(text) or len(text) > MAX_KEY_CHARACTERS:
+        raise errors.InvalidField.of(
+            field,
+            f"{parse.show(text)} is not a key; use letters, digits, _, . and -, the first none of the last two, "
+            f"at most {MAX_KEY_CHARACTERS} in all",
+        )
+    return text
+
+
+def join_path(name: str, key: str | None) -> str:
+    """Give the path of a resource: its name, and in brackets its key where `for_each` made it."""
+    return name if key is None else f"{name}[{key}]"
+
+
+def parse_path(field: str, text: str) -> str:
+    """Check the path of a resource."""
+    found = _PATH.fullmatch(text)
+    if not found or len(found[1]) > MAX_NAME_CHARACTERS or len(found[2] or "") > MAX_KEY_CHARACTERS:
+        raise errors.InvalidField.of(
+            field, f"{parse.show(text)} is not the path of a resource; write it as disk, or as disk[a] after for_each"
+        )
+    return text
+
+
+def split_path(path: str) -> tuple[str, str | None]:
+    """Take the path of a resource apart: its name, and its key or None."""
+    name, bracket, key = path.partition("[")
+    return name, key.removesuffix("]") if bracket else None
+
+
+def has_expression(text: str) -> bool:
+    """Tell whether a text holds an expression, a statement or a comment that is to be evaluated."""
+    return _EXPRESSION.search(text) is not None
+
+
+def parse_pointer(field: str, text: str) -> str:
+    """Check a JSON pointer (RFC 6901), such as `/users/0/password`; the empty one means the whole document."""
+    if has_expression(text):
+        raise errors.InvalidField.of(field, "is taken as it stands; a pointer cannot have an expression")
+    pointers.parse_pointer(field, text)
+    parse.check_size(field, text, max_bytes=MAX_POINTER_BYTES)
+    return text
+
+
+def locate(field: str, document: JsonValue, pointer: str) -> tuple[str, JsonValue]:
+    """Follow a JSON pointer into a document: the path of the field that it leads to, and what stands there.
+
+    Raises `errors.InvalidField` where it leads nowhere.
+    """
+    found = document
+    for key in pointers.parse_pointer(field, pointer):
+        match found:
+            case dict() if key in found:
+                field, found = parse.child(field, key), found[key]
+            case list() if key.isdecimal() and key.isascii() and int(key[:9]) < len(found):
+                field, found = parse.child(field, int(key)), found[int(key)]
+            case _:
+                raise errors.InvalidField.of(field, f"has nothing at the JSON pointer {parse.show(pointer)}")
+    return field, found
+
+
+def pointer_child(pointer: str, part: str | int) -> str:
+    """Extend a JSON pointer by a key or an index."""
+    return pointer + pointers.write_pointer((str(part),))

@@ -1,0 +1,255 @@
+"""A manifest whose expressions are evaluated, but for those that need the states of other resources.
+
+    {"plugs": {NAME: {…}}, "resources": {PATH: {…}}, "outputs": {NAME: …}}
+
+A path is a resource's name, or NAME[KEY] for one that `for_each` made. Resources have no `when` and no `for_each`, and
+`dependencies` maps each alias to a path, or to a list of paths where it means all that a `for_each` made.
+
+Which texts are still to be evaluated stands in another document beside it, so that no data can pose as an expression:
+
+    {"resources": {PATH: {"pointers": ["/zone"], "names": {"disk": "my_disk"}, "each": {…}}}, "outputs": {…}}
+
+`pointers` lead into the config, those of `outputs` into all outputs. `names` says which resources the names in these
+texts mean; all other names are as they were when the manifest was rendered.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tinkwell.core import errors
+from tinkwell.core.release.manifest import name
+from tinkwell.core.release.manifest.model import (
+    MAX_KEY_BYTES,
+    MAX_POINTERS,
+    MAX_TIMEOUT_SECONDS,
+    TIMEOUTS,
+    Plug,
+    without_defaults,
+)
+from tinkwell.core.value import check, closed_object, image, parse
+from tinkwell.core.value.document import MAX_VIOLATIONS, JsonObject, JsonValue
+from tinkwell.core.workflow import retry
+
+Target: TypeAlias = str | tuple[str, ...]
+
+MAX_RESOURCES = 5_000
+MAX_EDGES = 20_000
+MAX_CONFIG_BYTES = 4 * 1024 * 1024
+MAX_MANIFEST_BYTES = 8 * 1024 * 1024
+
+MAX_LATE = 100_000
+_RESOURCE_FIELDS = (
+    *("type", "dependencies", "config", "readonly", "keep"),
+    *("timeouts", "retries", "concurrency_key", "ignore", "sensitive"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """The texts of a document that are evaluated late, by JSON pointers, and what the names in them mean.
+
+    `each` is {"key", "value"} where `for_each` made the resource, and the texts name it.
+    """
+
+    pointers: tuple[str, ...] = ()
+    names: Mapping[str, Target] = field(default_factory=dict)
+    each: JsonObject | None = None
+
+    def as_json(self) -> JsonObject:
+        """Give the JSON form."""
+        given = without_defaults(pointers=list(self.pointers), names=_targets_as_json(self.names))
+        return given if self.each is None else {**given, "each": self.each}
+
+    @classmethod
+    def read(cls, checks: check.Checks, path: str, value: JsonValue, document: JsonValue) -> "Late":
+        """Read the JSON form; the pointers must lead to texts of the document."""
+        members = closed_object.ClosedObject(checks, path, value, ("pointers", "names", "each"))
+        return cls(
+            pointers=_read_pointers(members, document),
+            names=_read_targets(members, "names", _parse_root),
+            each=members.object("each") if "each" in members else None,
+        )
+
+
+NONE_LATE = Late()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedResource:
+    """A resource as it is to be installed. `retries` None leaves it to the image; `timeouts` are whole seconds."""
+
+    type: str
+    dependencies: Mapping[str, Target] = field(default_factory=dict)
+    config: JsonObject = field(default_factory=dict)
+    late: Late = NONE_LATE
+    readonly: bool = False
+    keep: bool = False
+    timeouts: Mapping[str, int] = field(default_factory=dict)
+    retries: int | None = None
+    concurrency_key: str = ""
+    ignore: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+
+    @property
+    def prerequisites(self) -> tuple[str, ...]:
+        """The paths of all that it depends on, sorted, each once."""
+        return tuple(sorted({path for target in self.dependencies.values() for path in paths_of(target)}))
+
+    def as_json(self) -> JsonObject:
+        """Give the JSON form, without `late`."""
+        given = without_defaults(
+            type=self.type,
+            dependencies=_targets_as_json(self.dependencies),
+            config=self.config,
+            readonly=self.readonly,
+            keep=self.keep,
+            timeouts=dict(self.timeouts),
+            concurrency_key=self.concurrency_key,
+            ignore=list(self.ignore),
+            sensitive=list(self.sensitive),
+        )
+        return given if self.retries is None else {**given, "retries": self.retries}
+
+    @classmethod
+    def read(
+        cls, checks: check.Checks, path: str, value: JsonValue, late: JsonValue, *, late_path: str
+    ) -> "RenderedResource":
+        """Read the JSON form, and beside it what is late."""
+        members = closed_object.ClosedObject(checks, path, value, _RESOURCE_FIELDS)
+        timeouts = members.inner("timeouts", TIMEOUTS)
+        seconds = {timeout: timeouts.integer(timeout, low=1, high=MAX_TIMEOUT_SECONDS) for timeout in TIMEOUTS}
+        config = members.object("config")
+        return cls(
+            type=members.text("type", image.parse_image, is_required=True),
+            dependencies=_read_targets(members, "dependencies", name.parse_alias),
+            config=config,
+            late=Late.read(checks, late_path, late, config),
+            readonly=members.boolean("readonly"),
+            keep=members.boolean("keep"),
+            timeouts={timeout: given for timeout, given in seconds.items() if given is not None},
+            retries=members.integer("retries", low=0, high=retry.MAX_RETRIES),
+            concurrency_key=members.text("concurrency_key", parse_key),
+            ignore=members.texts("ignore", name.parse_pointer, most=MAX_POINTERS),
+            sensitive=members.texts("sensitive", name.parse_pointer, most=MAX_POINTERS),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedManifest:
+    """All resources of a release by their paths, with the plugs that they may use, and what the release gives out."""
+
+    plugs: Mapping[str, Plug] = field(default_factory=dict)
+    resources: Mapping[str, RenderedResource] = field(default_factory=dict)
+    outputs: JsonObject = field(default_factory=dict)
+    late_outputs: Late = NONE_LATE
+
+    def as_json(self) -> JsonObject:
+        """Give the JSON form of the manifest."""
+        return {
+            "plugs": {plug: self.plugs[plug].as_json() for plug in self.plugs},
+            "resources": {path: self.resources[path].as_json() for path in self.resources},
+            "outputs": self.outputs,
+        }
+
+    def late_as_json(self) -> JsonObject:
+        """Give the JSON form of what is late."""
+        late = {path: resource.late for path, resource in self.resources.items()}
+        return {
+            "resources": {path: late[path].as_json() for path in late if late[path] != NONE_LATE},
+            "outputs": self.late_outputs.as_json(),
+        }
+
+    @classmethod
+    def from_json(cls, value: JsonValue, late: JsonValue) -> "RenderedManifest":
+        """Read both JSON forms; raises `errors.InvalidField`."""
+        checks = check.Checks(most=MAX_VIOLATIONS)
+        members = closed_object.ClosedObject(checks, "", value, ("plugs", "resources", "outputs"))
+        beside = closed_object.ClosedObject(checks, "late", late, ("resources", "outputs"))
+        late_resources = beside.object("resources")
+        manifest = cls(
+            plugs={key: Plug.read(checks, at, plug) for at, key, plug in members.members("plugs", name.parse_name)},
+            resources={
+                path: RenderedResource.read(
+                    checks, at, resource, late_resources.get(path, {}), late_path=parse.child("late.resources", path)
+                )
+                for at, path, resource in members.members("resources", name.parse_path)
+            },
+            outputs=members.object("outputs"),
+            late_outputs=Late.read(checks, "late.outputs", beside.object("outputs"), members.object("outputs")),
+        )
+        _check_paths(checks, manifest)
+        for path in late_resources.keys() - manifest.resources.keys():
+            checks.refuse(parse.child("late.resources", path), "there is no such resource")
+        checks.finish()
+        return manifest
+
+
+def paths_of(target: Target) -> tuple[str, ...]:
+    """Give the paths that a target means."""
+    return (target,) if isinstance(target, str) else target
+
+
+def parse_key(path: str, text: str) -> str:
+    """Check a concurrency key, of which the empty one is none."""
+    return parse.parse_text(path, text, max_bytes=MAX_KEY_BYTES, allow_empty=True)
+
+
+def _check_paths(checks: check.Checks, manifest: RenderedManifest) -> None:
+    """Refuse dependencies and names that lead to no resource."""
+    for path, resource in manifest.resources.items():
+        at = parse.child("resources", path)
+        for alias, target in resource.dependencies.items():
+            _check_target(checks, manifest, f"{at}.dependencies.{alias}", target)
+        for root, target in resource.late.names.items():
+            _check_target(checks, manifest, f"{parse.child('late.resources', path)}.names.{root}", target)
+    for root, target in manifest.late_outputs.names.items():
+        _check_target(checks, manifest, f"late.outputs.names.{root}", target)
+
+
+def _check_target(checks: check.Checks, manifest: RenderedManifest, at: str, target: Target) -> None:
+    for path in paths_of(target):
+        if path not in manifest.resources:
+            checks.refuse(at, f"there is no resource {path}")
+
+
+def _read_pointers(members: closed_object.ClosedObject, document: JsonValue) -> tuple[str, ...]:
+    """Read the pointers to late texts; each must lead to a text of the document."""
+    pointers = members.texts("pointers", _parse_any, most=MAX_LATE)
+    for pointer in pointers:
+        try:
+            _, found = name.locate(members.path("pointers"), document, pointer)
+        except errors.InvalidField as error:
+            members.checks.note(error)
+        else:
+            if not isinstance(found, str):
+                members.checks.refuse(members.path("pointers"), f"{parse.show(pointer)} leads to no text")
+    return pointers
+
+
+def _parse_any(_path: str, text: str) -> str:
+    return text
+
+
+def _parse_root(path: str, text: str) -> str:
+    if not text.isidentifier():
+        raise errors.InvalidField.of(path, f"{parse.show(text)} is no name of an expression")
+    return text
+
+
+def _targets_as_json(targets: Mapping[str, Target]) -> JsonObject:
+    return {key: target if isinstance(target, str) else list(target) for key, target in targets.items()}
+
+
+def _read_targets(
+    members: closed_object.ClosedObject, member: str, parse_member: closed_object.Parse
+) -> dict[str, Target]:
+    found: dict[str, Target] = {}
+    for path, key, value in members.members(member, parse_member):
+        given = value if isinstance(value, list) else [value]
+        paths = tuple(members.checks.take(name.parse_path, path, item) for item in given if isinstance(item, str))
+        if len(paths) < len(given):
+            members.refuse(path, "the path of a resource, or a list of them", value)
+        else:
+            found[key] = paths if isinstance(value, list) else paths[0]
+    return found

@@ -1,0 +1,211 @@
+"""How the view of an operation goes on with what happens, and what of it is reported.
+
+Each function returns the view as it is once its reports were accepted. Reports of one call belong in one group, so that
+after a crash both are known or neither: the answer of a `state` and the actions that it asks for, for instance.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tinkwell.core.event.kinds import State
+from tinkwell.core.release import report
+from tinkwell.core.release.command import MoveNode, StartStep
+from tinkwell.core.release.kinds import NodeState, NodeTask, ResourceStatus, StepKind
+from tinkwell.core.release.report import NodeReport, RemovedReport, Report, ResourceReport, StepReport
+from tinkwell.core.release.view import Answer, InitFacts, NodeView, OperationView, Retry, StepKey, StepView
+from tinkwell.core.workflow import retry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How an attempt at a step ended: SUCCEEDED, FAILED, TIMEOUT or CANCELLED.
+
+    A call whose answer breaks the protocol has FAILED, and so has an `init` of which something does not fit the
+    manifest. `answer` is that of a `state` or re-check that SUCCEEDED, `init` that of an `init`. For a re-check that
+    says STALE `message` is the difference. `image_id`, `init_text`, `config` and `resource_state` are what is stored
+    with the resource, None for what stays.
+    """
+
+    state: State
+    exit_code: int | None = None
+    message: str = ""
+    answer: Answer | None = None
+    init: InitFacts | None = None
+    image_id: str | None = None
+    init_text: str | None = None
+    config: str | None = None
+    resource_state: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The view from now on, and the reports that tell it, which belong in one group."""
+
+    view: OperationView
+    reports: tuple[Report, ...]
+
+
+def start(view: OperationView, command: StartStep) -> Settled:
+    """Say what it changes that an attempt begins."""
+    node = view.nodes[command.step.path]
+    begun = StepView(
+        ordinal=command.step.ordinal,
+        kind=command.kind,
+        state=State.RUNNING,
+        attempt=command.attempt,
+        call=command.call,
+    )
+    return Settled(view.with_node(_put(node, begun)), (_reported(node, begun),))
+
+
+def end(view: OperationView, key: StepKey, outcome: Outcome) -> Settled:
+    """Say what the end of a step's attempt changes; of a StopStep, too."""
+    node = view.nodes[key.path]
+    step = _ended(view, node, view.step(key), outcome)
+    node = _put(node, step)
+    reports: list[Report] = [_reported(node, step)]
+    if step.state is State.SUCCEEDED:
+        node, more = _succeeded(view, node, step, outcome)
+        reports += more
+    if step.state is State.CANCELLED:
+        # What it has left behind, if anything, is not known, so a new round begins.
+        node = replace(node, answer=None, steps=tuple(replace(each, is_former=True) for each in node.steps))
+    if step.kind is StepKind.ACTION and step.state is State.SUCCEEDED and _are_actions_done(node):
+        node = replace(node, ready_seconds=_ready_seconds(view, node))
+    return Settled(view.with_node(node), tuple(reports))
+
+
+def move(view: OperationView, command: MoveNode) -> Settled:
+    """Say what the move of a node changes."""
+    node = view.nodes[command.path]
+    told = NodeReport(path=node.path, state=command.state, changed=command.changed, message=command.message)
+    moved = replace(
+        node,
+        state=command.state,
+        message=command.message,
+        is_begun=node.is_begun or command.state in (NodeState.INSTALLING, NodeState.REMOVING),
+    )
+    return Settled(view.with_node(moved), (told, *_resource_moved(node, command)))
+
+
+def _ended(view: OperationView, node: NodeView, step: StepView, outcome: Outcome) -> StepView:
+    """Return a step after an attempt, PENDING where another one is left."""
+    state, wait_seconds = outcome.state, 0.0
+    is_stale = outcome.answer is not None and outcome.answer.status is not ResourceStatus.VALID
+    if step.kind is StepKind.RECHECK and state is State.SUCCEEDED and is_stale:
+        state = State.FAILED
+        waits = _poll_seconds(view, node)
+    else:
+        waits = _retry_seconds(view, node, step, outcome)
+    if waits is not None:
+        state, wait_seconds = State.PENDING, float(waits)
+    exit_code = step.exit_code if outcome.exit_code is None else outcome.exit_code
+    message = outcome.message[: report.MAX_MESSAGE]
+    return replace(step, state=state, exit_code=exit_code, message=message, wait_seconds=wait_seconds)
+
+
+def _poll_seconds(view: OperationView, node: NodeView) -> int | None:
+    """Return the seconds until a resource that is not ready is asked again; None where there is no time left."""
+    seconds = node.init.poll_seconds if node.init is not None else None
+    left = view.remaining_seconds if node.ready_seconds is None else min(node.ready_seconds, view.remaining_seconds)
+    return seconds if seconds is not None and seconds < left and view.cancel_seconds is None else None
+
+
+def _retry_seconds(view: OperationView, node: NodeView, step: StepView, outcome: Outcome) -> int | None:
+    """Return the seconds until an attempt that ended without success is repeated; None where it is not."""
+    if not step.kind.has_effects or outcome.state not in (State.FAILED, State.TIMEOUT):
+        return None
+    rule = node.settings.retry or Retry()
+    if view.cancel_seconds is not None or (rule.exit_codes and outcome.exit_code not in rule.exit_codes):
+        return None
+    return retry.wait_seconds(
+        attempt=step.attempt,
+        retries=rule.attempts - 1,
+        first_delay_seconds=rule.delay_seconds,
+        workflow_remaining_seconds=view.remaining_seconds,
+    )
+
+
+def _succeeded(
+    view: OperationView, node: NodeView, step: StepView, outcome: Outcome
+) -> tuple[NodeView, Sequence[Report]]:
+    """Say what else a success tells."""
+    match step.kind:
+        case StepKind.INIT:
+            return replace(node, init=outcome.init), [_known(node, outcome, node.spec.status)]
+        case StepKind.STATE:
+            return _answered(view, node, outcome)
+        case StepKind.RECHECK:
+            return node, [_known(node, outcome, ResourceStatus.VALID)]
+        case StepKind.ACTION | StepKind.DESTROY:
+            return node, []
+
+
+def _answered(view: OperationView, node: NodeView, outcome: Outcome) -> tuple[NodeView, Sequence[Report]]:
+    """Take in what `state` says; the actions that it asks for are inserted with it."""
+    answer = outcome.answer
+    assert answer is not None, "a `state` that SUCCEEDED has an answer"
+    if node.task is NodeTask.REMOVE:
+        return replace(node, answer=answer), []
+    owned = not answer.has_state if node.spec.owned is None else node.spec.owned
+    node = replace(node, answer=answer, spec=replace(node.spec, owned=owned))
+    actions = [
+        StepView(ordinal=ordinal, kind=StepKind.ACTION, state=State.PENDING, attempt=0, call=call)
+        for ordinal, call in enumerate(_due_actions(view, node, answer), len(node.steps) + 1)
+    ]
+    node = replace(node, steps=(*node.steps, *actions))
+    return node, [_known(node, outcome, answer.status), *(_reported(node, action) for action in actions)]
+
+
+def _due_actions(view: OperationView, node: NodeView, answer: Answer) -> Sequence[report.Call]:
+    is_refused = node.spec.readonly or (node.is_lost and not view.options.accept_lost)
+    return () if is_refused or answer.status is ResourceStatus.VALID else answer.actions
+
+
+def _known(node: NodeView, outcome: Outcome, status: ResourceStatus) -> ResourceReport:
+    return ResourceReport(
+        path=node.path,
+        type=node.spec.type,
+        status=status,
+        image_id=outcome.image_id,
+        init=outcome.init_text,
+        config=outcome.config,
+        state=outcome.resource_state,
+        owned=node.spec.owned,
+    )
+
+
+def _resource_moved(node: NodeView, command: MoveNode) -> Sequence[Report]:
+    """Say what is known of a resource that is no more, or is left; one that moved or never was is no more, either."""
+    is_left = command.state is NodeState.LEFT
+    if command.state is NodeState.REMOVED or (is_left and (node.spec.moved_to or node.spec.owned is None)):
+        return [RemovedReport(node.path)]
+    if not is_left:
+        return []
+    return [ResourceReport(path=node.path, type=node.spec.type, status=ResourceStatus.LEFT)]
+
+
+def _are_actions_done(node: NodeView) -> bool:
+    return all(each.state is State.SUCCEEDED for each in node.round if each.kind is StepKind.ACTION)
+
+
+def _ready_seconds(view: OperationView, node: NodeView) -> float | None:
+    return node.settings.timeouts.ready or view.options.readiness_timeout_seconds or None
+
+
+def _put(node: NodeView, step: StepView) -> NodeView:
+    before, after = node.steps[: step.ordinal - 1], node.steps[step.ordinal :]
+    return replace(node, steps=(*before, step, *after))
+
+
+def _reported(node: NodeView, step: StepView) -> StepReport:
+    return StepReport(
+        path=node.path,
+        ordinal=step.ordinal,
+        kind=step.kind,
+        state=step.state,
+        attempt=step.attempt,
+        call=step.call,
+        exit_code=step.exit_code,
+        message=step.message,
+    )

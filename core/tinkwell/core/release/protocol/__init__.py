@@ -1,0 +1,1 @@
+"""What is said to resource images, and what they may answer."""

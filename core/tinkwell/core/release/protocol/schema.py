@@ -1,0 +1,108 @@
+"""JSON Schemas and regular expressions of strangers, checked by jsonschema-rs, which only this module imports.
+
+Regular expressions are matched in linear time, references lead nowhere outside a schema, and no message shows a value.
+What remains is that a small schema can refer to itself so often that checking takes for ever, or all memory: whoever
+checks a schema from an image does that in a process that has limits.
+"""
+
+import functools
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+import jsonschema_rs
+
+from tinkwell.core import errors
+from tinkwell.core.value import parse
+from tinkwell.core.value.document import MAX_VIOLATIONS, JsonObject, JsonValue
+
+MAX_MESSAGE_CHARACTERS = 300
+# What a regular expression may take in memory once it is compiled, in bytes.
+MAX_PATTERN_SIZE = 256 * 1024
+
+_SHOWN_VALUE = "the value"
+_LINEAR = jsonschema_rs.RegexOptions(size_limit=MAX_PATTERN_SIZE, dfa_size_limit=MAX_PATTERN_SIZE)
+
+
+class WrongSchema(Exception):
+    """It is no JSON Schema; the text says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A schema, of the draft that its `$schema` names, or of Draft 4."""
+
+    _validator: jsonschema_rs.Validator
+
+    @classmethod
+    def compile(cls, schema: JsonObject) -> "Schema":
+        """Compile a schema; raises `WrongSchema`."""
+        build = jsonschema_rs.validator_for if "$schema" in schema else jsonschema_rs.Draft4Validator
+        try:
+            validator = build(
+                schema, validate_formats=False, retriever=_deny, mask=_SHOWN_VALUE, pattern_options=_LINEAR
+            )
+        except (ValueError, jsonschema_rs.ReferencingError) as error:
+            raise WrongSchema(_explain(error)) from error
+        return cls(validator)
+
+    def check(self, path: str, value: JsonValue) -> None:
+        """Raise `errors.InvalidField` with the paths of what does not match, such as `web.config.a.b[0]`."""
+        if not self._validator.is_valid(value):
+            found = itertools.islice(self._validator.iter_errors(value), MAX_VIOLATIONS)
+            raise errors.InvalidField(
+                errors.Violation(_path(path, error.instance_path), _shorten(error.message)) for error in found
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A regular expression that is looked for at the beginning of a text."""
+
+    _validator: jsonschema_rs.Validator
+
+    @classmethod
+    def compile(cls, path: str, text: str) -> "Pattern":
+        """Compile a regular expression, as ECMAScript has them; raises `errors.InvalidField`."""
+        try:
+            # On its own first, so that its brackets cannot close the one around it.
+            _compile_pattern(text)
+            return cls(_compile_pattern(f"^(?:{text})"))
+        except ValueError as error:
+            description = (
+                f"{parse.show(text)} is no regular expression that can be matched in linear time; "
+                "leave out back references and looking around, and whatever is not of ECMAScript"
+            )
+            raise errors.InvalidField.of(path, description) from error
+
+    def matches(self, text: str) -> bool:
+        """Tell whether a text begins with a match."""
+        return self._validator.is_valid(text)
+
+
+@functools.lru_cache(maxsize=256)
+def _compile_pattern(text: str) -> jsonschema_rs.Validator:
+    return jsonschema_rs.Draft4Validator({"pattern": text}, pattern_options=_LINEAR)
+
+
+def _deny(uri: str) -> NoReturn:
+    raise ValueError("references may only lead to places within the schema")
+
+
+def _explain(error: Exception) -> str:
+    if not isinstance(error, jsonschema_rs.ValidationError):
+        return _shorten(str(error))
+    where = _path("", error.instance_path)
+    return f"at {where}: {_shorten(error.message)}" if where else _shorten(error.message)
+
+
+def _path(path: str, parts: Sequence[str | int]) -> str:
+    for part in parts:
+        path = parse.child(path, part)
+    return path
+
+
+def _shorten(message: str) -> str:
+    line = " ".join(message.split())
+    return f"{line[:MAX_MESSAGE_CHARACTERS]}…" if len(line) > MAX_MESSAGE_CHARACTERS else line

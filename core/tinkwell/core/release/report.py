@@ -1,0 +1,103 @@
+"""What a provisioner reports about an operation that it carries out.
+
+Reports go in groups, each of which is taken whole or not at all, in its order. `transition.progress` judges them.
+"""
+
+import uuid
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tinkwell.core.event.kinds import State
+from tinkwell.core.release.kinds import NodeState, Phase, ResourceStatus, StepKind
+
+MAX_MESSAGE = 1_000
+# How the message of a step begins of which nobody can tell how it ended; see `is_lost`.
+STEP_LOST = "STEP_LOST"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of the resource protocol. An empty `image` is the resource's own; `args` None leaves the image's own."""
+
+    name: str
+    description: str = ""
+    image: str = ""
+    entrypoint: str = ""
+    args: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseReport:
+    """The operation is in this phase."""
+
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeReport:
+    """A node is in this state; `changed` says that an action has run."""
+
+    path: str
+    state: NodeState
+    changed: bool = False
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepReport:
+    """A step is in this state; the first report about it inserts it.
+
+    `ordinal` counts the steps of a node from 1, and `attempt` from 1. An action is inserted PENDING with attempt 0;
+    PENDING with another attempt says that this one has ended without success, and that another is left.
+    """
+
+    path: str
+    ordinal: int
+    kind: StepKind
+    state: State
+    attempt: int
+    call: Call = field(default_factory=lambda: Call(name=""))
+    exit_code: int | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceReport:
+    """What is known of a resource from now on; what is None stays. `init`, `config` and `state` are JSON text."""
+
+    path: str
+    type: str
+    status: ResourceStatus
+    image_id: str | None = None
+    init: str | None = None
+    config: str | None = None
+    state: str | None = None
+    owned: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedReport:
+    """The resource of a node that removes it is no more."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishReport:
+    """The operation ends, as SUCCEEDED, FAILED, TIMEOUT or CANCELLED; `cause` is JSON text, empty after a success."""
+
+    state: State
+    cause: str = ""
+
+
+Report: TypeAlias = PhaseReport | NodeReport | StepReport | ResourceReport | RemovedReport | FinishReport
+
+
+def step_id(operation_id: str, path: str, ordinal: int) -> str:
+    """Return the id of a step: whoever carries the operation out finds the same one."""
+    return str(uuid.uuid5(uuid.UUID(operation_id), f"{path}/{ordinal}"))
+
+
+def is_lost(*, state: State, message: str) -> bool:
+    """Return whether nobody can tell how a step ended, since its owner died and its engine is another one's."""
+    return state is State.FAILED and message.startswith(STEP_LOST)

@@ -1,0 +1,215 @@
+"""What the end of an operation changes, whoever brings it about.
+
+    how it ends               had no plan            had one                       an uninstallation that had one
+    SUCCEEDED                 refused                release DEPLOYED              release UNINSTALLED, and deleted
+                                                     its revision DEPLOYED         its revision UNINSTALLED
+                                                     the former one SUPERSEDED
+    FAILED, TIMEOUT,          release goes back,     release FAILED                release FAILED
+    CANCELLED                 no revision            a PENDING revision FAILED     its revision stays
+
+What is not final ends with it: PENDING nodes are SKIPPED, begun ones FAILED, PENDING steps CANCELLED, running ones
+CANCELLED, or TIMEOUT with the operation. An atomic operation that had a plan and did not succeed is followed by another
+one, which has its own time: a rollback to the DEPLOYED revision, or an uninstallation where there is none.
+
+Whoever calls these has locked the release's row and the operation's.
+"""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import State
+from tinkwell.core.lease import lease
+from tinkwell.core.release import cause
+from tinkwell.core.release.kinds import NodeState, OperationKind, ReleaseState, RevisionState
+from tinkwell.core.release.report import FinishReport
+from tinkwell.core.release.transition.change import (
+    AddOperation,
+    Change,
+    Changes,
+    LetGo,
+    MoveNode,
+    MoveRevision,
+    MoveStep,
+    WriteOperation,
+    WriteRelease,
+)
+from tinkwell.core.release.transition.operation import STATES
+from tinkwell.core.release.transition.row import NodeRow, OperationRow, ReleaseRow, RevisionRow, StepRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """What the end of an operation changes beside itself.
+
+    `revision` is the operation's, None where it has none. `nodes` and `steps` are all that are not final.
+    """
+
+    release: ReleaseRow
+    revision: RevisionRow | None
+    nodes: Sequence[NodeRow]
+    steps: Sequence[StepRow]
+
+
+def finish(operation: OperationRow, leftover: Leftover, finished: FinishReport) -> Changes:
+    """Say what its owner's report that an operation has ended changes; `progress.report` uses it.
+
+    Raises `errors.InvalidField` for an end that nobody reports or that has no cause, and `errors.IllegalTransition`
+    where an action still runs, or an end is told that has not come.
+    """
+    _check_report(finished)
+    running = next((s for s in leftover.steps if s.state is State.RUNNING and s.kind.has_effects), None)
+    if running is not None:
+        raise _illegal(operation, f"step {running.ordinal} of {running.path} is RUNNING; report its end first")
+    if finished.state is State.SUCCEEDED:
+        _refuse_success(operation, leftover)
+    if finished.state is State.CANCELLED and not operation.is_cancel_requested:
+        raise _illegal(operation, "nobody asked to cancel it")
+    why = {
+        State.FAILED: "the operation has failed",
+        State.TIMEOUT: "the operation's deadline passed",
+        State.CANCELLED: "the operation was cancelled",
+    }
+    message = why.get(finished.state, "")
+    return _end(operation, leftover, finished.state, cause_text=finished.cause, message=message, is_owner=True)
+
+
+def cancel(operation: OperationRow, leftover: Leftover, *, reason: str) -> Changes:
+    """Say what ending an operation changes that nobody alive holds and that was cancelled."""
+    message = reason or "the operation was cancelled"
+    text = cause.text(cause.Reason.CANCELLED, message)
+    return _end(operation, leftover, State.CANCELLED, cause_text=text, message=message, is_owner=False)
+
+
+def is_due(operation: OperationRow, hold: lease.Hold | None) -> bool:
+    """Return whether an operation is past its deadline and nobody alive holds it."""
+    is_held = hold is not None and hold.is_live
+    return not operation.state.is_final and operation.remaining_seconds <= 0 and not is_held
+
+
+def expire(operation: OperationRow, leftover: Leftover) -> Changes:
+    """Say what ending an operation changes that is due; see `is_due`."""
+    not_taken = operation.state is State.PENDING
+    message = (
+        "no provisioner took the operation before its deadline" if not_taken else "the operation's deadline passed"
+    )
+    text = cause.text(cause.Reason.TIMEOUT, message)
+    return _end(operation, leftover, State.TIMEOUT, cause_text=text, message=message, is_owner=False)
+
+
+def follow_up_id(operation_id: str) -> str:
+    """Return the id of the operation that makes up for another one."""
+    return str(uuid.uuid5(uuid.UUID(operation_id), "follow-up"))
+
+
+def _check_report(finished: FinishReport) -> None:
+    if not finished.state.is_final:
+        raise errors.InvalidField.of("state", f"{finished.state} is no end; give a final state")
+    if finished.state is not State.SUCCEEDED and not finished.cause:
+        raise errors.InvalidField.of("cause", f"says nothing; an operation that ends as {finished.state} has one")
+    if finished.state is State.SUCCEEDED and finished.cause:
+        raise errors.InvalidField.of("cause", "is given; an operation that SUCCEEDED has none")
+
+
+def _refuse_success(operation: OperationRow, leftover: Leftover) -> None:
+    if not operation.has_plan:
+        raise _illegal(operation, "it has no plan yet, so it cannot have SUCCEEDED")
+    if leftover.nodes:
+        node = leftover.nodes[0]
+        raise _illegal(operation, f"{node.path} is {node.state}, so it cannot have SUCCEEDED")
+    if lacking := operation.failed_nodes + operation.skipped_nodes:
+        raise _illegal(operation, f"{lacking} of its nodes were not brought about, so it cannot have SUCCEEDED")
+
+
+def _end(
+    operation: OperationRow, leftover: Leftover, state: State, *, cause_text: str, message: str, is_owner: bool
+) -> Changes:
+    """End an operation. It is written before its release, whose event tells of it."""
+    begun = sum(node.state is not NodeState.PENDING for node in leftover.nodes)
+    ended = replace(
+        operation,
+        state=state,
+        cause=cause_text,
+        failed_nodes=operation.failed_nodes + begun,
+        skipped_nodes=operation.skipped_nodes + len(leftover.nodes) - begun,
+    )
+    release = _release_after(ended, leftover.release)
+    following = _follow_up(ended, release, is_held=is_owner)
+    is_passed_on = any(isinstance(change, AddOperation) and change.is_held for change in following)
+    return (
+        *(_end_step(step, state, message) for step in leftover.steps),
+        *(_end_node(node, message) for node in leftover.nodes),
+        *_revisions_after(ended, leftover),
+        WriteOperation(ended),
+        WriteRelease(release),
+        *following,
+        *(() if is_passed_on else (LetGo(),)),
+    )
+
+
+def _end_step(step: StepRow, ended: State, message: str) -> MoveStep:
+    is_late = step.state is State.RUNNING and ended is State.TIMEOUT
+    return MoveStep(
+        path=step.path,
+        ordinal=step.ordinal,
+        state=State.TIMEOUT if is_late else State.CANCELLED,
+        attempt=step.attempt,
+        message=message,
+    )
+
+
+def _end_node(node: NodeRow, message: str) -> MoveNode:
+    if node.state is NodeState.PENDING:
+        return MoveNode(path=node.path, state=NodeState.SKIPPED, message=f"not started: {message}")
+    return MoveNode(path=node.path, state=NodeState.FAILED, message=f"not finished: {message}")
+
+
+def _revisions_after(operation: OperationRow, leftover: Leftover) -> tuple[Change, ...]:
+    """Say what becomes of revisions; the former one steps back before another is DEPLOYED."""
+    release, revision = leftover.release, leftover.revision
+    if not operation.has_plan:
+        return ()
+    if operation.kind is OperationKind.UNINSTALL:
+        last = release.revision or release.latest_revision
+        is_gone = operation.state is State.SUCCEEDED and last
+        return (MoveRevision(last, RevisionState.UNINSTALLED),) if is_gone else ()
+    if revision is None or revision.state is RevisionState.DEPLOYED:
+        return ()
+    if operation.state is not State.SUCCEEDED:
+        return (MoveRevision(revision.revision, RevisionState.FAILED),)
+    deployed = MoveRevision(revision.revision, RevisionState.DEPLOYED)
+    return (MoveRevision(release.revision, RevisionState.SUPERSEDED), deployed) if release.revision else (deployed,)
+
+
+def _release_after(operation: OperationRow, release: ReleaseRow) -> ReleaseRow:
+    if not operation.has_plan:
+        return replace(release, state=operation.former_state)
+    if operation.state is not State.SUCCEEDED:
+        return replace(release, state=ReleaseState.FAILED)
+    if operation.kind is OperationKind.UNINSTALL:
+        return replace(release, state=ReleaseState.UNINSTALLED, is_deleted=True)
+    return replace(release, state=ReleaseState.DEPLOYED, revision=operation.revision)
+
+
+def _follow_up(operation: OperationRow, release: ReleaseRow, *, is_held: bool) -> tuple[Change, ...]:
+    """Say what begins because an atomic operation did not succeed."""
+    is_wanted = operation.options.atomic and operation.has_plan and operation.state is not State.SUCCEEDED
+    if not is_wanted or operation.follows or operation.kind is OperationKind.UNINSTALL:
+        return ()
+    kind = OperationKind.ROLLBACK if release.revision else OperationKind.UNINSTALL
+    row = OperationRow(
+        id=follow_up_id(operation.id),
+        kind=kind,
+        options=replace(operation.options, atomic=False),
+        former_state=ReleaseState.FAILED,
+        rollback_of=release.revision,
+        follows=operation.id,
+        remaining_seconds=operation.options.timeout_seconds,
+    )
+    changing = replace(release, state=STATES[kind], operation_id=row.id)
+    return (AddOperation(row, is_held), WriteRelease(changing))
+
+
+def _illegal(operation: OperationRow, description: str) -> errors.IllegalTransition:
+    return errors.IllegalTransition(f"operation {operation.id}", description)

@@ -1,0 +1,222 @@
+"""What begins an operation, takes it, and asks for its end.
+
+    operation        the release must be         and is then          goes back to
+    INSTALL          not there                   PENDING_INSTALL      FAILED
+    INSTALL          FAILED, never DEPLOYED      PENDING_INSTALL      FAILED
+    UPGRADE          DEPLOYED, FAILED            PENDING_UPGRADE      what it was
+    ROLLBACK         DEPLOYED, FAILED            PENDING_ROLLBACK     what it was
+    UNINSTALL        DEPLOYED, FAILED            UNINSTALLING         what it was
+    a resumed one    FAILED                      as by its kind       FAILED
+
+A release in any other state has an operation that has not ended, and there is no second one beside it. "Goes back" is
+what becomes of a release whose operation ends before it has a plan. Whoever calls these has locked the release's row,
+and has first ended an operation of it that is due (`ending.expire`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import State
+from tinkwell.core.lease import lease
+from tinkwell.core.release import cause
+from tinkwell.core.release.kinds import OperationKind, ReleaseState, RevisionState
+from tinkwell.core.release.record import Options
+from tinkwell.core.release.report import STEP_LOST
+from tinkwell.core.release.transition.change import Changes, MoveStep, TakeHold, WriteOperation
+from tinkwell.core.release.transition.row import OperationRow, ReleaseRow, RevisionRow, StepRow
+
+# What runs has so long to end after a cancellation or at the deadline.
+GRACE_SECONDS = 30
+
+STATES: Mapping[OperationKind, ReleaseState] = {
+    OperationKind.INSTALL: ReleaseState.PENDING_INSTALL,
+    OperationKind.UPGRADE: ReleaseState.PENDING_UPGRADE,
+    OperationKind.ROLLBACK: ReleaseState.PENDING_ROLLBACK,
+    OperationKind.UNINSTALL: ReleaseState.UNINSTALLING,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """An operation that may begin, and the state of its release from then on; the others as in `OperationRow`."""
+
+    kind: OperationKind
+    former_state: ReleaseState
+    revision: int = 0
+    rollback_of: int = 0
+
+    @property
+    def release_state(self) -> ReleaseState:
+        """The state of the release once the operation has begun."""
+        return STATES[self.kind]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acquired:
+    """What taking an operation changes; nothing where the caller has it already.
+
+    `is_first`: nobody had it before. `is_same_engine`: what its former owner left running is found by the caller.
+    """
+
+    changes: Changes
+    is_first: bool
+    is_same_engine: bool
+
+
+def begin_apply(release: ReleaseRow | None) -> Begun:
+    """Say what applying manifests begins; `release` is None where the name is free.
+
+    Raises `errors.OperationActive`.
+    """
+    if release is None or release.state is ReleaseState.UNINSTALLED:
+        return Begun(kind=OperationKind.INSTALL, former_state=ReleaseState.FAILED)
+    _refuse_changing(release)
+    kind = OperationKind.UPGRADE if release.revision else OperationKind.INSTALL
+    return Begun(kind=kind, former_state=release.state)
+
+
+def begin_rollback(release: ReleaseRow | None, *, name: str, wanted: int, target: RevisionRow | None) -> Begun:
+    """Say what a rollback begins. `target` is the revision that is `wanted`, None where there is none.
+
+    For a `wanted` of 0 that is one that was brought about before the newest attempt.
+
+    Raises `errors.NotFound` where there is no such release or revision, `errors.OperationActive`, and
+    `errors.IllegalTransition` for a revision that was never installed.
+    """
+    found = _existing(release, name)
+    if target is None and wanted:
+        raise errors.NotFound("REVISION", f"{wanted} of release {name}")
+    if target is None:
+        raise errors.IllegalTransition(f"release {name}", "there is no former revision to go back to")
+    if target.state not in (RevisionState.DEPLOYED, RevisionState.SUPERSEDED):
+        why = f"revision {target.revision} is {target.state}, and was never installed as a whole; choose another one"
+        raise errors.IllegalTransition(f"release {name}", why)
+    return Begun(kind=OperationKind.ROLLBACK, former_state=found.state, rollback_of=target.revision)
+
+
+def begin_uninstall(release: ReleaseRow | None, *, name: str) -> Begun:
+    """Say what an uninstallation begins.
+
+    Raises `errors.NotFound` where there is no such release, and `errors.OperationActive`.
+    """
+    return Begun(kind=OperationKind.UNINSTALL, former_state=_existing(release, name).state)
+
+
+def begin_resume(release: ReleaseRow | None, *, name: str, newest: OperationRow | None, options: Options) -> Begun:
+    """Say what it begins to go on with a release that has failed.
+
+    `newest` is the newest of its operations that had a plan, None where none had: the new one works by its documents.
+
+    Raises `errors.NotFound` where there is no such release, `errors.OperationActive`, and `errors.IllegalTransition`
+    where it has not failed, nothing was planned, or an action was lost and `options` do not accept that.
+    """
+    found = _existing(release, name)
+    if found.state is not ReleaseState.FAILED:
+        raise errors.IllegalTransition(f"release {name}", f"it is {found.state}; only a FAILED one can be resumed")
+    if newest is None:
+        why = "it failed before anything was planned; apply it again"
+        raise errors.IllegalTransition(f"release {name}", why)
+    if cause.is_lost(newest.cause) and not options.accept_lost:
+        why = "nobody can tell what an action of it does on another engine; see to that, and resume with accept_lost"
+        raise errors.IllegalTransition(f"release {name}", why)
+    return Begun(
+        kind=newest.kind,
+        former_state=ReleaseState.FAILED,
+        revision=newest.revision,
+        rollback_of=newest.rollback_of,
+    )
+
+
+def acquire(
+    operation: OperationRow,
+    *,
+    release_engine: str,
+    running: Sequence[StepRow],
+    hold: lease.Hold | None,
+    reporter: lease.Reporter,
+) -> Acquired:
+    """Say what taking an operation under the reporter's lease changes; `running` are all of its RUNNING steps.
+
+    On another engine than before, nobody can tell how those with effects end: they are lost from then on.
+
+    Raises `errors.InvalidField` without a lease, `errors.IllegalTransition` where the operation has ended or its
+    release belongs to another engine, `errors.LeaseLost` and `errors.LeaseHeld`.
+    """
+    if not reporter.token:
+        raise errors.InvalidField.of("lease_token", "an operation is taken under a lease; acquire one first")
+    if operation.state.is_final:
+        raise ended(operation)
+    is_first = operation.state is State.PENDING
+    verdict = lease.judge_start(hold, reporter, is_again=not is_first)
+    engine = reporter.lease.engine if reporter.lease is not None else ""
+    if release_engine not in ("", engine) and not operation.options.move_engine:
+        why = f"it waits for engine {release_engine}, on which its release keeps files; another one needs move_engine"
+        raise errors.IllegalTransition(f"operation {operation.id}", why)
+    is_own = hold is not None and bool(hold.lease_id) and hold.lease_id == reporter.lease_id
+    is_same_engine = is_first or is_own or verdict is lease.Verdict.ADOPTED
+    changes: Changes = () if is_own else (TakeHold(),)
+    if is_first:
+        changes = (WriteOperation(replace(operation, state=State.RUNNING)), *changes)
+    if not is_same_engine:
+        changes = (*(_lose(step) for step in running if step.kind.has_effects), *changes)
+    return Acquired(changes=changes, is_first=is_first, is_same_engine=is_same_engine)
+
+
+def cancel(operation: OperationRow, *, hold: lease.Hold | None, now: bool) -> Changes | None:
+    """Say what asking for the end of an operation changes; None where it must be ended at once (`ending.cancel`).
+
+    That is where nobody alive holds it. `now` leaves what runs no time. An operation that has ended stays as it is.
+    """
+    if operation.state.is_final:
+        return ()
+    if hold is None or not hold.is_live:
+        return None
+    grace = 0 if now else GRACE_SECONDS
+    if operation.is_cancel_requested and operation.cancel_grace_seconds <= grace:
+        return ()
+    return (WriteOperation(replace(operation, is_cancel_requested=True, cancel_grace_seconds=grace)),)
+
+
+def check_owner(operation: OperationRow, *, hold: lease.Hold | None, reporter: lease.Reporter, starts: bool) -> None:
+    """Raise `errors.LeaseLost` unless the operation is held under the reporter's lease, alive if anything starts."""
+    if hold is None or not hold.lease_id or hold.lease_id != reporter.lease_id:
+        raise errors.LeaseLost(reporter.token, f"operation {operation.id} is not held under it")
+    if starts and not hold.is_live:
+        raise errors.LeaseLost(reporter.token)
+
+
+def check_running(operation: OperationRow) -> None:
+    """Raise `errors.IllegalTransition` unless the operation is RUNNING."""
+    if operation.state.is_final:
+        raise ended(operation)
+    if operation.state is State.PENDING:
+        raise errors.IllegalTransition(f"operation {operation.id}", "it is PENDING; acquire it first")
+
+
+def ended(operation: OperationRow) -> errors.IllegalTransition:
+    """Build the error for an operation that has ended."""
+    return errors.IllegalTransition(f"operation {operation.id}", f"it has ended as {operation.state}; that is final")
+
+
+def _lose(step: StepRow) -> MoveStep:
+    why = "its owner is dead, and its engine is another one, so nobody can tell how it ended"
+    return MoveStep(
+        path=step.path,
+        ordinal=step.ordinal,
+        state=State.FAILED,
+        attempt=step.attempt,
+        message=f"{STEP_LOST}: {why}",
+    )
+
+
+def _existing(release: ReleaseRow | None, name: str) -> ReleaseRow:
+    if release is None or release.state is ReleaseState.UNINSTALLED:
+        raise errors.NotFound("RELEASE", name)
+    _refuse_changing(release)
+    return release
+
+
+def _refuse_changing(release: ReleaseRow) -> None:
+    if release.is_changing:
+        raise errors.OperationActive(release.name, operation_id=release.operation_id)

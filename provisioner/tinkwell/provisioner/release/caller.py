@@ -1,0 +1,197 @@
+"""Makes the calls of one operation: says what a container is given, and reads what came of it.
+
+This is the one place where containers of releases are described, so whatever holds for all of them is checked here: the
+policy for images, the plugs, and what images may know.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tinkwell.client.release.model import Operation
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import State
+from tinkwell.core.release.command import StartStep
+from tinkwell.core.release.kinds import NodeTask, ResourceStatus, StepKind
+from tinkwell.core.release.outcome import Outcome
+from tinkwell.core.release.protocol import answer
+from tinkwell.core.release.protocol.plug import grants_for
+from tinkwell.core.release.protocol.request import Caller as Request
+from tinkwell.core.release.view import Answer
+from tinkwell.core.value import document
+from tinkwell.core.value.run_key import RunKey
+from tinkwell.provisioner.release import recheck, resource
+from tinkwell.provisioner.release.config import Configs
+from tinkwell.provisioner.release.image_policy import ImagePolicy
+from tinkwell.provisioner.release.plug import Plugs
+from tinkwell.provisioner.release.resource import Resource, Resources
+from tinkwell.provisioner.release.step import Result, StepRun
+from tinkwell.provisioner.runtime import port
+from tinkwell.sandbox import errors as sandbox
+
+# The server takes 500 reports together, and a resource's actions are told of at once.
+MAX_ACTIONS = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Makes the calls of one operation's resources. `plugs_of` finds the plugs of a resource's manifest."""
+
+    operation: Operation
+    resources: Resources
+    configs: Configs
+    images: ImagePolicy
+    plugs_of: Callable[[Resource], Plugs]
+    runtime: port.Runtime
+    # Images that are known to be here.
+    fetched: set[str] = field(default_factory=set)
+
+    async def call(self, run: StepRun, command: StartStep, permit: Callable[[], Awaitable[None]]) -> Outcome:
+        """Make a call, and say what came of it; `permit` is awaited when nothing but the start is left to do."""
+        known = self.resources[command.step.path]
+        try:
+            if command.kind is StepKind.STATE:
+                known.config = await self.configs.resolve(known, self.resources)
+            spec = self._describe(known, run.key, command)
+        except (errors.InvalidField, sandbox.SandboxError) as error:
+            return Outcome(state=State.FAILED, message=str(error))
+        result = await run.start(
+            spec,
+            timeout_seconds=command.timeout_seconds,
+            permit=permit,
+            is_fetched=spec.image in self.fetched,
+        )
+        self.fetched.add(spec.image)
+        if result.state is not State.SUCCEEDED:
+            return _ended(result)
+        try:
+            return await self._read(known, command.kind, result)
+        except (errors.InvalidField, answer.WrongAnswer, sandbox.SandboxError) as error:
+            return Outcome(state=State.FAILED, exit_code=result.exit_code, message=str(error))
+
+    def _describe(self, known: Resource, key: RunKey, command: StartStep) -> port.RunSpec:
+        """Say what a call's container is given; raises `errors.InvalidField` for what it may not have."""
+        call, has_answer = command.call, not command.kind.has_effects
+        image = call.image or known.type
+        self.images.check("image", image)
+        mounts = self._mounts(known, image) if command.kind is not StepKind.INIT else {}
+        return port.RunSpec(
+            key=key,
+            image=image,
+            entrypoint=call.entrypoint,
+            command=call.args,
+            environment=tuple(
+                f"TINKWELL_PLUG_{name.upper().replace('-', '_')}={self.runtime.seen_at(mount)}"
+                for name, mount in mounts.items()
+            ),
+            mounts=tuple(mounts.values()),
+            workdir=self.runtime.workspace(key),
+            labels={"operation": self.operation.id, "release_name": self.operation.release_name, "path": known.path},
+            stdin=self._input(known, key, command.kind),
+            answer_bytes=answer.MAX_ANSWER_BYTES if has_answer else 0,
+        )
+
+    def _mounts(self, known: Resource, image: str) -> Mapping[str, port.Mount]:
+        """Return the plugs that a container gets, by their names."""
+        if known.init is None or not known.init.plugs:
+            return {}
+        plugs = self.plugs_of(known)
+        granted = plugs.grant(known.path, known.type, known.init.plugs)
+        return plugs.mounts(grants_for(image, known.type, granted.grants))
+
+    def _input(self, known: Resource, key: RunKey, kind: StepKind) -> bytes:
+        options = self.operation.options
+        request = Request(
+            name=known.path,
+            type=known.type,
+            workspace=self.runtime.workspace(key),
+            release=self.operation.release_name,
+            operation_id=self.operation.id,
+            verbose=options is not None and options.verbose,
+        )
+        match kind:
+            case StepKind.INIT:
+                return request.init()
+            case StepKind.STATE | StepKind.RECHECK:
+                return request.state(known.config)
+            case StepKind.ACTION:
+                return request.action(known.config, known.stale_state)
+            case StepKind.DESTROY:
+                return request.destroy(known.config, known.state)
+
+    async def _read(self, known: Resource, kind: StepKind, result: Result) -> Outcome:
+        """Read what a call that has ended well came to; raises `answer.WrongAnswer` and `errors.InvalidField`."""
+        match kind:
+            case StepKind.INIT:
+                return await self._read_init(known, result)
+            case StepKind.STATE | StepKind.RECHECK:
+                return self._read_state(known, kind, result)
+            case StepKind.ACTION | StepKind.DESTROY:
+                return _ended(result)
+
+    async def _read_init(self, known: Resource, result: Result) -> Outcome:
+        init = answer.parse_init(result.answer)
+        warnings = await self.check_init(known, init)
+        known.init = init
+        return Outcome(
+            state=State.SUCCEEDED,
+            exit_code=result.exit_code,
+            message="; ".join(warnings),
+            init=resource.facts_of(init),
+            init_text=document.dump_json(init.document),
+            image_id=known.image_id,
+        )
+
+    async def check_init(self, known: Resource, init: answer.InitAnswer) -> Sequence[str]:
+        """Check all that an answer to `init` asks for before anything has changed; raises `errors.InvalidField`.
+
+        Returns sentences about optional plugs that it goes without.
+        """
+        for call in (init.state, init.extension.destroy):
+            if call is not None and call.image:
+                self.images.check(f"{call.name}_action.image", call.image)
+        warnings: Sequence[str] = ()
+        if init.plugs:
+            warnings = self.plugs_of(known).grant(known.path, known.type, init.plugs).warnings
+        if known.task is NodeTask.INSTALL:
+            await self.configs.check(known, init)
+        return warnings
+
+    def _read_state(self, known: Resource, kind: StepKind, result: Result) -> Outcome:
+        found = answer.parse_state(result.answer)
+        if isinstance(found, answer.Valid):
+            known.state = found.state
+            told = Answer(status=ResourceStatus.VALID, has_state=True)
+            return self._told(known, result, told, state=document.dump_json(found.state))
+        if len(found.actions) > MAX_ACTIONS:
+            message = f"lists {len(found.actions):,} actions; at most {MAX_ACTIONS:,} are allowed"
+            raise errors.InvalidField.of("actions", message)
+        for index, action in enumerate(found.actions):
+            if action.image:
+                self.images.check(f"actions[{index}].image", action.image)
+        message = ""
+        if kind is StepKind.RECHECK:
+            message = recheck.explain(known.config, known.stale_state, found.state)
+        else:
+            known.stale_state = found.state
+        told = Answer(
+            status=ResourceStatus.STALE,
+            has_state=found.state is not None,
+            actions=tuple(map(resource.call_of, found.actions)),
+        )
+        return self._told(known, result, told, message=message)
+
+    def _told(
+        self, known: Resource, result: Result, told: Answer, *, message: str = "", state: str | None = None
+    ) -> Outcome:
+        return Outcome(
+            state=State.SUCCEEDED,
+            exit_code=result.exit_code,
+            message=message,
+            answer=told,
+            config=document.dump_json(known.config),
+            resource_state=state,
+        )
+
+
+def _ended(result: Result) -> Outcome:
+    return Outcome(state=result.state, exit_code=result.exit_code, message=result.message)

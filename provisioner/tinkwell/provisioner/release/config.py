@@ -1,0 +1,59 @@
+"""The configs of one operation's resources: evaluated as far as they were not, and checked against their schemas."""
+
+from dataclasses import dataclass
+
+from tinkwell.core import errors
+from tinkwell.core.release.protocol import answer
+from tinkwell.core.value import document, parse
+from tinkwell.core.value.document import JsonObject
+from tinkwell.provisioner.release.expression.evaluate import Expressions, Release
+from tinkwell.provisioner.release.resource import Resource, Resources
+from tinkwell.provisioner.release.schema.check import Schemas
+
+# With the answer of a call it is stored by one message, which may have 4 MiB.
+MAX_CONFIG_BYTES = 2 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configs:
+    """Evaluates and checks configs; `variables` and `release` are what their expressions know beside resources."""
+
+    expressions: Expressions
+    schemas: Schemas
+    variables: JsonObject
+    release: Release
+
+    async def check(self, resource: Resource, init: answer.InitAnswer) -> None:
+        """Check the config of a resource as far as that can be done before anything has changed.
+
+        Raises `errors.InvalidField` where it breaks the schema, or the schema is none.
+        """
+        rendered = resource.rendered
+        if init.config_schema is not None and rendered is not None:
+            is_known = not rendered.late.pointers
+            await self.schemas.check(_path(resource), init.config_schema, rendered.config if is_known else None)
+
+    async def resolve(self, resource: Resource, resources: Resources) -> JsonObject:
+        """Evaluate what of a config needs the states of others, and check the whole; raises `errors.InvalidField`."""
+        rendered, path = resource.rendered, _path(resource)
+        if rendered is None:
+            return resource.config
+        if not rendered.late.pointers:
+            return rendered.config
+        config = await self.expressions.resolve(
+            rendered.config,
+            rendered.late,
+            resources.names(rendered.late.names),
+            variables=self.variables,
+            release=self.release,
+            field=path,
+        )
+        if (size := len(document.dump_json(config).encode())) > MAX_CONFIG_BYTES:
+            raise errors.InvalidField.of(path, f"has {size:,} bytes; at most {MAX_CONFIG_BYTES:,} are allowed")
+        if resource.init is not None and resource.init.config_schema is not None:
+            await self.schemas.check(path, resource.init.config_schema, config)
+        return config
+
+
+def _path(resource: Resource) -> str:
+    return f"{parse.child('resources', resource.path)}.config"

@@ -1,0 +1,76 @@
+"""What operations are carried out with: the server, this machine, and what its operator allows."""
+
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tinkwell.client.release.model import (
+    Acquired,
+    Operation,
+    Revision,
+    StepLogLine,
+    Submitted,
+    UnfinishedOperation,
+    Work,
+)
+from tinkwell.client.watch.event import Event
+from tinkwell.core.event.kinds import ResourceType
+from tinkwell.core.release.report import Report
+from tinkwell.provisioner.lease import run_claim
+from tinkwell.provisioner.lease.keeper import Keeper
+from tinkwell.provisioner.release.image_policy import ImagePolicy
+from tinkwell.provisioner.release.place import Keys, Places
+from tinkwell.provisioner.release.plug import Grant
+from tinkwell.provisioner.runtime import port
+
+
+class ReleaseApi(Protocol):
+    """What carrying operations out needs of the server."""
+
+    def unfinished(self, namespaces: Iterable[str] = ()) -> AsyncIterator[UnfinishedOperation]:
+        """Iterate over the operations that have not ended, in these namespaces or in all."""
+
+    def watch(
+        self, *, now: bool, resource_types: Collection[ResourceType], on_created: Callable[[object], None]
+    ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        """Watch events; calls back each time a connection is live."""
+
+    async def operation(self, id: str) -> Operation:  # noqa: A002
+        """Get an operation; raises `NotFound`."""
+
+    async def acquire(self, operation_id: str, lease_token: int) -> Acquired:
+        """Take an operation."""
+
+    async def work(self, operation_id: str, lease_token: int) -> Work:
+        """Get all that an operation works on."""
+
+    async def submit_plan(
+        self, operation_id: str, lease_token: int, *, manifest: str, late: str, plan: str, has_plugs: bool
+    ) -> Submitted:
+        """Store what an operation is going to do."""
+
+    async def report(self, operation_id: str, lease_token: int, reports: Sequence[Report]) -> Operation:
+        """Say what becomes of an operation; a repetition changes nothing."""
+
+    async def append_logs(self, operation_id: str, lines: Iterable[StepLogLine]) -> int:
+        """Store output lines; those that are there already are left as they are."""
+
+    async def revision(self, name: str, revision: int, *, namespace: str) -> Revision:
+        """Get a revision with its documents; raises `NotFound`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What all operations of a provisioner share. `folder` has the folders of releases by their ids."""
+
+    api: ReleaseApi
+    lease: Keeper
+    runtime: port.Runtime
+    claims: run_claim.Claims
+    folder: Path
+    grants: Sequence[Grant]
+    images: ImagePolicy
+    places: Places
+    keys: Keys

@@ -1,0 +1,25 @@
+"""From where the child processes of the sandbox import."""
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+
+import tinkwell
+
+
+def of(*libraries: str) -> list[Path]:
+    """Return the folders of our modules and of libraries, which are not imported in this process for that.
+
+    Raises `ModuleNotFoundError` for a library that is not installed.
+    """
+    return list(dict.fromkeys(_folders(libraries)))
+
+
+def _folders(libraries: tuple[str, ...]) -> Iterator[Path]:
+    for path in tinkwell.__path__:
+        yield Path(path).parent
+    for library in libraries:
+        spec = importlib.util.find_spec(library)
+        if spec is None or spec.origin is None:
+            raise ModuleNotFoundError(f"{library} is not installed; install tinkwell[provisioner]")
+        yield Path(spec.origin).parents[1]

@@ -1,0 +1,55 @@
+"""What operations have left behind on this machine: runs of theirs that nobody sees to any more.
+
+Whoever takes an operation makes sure first that nothing of its release runs here but what it is going to adopt: earlier
+operations may have ended without their owners, and calls without effects are made once more. What another provisioner
+watches by its claim is killed, too, but left to that one to remove, for it still has to read how it ended.
+
+Of a release without an operation that has not ended, no run is needed, and all are removed.
+"""
+
+import asyncio
+import logging
+from collections.abc import Container, Iterable
+
+from tinkwell.core.value.run_key import RunKey, RunKind
+from tinkwell.provisioner.agent.run_spec import fields
+from tinkwell.provisioner.lease import run_claim
+from tinkwell.provisioner.runtime import port
+
+logger = logging.getLogger(__name__)
+
+# What cannot be removed since the runtime does not answer is tried again so often, so long after.
+TRIES = 30
+PAUSE_SECONDS = 2.0
+
+
+async def clear(runtime: port.Runtime, claims: run_claim.Claims, release_id: str, *, needed: Container[RunKey]) -> None:
+    """See to it that nothing of a release runs here but what is needed; tries for a minute, and then goes on."""
+    for attempt in range(1, TRIES + 1):
+        try:
+            for run in await runtime.find_owned(RunKind.RELEASE, release_id):
+                if run.key not in needed:
+                    await _end(run, claims)
+        except (port.RunError, OSError) as error:
+            log = logger.warning if attempt in (1, TRIES) else logger.debug
+            log("what is left of a release cannot be removed", extra={"release": release_id, "cause": str(error)})
+        else:
+            return
+        await asyncio.sleep(PAUSE_SECONDS)
+
+
+async def sweep(runtime: port.Runtime, claims: run_claim.Claims, held: Iterable[RunKey], busy: Container[str]) -> None:
+    """Remove the runs of `held` whose releases are not `busy`, unless somebody else watches them."""
+    idle = [key for key in held if key.owner not in busy]
+    others = await asyncio.to_thread(claims.others, RunKind.RELEASE) if idle else frozenset[RunKey]()
+    for key in idle:
+        if key not in others and (run := await runtime.find(key)) is not None:
+            logger.warning("a run is removed whose operation has ended", extra=fields(key))
+            await run.remove()
+
+
+async def _end(run: port.Run, claims: run_claim.Claims) -> None:
+    logger.warning("a run of a former owner is stopped", extra=fields(run.key))
+    await run.kill()
+    if run.key not in await asyncio.to_thread(claims.others, run.key.kind, run.key.owner):
+        await run.remove()

@@ -1,0 +1,189 @@
+"""One operation, from the moment when this provisioner takes it to its end, or until it is another's.
+
+Whatever ends the work on it here, nothing runs that nobody sees to:
+
+    it has ended                      nothing of it runs any more, which the walk has seen to
+    the server refuses a report       it is another's: all that runs here is removed, but what that one watches by now
+    this process is told to stop      calls without effects are removed; actions go on, for a successor to adopt
+    a defect                          all is removed, and the operation ends as FAILED, as far as that can be told
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any, TypeVar
+
+from tinkwell.client import errors
+from tinkwell.client.release.model import Operation, Work
+from tinkwell.core.event.kinds import State
+from tinkwell.core.release import cause
+from tinkwell.core.release.kinds import OperationKind
+from tinkwell.core.release.report import FinishReport
+from tinkwell.core.value.run_key import RunKey
+from tinkwell.provisioner.queue import retry
+from tinkwell.provisioner.release import release_folder
+from tinkwell.provisioner.release.host import Host
+from tinkwell.provisioner.release.reporter import Reporter
+from tinkwell.provisioner.release.step import StepRun
+from tinkwell.provisioner.release.undertaking import Undertaking
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+# What is left here is removed within so long.
+REMOVE_SECONDS = 20.0
+# Who is told to stop gets so long to remove what nobody adopts.
+LAST_SECONDS = 3.0
+# It has ended, or is another's.
+REFUSALS = (errors.NotFound, errors.IllegalTransition)
+
+
+class OperationRun:
+    """Carries one operation out."""
+
+    def __init__(self, operation_id: str, host: Host) -> None:
+        self.id = operation_id
+        self._host = host
+        self._undertaking: Undertaking | None = None
+        # As it is by the server's last answer.
+        self._operation = Operation(operation_id)
+        self._is_ending = False
+        # Somebody else, who lives, has it.
+        self.is_elsewhere = False
+        self._is_lost = asyncio.Event()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the operation has been taken, and its work was had."""
+        return self._undertaking is not None
+
+    @property
+    def keys(self) -> frozenset[RunKey]:
+        """The runs of which anything may still be here."""
+        return frozenset(run.key for run in self._runs())
+
+    def hear(self, operation: Operation) -> None:
+        """Take note of how the operation is by the server's account."""
+        self._operation = operation
+        if self._undertaking is not None:
+            self._undertaking.hear(operation)
+
+    def lose(self) -> None:
+        """Hear that the operation is another's, or has ended, without this one's report."""
+        if self.is_held and not self._is_ending:
+            self._is_lost.set()
+
+    async def run(self) -> Operation | None:
+        """Take the operation and bring it to its end, and return it as it is then.
+
+        None where it is not to be had, or is another's by now. Raises the `errors.Error` that cannot be mended.
+        """
+        api = self._host.api
+        try:
+            acquired = await self._under(lambda token: api.acquire(self.id, token), what="acquire an operation")
+            asked_at = asyncio.get_running_loop().time()
+            work = await self._under(lambda token: api.work(self.id, token), what="get an operation's work")
+        except REFUSALS as error:
+            self.is_elsewhere = isinstance(error, errors.LeaseHeld)
+            logger.info("an operation is not to be had", extra={"operation": self.id, "cause": str(error)})
+            return None
+        fields = _fields(work.operation)
+        logger.info("an operation is carried out", extra=fields | {"is_first": acquired.is_first})
+        try:
+            await self._carry_out(work, ends_at=asked_at + (acquired.operation.remaining_seconds or 0.0))
+        except asyncio.CancelledError:
+            await _to_its_end(self._remove(run for run in self._runs() if not run.outlives))
+            raise
+        except BaseExceptionGroup as failures:
+            await self._give_up(failures, fields)
+            return None
+        logger.info("an operation has ended", extra=fields | {"state": self._operation.state.value})
+        return self._operation
+
+    async def _carry_out(self, work: Work, *, ends_at: float) -> None:
+        """Do all that there is to do; raises a group of what went wrong."""
+        async with asyncio.TaskGroup() as group:
+            reporter = Reporter(self._host.api, self._host.lease, self.id, hear=self.hear)
+            beside = [
+                group.create_task(reporter.run(), name="reports"),
+                group.create_task(self._until_lost(), name="loss"),
+            ]
+            undertaking = Undertaking(work, self._host, ends_at=ends_at, reporter=reporter, group=group)
+            self._undertaking = undertaking
+            try:
+                finish = await undertaking.run()
+            finally:
+                await undertaking.close()
+            if work.operation.kind is OperationKind.UNINSTALL:
+                await asyncio.to_thread(release_folder.forget, self._host.folder / work.release.id)
+            self._is_ending = True
+            await reporter.post([FinishReport(state=finish.state, cause=finish.cause)])
+            for task in beside:
+                task.cancel()
+
+    async def _until_lost(self) -> None:
+        await self._is_lost.wait()
+        raise errors.LeaseLost("the operation has ended, or is another's")
+
+    async def _give_up(self, failures: BaseExceptionGroup[BaseException], fields: dict[str, object]) -> None:
+        """Remove what runs here; raises what only an operator can mend."""
+        hopeless = failures.subgroup(retry.HOPELESS)
+        if hopeless is not None:
+            raise _first(hopeless) from failures
+        _, others = failures.split(REFUSALS)
+        if others is None:
+            logger.warning("an operation is another's by now", extra=fields | {"cause": str(_first(failures))})
+            await self._remove(self._runs(), is_taken=True)
+            return
+        logger.error("an operation is given up, because of a defect", exc_info=failures, extra=fields)
+        await self._remove(self._runs())
+        await self._report_defect(_first(others))
+
+    async def _report_defect(self, error: BaseException) -> None:
+        message = f"the provisioner has a defect: {type(error).__name__}; its log tells more"
+        finish = FinishReport(state=State.FAILED, cause=cause.text(cause.Reason.INTERNAL, message))
+        steps = self._undertaking.abandon(message) if self._undertaking is not None else ()
+        try:
+            await self._under(
+                lambda token: self._host.api.report(self.id, token, [*steps, finish]), what="report a defect"
+            )
+        except errors.Error as refusal:
+            logger.warning("a defect cannot be reported", extra={"operation": self.id, "cause": str(refusal)})
+
+    def _runs(self) -> Iterable[StepRun]:
+        return list(self._undertaking.runs) if self._undertaking is not None else ()
+
+    async def _remove(self, runs: Iterable[StepRun], *, is_taken: bool = False) -> None:
+        """Kill and remove runs; what cannot be removed in time is found by whoever takes the release next."""
+        try:
+            async with asyncio.timeout(REMOVE_SECONDS):
+                for run in runs:
+                    await run.clear(is_taken=is_taken)
+        except TimeoutError:
+            logger.warning("what runs cannot be removed in time", extra={"operation": self.id})
+
+    async def _under(self, call: Callable[[int], Awaitable[T]], *, what: str) -> T:
+        """Call under the lease until the server answers."""
+        return await self._host.lease.under(lambda token: retry.until_answered(lambda: call(token), what=what))
+
+
+def _fields(operation: Operation) -> dict[str, object]:
+    return {
+        "operation": operation.id,
+        "kind": operation.kind.value,
+        "namespace": operation.namespace,
+        "release": operation.release_name,
+    }
+
+
+def _first(failures: BaseException) -> BaseException:
+    while isinstance(failures, BaseExceptionGroup):
+        failures = failures.exceptions[0]
+    return failures
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do what is better not left half done, for some seconds, though this task is cancelled."""
+    task = asyncio.ensure_future(work)
+    await asyncio.wait([task], timeout=LAST_SECONDS)
+    task.cancel()

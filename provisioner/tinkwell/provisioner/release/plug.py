@@ -1,0 +1,191 @@
+"""What of this machine resources may use: the plugs that the operator grants, and the folders of releases.
+
+A manifest's plug has a name and a path. A relative path is one name inside the release's own folder, which is made when
+it is first asked for:
+
+    STATE_DIR/releases/RELEASE_ID/NAME
+
+An absolute path must be granted by the operator under the same name, with the option
+
+    --plug NAME=PATH[:ro][,ns=NAMESPACE…][,images=REGEX]
+
+`ns` says which namespaces may use it, and may be repeated; `images` is matched with the whole reference of each image
+that would get it, and stands last, since it may have commas. Manifests are written by people who are not trusted with
+the machine, so no link is followed anywhere in a path.
+"""
+
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tinkwell.core import errors
+from tinkwell.core.release.manifest import model
+from tinkwell.core.release.protocol import plug as rules
+from tinkwell.core.release.protocol.answer import PlugRequest
+from tinkwell.core.value import check, parse
+from tinkwell.provisioner.runtime import port
+
+_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+_EXAMPLE = "write it as NAME=/PATH, NAME=/PATH:ro or NAME=/PATH,ns=prod,images=REGEX"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A path of this machine that the operator lets resources use; no namespaces means all of them."""
+
+    name: str
+    path: str
+    read_only: bool = False
+    namespaces: frozenset[str] = frozenset()
+    images: "re.Pattern[str] | None" = None
+
+    def allows_image(self, image: str) -> bool:
+        """Say whether containers of an image may get it."""
+        return self.images is None or self.images.fullmatch(image) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a plug of a manifest is on this machine; whoever uses it may at most read where it is read-only."""
+
+    path: str
+    read_only: bool
+    grant: Grant | None = None
+
+    def allows_image(self, image: str) -> bool:
+        """Say whether containers of an image may get it."""
+        return self.grant is None or self.grant.allows_image(image)
+
+
+def parse_grant(text: str) -> Grant:
+    """Parse what the operator wrote after --plug; raises `errors.InvalidField`."""
+    name, _, rest = text.partition("=")
+    if not _NAME.fullmatch(name) or not rest:
+        raise errors.InvalidField.of("plug", f"{parse.show(text)} is not a plug; {_EXAMPLE}")
+    rest, images = _split_images(text, rest)
+    path, *conditions = rest.split(",")
+    namespaces = {condition.removeprefix("ns=") for condition in conditions if condition.startswith("ns=")}
+    if len(namespaces) != len(conditions) or "" in namespaces:
+        raise errors.InvalidField.of("plug", f"{parse.show(text)} has a condition that is not known; {_EXAMPLE}")
+    read_only = path.endswith(":ro")
+    path = path.removesuffix(":ro")
+    if not path.startswith("/") or path.startswith("//") or str(Path(path)) != path or ".." in Path(path).parts:
+        raise errors.InvalidField.of(
+            "plug", f"{parse.show(path)} is not an absolute path in its shortest form; {_EXAMPLE}"
+        )
+    return Grant(name=name, path=path, read_only=read_only, namespaces=frozenset(namespaces), images=images)
+
+
+def _split_images(text: str, rest: str) -> "tuple[str, re.Pattern[str] | None]":
+    before, mark, expression = rest.partition(",images=")
+    if not mark:
+        return rest, None
+    try:
+        return before, re.compile(expression)
+    except re.error as error:
+        message = f"{parse.show(text)} has images that are no regular expression: {error}"
+        raise errors.InvalidField.of("plug", message) from error
+
+
+class Machine:
+    """Finds the plugs of one release on this machine. `folder` is the release's own, which need not be there."""
+
+    def __init__(self, grants: Iterable[Grant], *, namespace: str, folder: Path) -> None:
+        self._grants: Mapping[tuple[str, str], Grant] = {(grant.name, grant.path): grant for grant in grants}
+        self._namespace = namespace
+        self._folder = folder
+
+    def find(self, name: str, path: str, *, read_only: bool) -> Place:
+        """Find a plug of the manifest, and make its folder where it is the release's own.
+
+        Raises `errors.InvalidField` that names the plug where it is not granted, or not there.
+        """
+        field = parse.child("plugs", name)
+        if not path.startswith("/"):
+            return Place(path=str(self._own_folder(field, path)), read_only=read_only)
+        grant = self._grants.get((name, path))
+        if grant is None or (grant.namespaces and self._namespace not in grant.namespaces):
+            raise errors.InvalidField.of(field, self._not_granted(name, path))
+        _check_real(field, Path(path))
+        return Place(path=path, read_only=read_only or grant.read_only, grant=grant)
+
+    def _own_folder(self, field: str, name: str) -> Path:
+        if not _FOLDER_NAME.fullmatch(name):
+            raise errors.InvalidField.of(
+                parse.child(field, "path"),
+                f"{parse.show(name)} is neither an absolute path nor one name in the release's own folder; "
+                "use letters, digits, dots, _ and -, and begin with no dot",
+            )
+        path = self._folder / name
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"its folder {path} cannot be made: {error.strerror}"
+            raise errors.InvalidField.of(parse.child(field, "path"), message) from error
+        if not stat.S_ISDIR(path.lstat().st_mode):
+            raise errors.InvalidField.of(parse.child(field, "path"), f"{path} is not a folder")
+        return path
+
+    def _not_granted(self, name: str, path: str) -> str:
+        for grant in self._grants.values():
+            if grant.name == name and grant.path == path:
+                return f"the namespace {parse.show(self._namespace)} may not use {path} here"
+            if grant.name == name:
+                return f"{parse.show(path)} is not granted here under this name, but {grant.path} is"
+            if grant.path == path:
+                return f"{path} is not granted here under this name, but as {grant.name}"
+        return (
+            f"{parse.show(path)} is not granted here; the operator of the provisioner does that "
+            f"with --plug {name}={parse.excerpt(path)}"
+        )
+
+
+def _check_real(field: str, path: Path) -> None:
+    """Refuse what is not there, and what a link leads to: whoever can write beside it could turn the link."""
+    try:
+        real = path.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise errors.InvalidField.of(parse.child(field, "path"), f"{path} cannot be used: {reason}") from error
+    if real != path:
+        raise errors.InvalidField.of(
+            parse.child(field, "path"), f"{path} leads over a link to {real}; let plug and manifest name that"
+        )
+
+
+class Plugs:
+    """The plugs of one manifest on this machine; raises `errors.InvalidField` with all that cannot be had here."""
+
+    def __init__(self, machine: Machine, manifest: Mapping[str, model.Plug]) -> None:
+        checks = check.Checks()
+        self._places: dict[str, Place] = {}
+        for name, plug in manifest.items():
+            try:
+                self._places[name] = machine.find(name, plug.path, read_only=plug.read_only)
+            except errors.InvalidField as error:
+                checks.note(error)
+        checks.finish()
+        self._rules = rules.Plugs(
+            {name: replace(plug, read_only=self._places[name].read_only) for name, plug in manifest.items()}
+        )
+
+    def grant(self, path: str, image_type: str, requests: Iterable[PlugRequest]) -> rules.Granted:
+        """Say which plugs a resource gets; raises `errors.InvalidField` for each that it needs and cannot have."""
+        granted = self._rules.grant(path, image_type, requests)
+        for grant in granted.grants:
+            if not self._places[grant.name].allows_image(image_type):
+                message = f"is needed by {path}, but may not be used by the image {parse.show(image_type)} here"
+                raise errors.InvalidField.of(parse.child("plugs", grant.name), message)
+        return granted
+
+    def mounts(self, grants: Iterable[rules.Grant]) -> dict[str, port.Mount]:
+        """Return what is mounted for plugs, by their names."""
+        return {
+            grant.name: port.Mount(
+                source=self._places[grant.name].path, target=grant.container_path, read_only=grant.read_only
+            )
+            for grant in grants
+        }

@@ -1,0 +1,234 @@
+"""From what an operation works on to what is to be done: LOAD, RENDER and VALIDATE.
+
+    LOAD       the manifests are read
+    RENDER     their expressions are evaluated, but for those that need the states of resources
+    VALIDATE   what can be checked before anything changes: plugs, images, loops, and whatever images have said before
+
+Up to here the release is as it was before, and nothing runs, so after a change of owner all of it is done once more.
+What brings about a stored revision again, or removes a release, has nothing to load or to render.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypedDict, cast
+
+from tinkwell.client import errors as client_errors
+from tinkwell.client.release import model
+from tinkwell.core import errors
+from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase
+from tinkwell.core.release.manifest import reader
+from tinkwell.core.release.manifest.rendered import RenderedManifest
+from tinkwell.core.release.plan import Plan
+from tinkwell.core.release.record import Resource as Row
+from tinkwell.core.value import check, document, parse
+from tinkwell.core.value.document import JsonObject
+from tinkwell.provisioner.queue import retry
+from tinkwell.provisioner.release import resource
+from tinkwell.provisioner.release.expression.evaluate import Expressions, Release
+from tinkwell.provisioner.release.host import Host
+from tinkwell.provisioner.release.plug import Machine, Plugs
+from tinkwell.provisioner.release.resource import Resources
+from tinkwell.provisioner.runtime import port
+
+logger = logging.getLogger(__name__)
+
+MAX_SOURCE_BYTES = 4 * 1024 * 1024
+MAX_MANIFEST_BYTES = 8 * 1024 * 1024
+# So many images are looked for at once, and fetched where they are missing.
+IMAGES_AT_ONCE = 4
+
+
+class _VariableFile(TypedDict):
+    name: str
+    variables: JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What an operation is going to do. `manifest` is None where it only removes; `is_rendered`: it is a new one."""
+
+    manifest: RenderedManifest | None
+    plan: Plan
+    resources: Resources
+    is_rendered: bool
+
+
+class Preparation:
+    """The preparation of one operation. `enter` is told of each phase that begins, and `machine` finds plugs."""
+
+    def __init__(
+        self,
+        work: model.Work,
+        host: Host,
+        *,
+        expressions: Expressions,
+        machine: Machine,
+        enter: Callable[[Phase], Awaitable[None]],
+    ) -> None:
+        self._work = work
+        self._host = host
+        self._expressions = expressions
+        self._machine = machine
+        self._enter = enter
+
+    async def run(self) -> Prepared:
+        """Say what is to be done; raises `errors.InvalidField`, and `sandbox.errors.SandboxError`."""
+        work = self._work
+        is_rendered = not work.manifest and work.operation.kind is not OperationKind.UNINSTALL
+        manifest = await self._render() if is_rendered else stored_manifest(work)
+        await self._enter(Phase.VALIDATE)
+        if manifest is not None:
+            self._check(manifest)
+        plan = await asyncio.to_thread(build_plan, manifest, work)
+        gone = {node.path for node in plan.nodes if node.task is NodeTask.REMOVE}
+        ids = await self._image_ids(manifest, {row.type for row in work.resources if row.path in gone})
+        former = await former_manifests(self._host, work, gone)
+        resources = resource.of_plan(plan, work.resources, manifest=manifest, former=former, image_ids=ids)
+        return Prepared(manifest=manifest, plan=plan, resources=resources, is_rendered=is_rendered)
+
+    async def _render(self) -> RenderedManifest:
+        work = self._work
+        source = document.parse_json_object("source", work.source, max_bytes=MAX_SOURCE_BYTES)
+        files = cast("dict[str, str]", source["files"])
+        manifest = await asyncio.to_thread(reader.read, list(files.items()))
+        await self._enter(Phase.RENDER)
+        variables = await variables_of(work, self._expressions)
+        release = release_of(work, work.release.latest_revision + 1)
+        rendered = await self._expressions.render(manifest, variables, release)
+        for warning in rendered.warnings:
+            logger.warning("a manifest may not mean what it says", extra={"release": release["name"], "what": warning})
+        return rendered.manifest
+
+    def _check(self, manifest: RenderedManifest) -> None:
+        checks = check.Checks()
+        if manifest.plugs and not self._host.runtime.is_local:
+            checks.refuse(
+                "plugs", "are files of the engine's machine, and this provisioner's engine may be another one"
+            )
+        for path, each in manifest.resources.items():
+            checks.take(self._host.images.check, f"{parse.child('resources', path)}.type", each.type)
+        try:
+            Plugs(self._machine, manifest.plugs)
+        except errors.InvalidField as error:
+            checks.note(error)
+        checks.finish()
+
+    async def _image_ids(self, manifest: RenderedManifest | None, removed_types: Iterable[str]) -> Mapping[str, str]:
+        """Return what the images of types are; those that are only needed for removals may be missing."""
+        fields: dict[str, str] = {}
+        for path, each in manifest.resources.items() if manifest is not None else ():
+            fields.setdefault(each.type, f"{parse.child('resources', path)}.type")
+        vacant = asyncio.Semaphore(IMAGES_AT_ONCE)
+
+        async def identify(image: str) -> tuple[str, str | port.RunError]:
+            async with vacant:
+                try:
+                    return image, await self._host.runtime.image_id(image)
+                except port.RunError as error:
+                    return image, error
+
+        found = dict(await asyncio.gather(*map(identify, {*fields, *removed_types})))
+        checks = check.Checks()
+        for image, field in fields.items():
+            if isinstance(problem := found[image], port.RunError):
+                checks.refuse(field, str(problem))
+        checks.finish()
+        return {image: known for image, known in found.items() if isinstance(known, str)}
+
+
+async def recall(work: model.Work, host: Host) -> Prepared:
+    """Return what an operation is doing that has a plan already."""
+    manifest = stored_manifest(work)
+    plan = await asyncio.to_thread(Plan.load, work.plan)
+    gone = {node.path for node in plan.nodes if node.task is NodeTask.REMOVE}
+    former = await former_manifests(host, work, gone)
+    resources = resource.of_plan(plan, work.resources, manifest=manifest, former=former, image_ids=None)
+    return Prepared(manifest=manifest, plan=plan, resources=resources, is_rendered=False)
+
+
+def stored_manifest(work: model.Work) -> RenderedManifest | None:
+    """Return the manifest that is stored already; None for an operation without one."""
+    if not work.manifest:
+        return None
+    manifest = document.parse_json_object("manifest", work.manifest, max_bytes=MAX_MANIFEST_BYTES)
+    late = document.parse_json_object("late", work.late or "{}", max_bytes=MAX_MANIFEST_BYTES)
+    return RenderedManifest.from_json(manifest, late)
+
+
+def build_plan(manifest: RenderedManifest | None, work: model.Work) -> Plan:
+    """Build the plan of an operation, in a thread: what it imports takes its time, once."""
+    from tinkwell.core.release import graph
+
+    former = {revision: Plan.load(text, field=f"removed/{revision}") for revision, text in work.removed_plans.items()}
+    return graph.build_plan(manifest, map(_row, work.resources), former)
+
+
+async def former_manifests(host: Host, work: model.Work, gone: Iterable[str]) -> Mapping[int, RenderedManifest]:
+    """Return the manifests by which resources were installed that are removed, as far as there are any."""
+    rows = {row.path: row for row in work.resources}
+    found: dict[int, RenderedManifest] = {}
+    for revision in {rows[path].revision for path in gone} - {0}:
+        manifest = await _former_manifest(host, work.release, revision)
+        if manifest is not None:
+            found[revision] = manifest
+    return found
+
+
+async def variables_of(work: model.Work, expressions: Expressions) -> JsonObject:
+    """Return the variables that the user gave, of whose files some may have expressions; raises as `Preparation.run`.
+
+    Single ones replace what files say.
+    """
+    if not work.source:
+        return {}
+    source = document.parse_json_object("source", work.source, max_bytes=MAX_SOURCE_BYTES)
+    given = cast(JsonObject, source["variables"])
+    files = [
+        (file["name"], file["variables"]) for file in cast("list[_VariableFile]", source.get("variable_files", []))
+    ]
+    return {**await expressions.variables(files, given), **given} if files else given
+
+
+def release_of(work: model.Work, revision: int) -> Release:
+    """Return what expressions know of the release."""
+    is_install = work.operation.kind is OperationKind.INSTALL
+    return {
+        "name": work.release.name,
+        "namespace": work.release.namespace,
+        "revision": revision,
+        "is_install": is_install,
+        "is_upgrade": not is_install,
+    }
+
+
+async def _former_manifest(host: Host, release: model.Release, revision: int) -> RenderedManifest | None:
+    try:
+        stored = await retry.until_answered(
+            lambda: host.api.revision(release.name, revision, namespace=release.namespace), what="get a revision"
+        )
+    except client_errors.NotFound:
+        return None
+    if stored.manifest is None:
+        return None
+    manifest = document.check_json("manifest", stored.manifest, max_bytes=MAX_MANIFEST_BYTES)
+    return RenderedManifest.from_json(manifest, {})
+
+
+def _row(found: model.Resource) -> Row:
+    """Return what a plan needs of a resource, without its documents."""
+    assert found.observed_at is not None
+    return Row(
+        release_id=found.release_id,
+        path=found.path,
+        type=found.type,
+        revision=found.revision,
+        image_id=found.image_id,
+        init="",
+        config="",
+        state="",
+        status=found.status,
+        owned=found.owned,
+        observed_at=found.observed_at,
+    )

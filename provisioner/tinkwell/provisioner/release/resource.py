@@ -1,0 +1,221 @@
+"""What is known of the resources of one operation: what manifests say, what they answered, how they were seen last.
+
+The calls of an operation read this and write it; `decide` gets its extract, as `NodeSpec` and `InitFacts`.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tinkwell.client.release import model
+from tinkwell.core.release import report
+from tinkwell.core.release.kinds import NodeTask, ResourceStatus
+from tinkwell.core.release.manifest import name
+from tinkwell.core.release.manifest.rendered import RenderedManifest, RenderedResource, Target
+from tinkwell.core.release.plan import Plan
+from tinkwell.core.release.protocol import answer
+from tinkwell.core.release.view import InitFacts, NodeSpec, Retry, Settings, Timeouts
+from tinkwell.core.value import document
+from tinkwell.core.value.document import JsonObject, JsonValue
+
+
+@dataclass(slots=True, kw_only=True)
+class Resource:
+    """A resource of a plan.
+
+    `manifest` is the one that installs it or, of a resource that is removed, the one that has installed it; None where
+    there is none any more. `config` is as it was resolved last. `state` is that of the last VALID answer, `stale_state`
+    that of the last STALE one; None where there is none, or it did not exist.
+    """
+
+    path: str
+    type: str
+    task: NodeTask
+    manifest: RenderedManifest | None
+    image_id: str = ""
+    init: answer.InitAnswer | None = None
+    config: JsonObject
+    state: JsonObject | None = None
+    stale_state: JsonObject | None = None
+    owned: bool | None = None
+    moved_to: str = ""
+
+    @property
+    def rendered(self) -> RenderedResource | None:
+        """What its manifest says of it."""
+        return self.manifest.resources.get(self.path) if self.manifest is not None else None
+
+    @property
+    def spec(self) -> NodeSpec:
+        """What `decide` is told of it."""
+        rendered = self.rendered
+        return NodeSpec(
+            type=self.type,
+            settings=Settings() if rendered is None else _settings(rendered),
+            readonly=rendered is not None and rendered.readonly,
+            keep=rendered is not None and rendered.keep,
+            owned=self.owned,
+            moved_to=self.moved_to,
+        )
+
+    def named(self) -> JsonObject:
+        """Return what expressions of its dependents know of it."""
+        return {"name": self.path, "type": self.type, "state": self.state or {}}
+
+
+class Resources:
+    """The resources of a plan by their paths."""
+
+    def __init__(self, resources: Iterable[Resource]) -> None:
+        self._resources = {resource.path: resource for resource in resources}
+
+    def __getitem__(self, path: str) -> Resource:
+        return self._resources[path]
+
+    @property
+    def specs(self) -> Mapping[str, NodeSpec]:
+        """What `decide` is told of each."""
+        return {path: resource.spec for path, resource in self._resources.items()}
+
+    @property
+    def inits(self) -> Mapping[str, InitFacts]:
+        """What `decide` is told of the answers to `init` that are known."""
+        known = ((path, resource.init) for path, resource in self._resources.items())
+        return {path: facts_of(init) for path, init in known if init is not None}
+
+    def names(self, targets: Mapping[str, Target]) -> Mapping[str, JsonValue]:
+        """Return the values of the names in late texts: one resource, or those of a `for_each` by their keys."""
+        return {root: self._value(target) for root, target in targets.items()}
+
+    def _value(self, target: Target) -> JsonValue:
+        if isinstance(target, str):
+            return self[target].named()
+        return {name.split_path(path)[1] or path: self[path].named() for path in target}
+
+
+def of_plan(
+    plan: Plan,
+    rows: Iterable[model.Resource],
+    *,
+    manifest: RenderedManifest | None,
+    former: Mapping[int, RenderedManifest],
+    image_ids: Mapping[str, str] | None,
+) -> Resources:
+    """Say what is known of the resources of a plan from what is stored of them.
+
+    `former` are the manifests by which resources were installed that are removed, by revision. An answer to `init` is
+    good for one image: `image_ids` has what the types are now, and is None where the operation has asked already.
+    """
+    known = {row.path: row for row in rows}
+    gone = {node.path for node in plan.nodes if node.task is NodeTask.REMOVE}
+    moved = _moved(manifest, [row for path, row in known.items() if path in gone])
+    handed = {target: known[path].owned for path, target in moved.items()}
+    found = []
+    for node in plan.nodes:
+        row = known.get(node.path)
+        if node.task is NodeTask.REMOVE:
+            assert row is not None, "what is removed was there"
+            resource = _removed(row, former.get(row.revision))
+            resource.moved_to = moved.get(node.path, "")
+        else:
+            assert manifest is not None, "what is installed is in a manifest"
+            resource = _installed(node.path, manifest, row)
+            if resource.owned is None:
+                resource.owned = handed.get(node.path)
+        _recall(resource, row, image_ids)
+        found.append(resource)
+    return Resources(found)
+
+
+def facts_of(init: answer.InitAnswer) -> InitFacts:
+    """Return what `decide` is told of an answer to `init`."""
+    extension = init.extension
+    retry = extension.retry
+    settings = Settings(
+        timeouts=Timeouts(**extension.timeouts),
+        retry=None if retry is None else Retry(**{each: getattr(retry, each) for each in retry.__slots__}),
+        concurrency_key=extension.concurrency_key,
+    )
+    return InitFacts(
+        state_call=call_of(init.state),
+        destroy_call=None if extension.destroy is None else call_of(extension.destroy),
+        poll_seconds=extension.poll_seconds,
+        settings=settings,
+    )
+
+
+def call_of(asked: answer.Call) -> report.Call:
+    """Return a call as reports have it."""
+    return report.Call(
+        name=asked.name,
+        description=asked.description,
+        image=asked.image,
+        entrypoint=asked.entrypoint,
+        args=asked.args,
+    )
+
+
+def _settings(rendered: RenderedResource) -> Settings:
+    return Settings(
+        timeouts=Timeouts(**rendered.timeouts),
+        retry=None if rendered.retries is None else Retry(attempts=rendered.retries + 1),
+        concurrency_key=rendered.concurrency_key,
+    )
+
+
+def _installed(path: str, manifest: RenderedManifest, row: model.Resource | None) -> Resource:
+    rendered = manifest.resources[path]
+    return Resource(
+        path=path,
+        type=rendered.type,
+        task=NodeTask.INSTALL,
+        manifest=manifest,
+        config=rendered.config,
+        state=row.state if row is not None else None,
+        owned=_owned(row),
+    )
+
+
+def _removed(row: model.Resource, manifest: RenderedManifest | None) -> Resource:
+    return Resource(
+        path=row.path,
+        type=row.type,
+        task=NodeTask.REMOVE,
+        manifest=manifest,
+        config=row.config or {},
+        state=row.state,
+        owned=_owned(row),
+    )
+
+
+def _owned(row: model.Resource | None) -> bool | None:
+    """Return whether the release made it; None where nothing of it was seen yet."""
+    return None if row is None or row.status is ResourceStatus.UNKNOWN else row.owned
+
+
+def _recall(resource: Resource, row: model.Resource | None, image_ids: Mapping[str, str] | None) -> None:
+    """Recall what the image has answered to `init`, if it is the same image still."""
+    resource.image_id = "" if image_ids is None else image_ids.get(resource.type, "")
+    if row is None or row.init is None or row.type != resource.type:
+        return
+    if image_ids is None or resource.image_id in ("", row.image_id):
+        resource.image_id = row.image_id
+        resource.init = answer.parse_init(document.dump_json(row.init).encode())
+
+
+def _moved(manifest: RenderedManifest | None, removed: Sequence[model.Resource]) -> dict[str, str]:
+    """Say which resources are not removed, because another one of the same type and config goes on with them."""
+    if manifest is None or not removed:
+        return {}
+    there = [
+        (path, rendered.type, _as_stored(rendered.config))
+        for path, rendered in manifest.resources.items()
+        if not rendered.late.pointers
+    ]
+    moved = {row.path: [path for path, *same in there if same == [row.type, row.config]] for row in removed}
+    return {path: targets[0] for path, targets in moved.items() if targets}
+
+
+def _as_stored(config: JsonObject) -> object:
+    """Return a config as it comes back from the server, where numbers with a fraction are doubles."""
+    return json.loads(document.dump_json(config))

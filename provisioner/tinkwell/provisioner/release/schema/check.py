@@ -1,0 +1,42 @@
+"""The provisioner's side of schemas: each check is one request to a limited child process.
+
+A schema comes from an image, whose author is not trusted: one of a few lines can refer to itself so often that checking
+anything against it takes for ever, or all memory.
+"""
+
+from typing import cast
+
+from tinkwell.core import errors
+from tinkwell.core.value import document
+from tinkwell.core.value.document import JsonObject
+from tinkwell.provisioner.release import import_path
+from tinkwell.sandbox import errors as sandbox
+from tinkwell.sandbox.child import Child
+
+_MODULE = "tinkwell.provisioner.release.schema.child"
+
+
+class Schemas:
+    """Checks one config after the other, in a child that starts with the first one.
+
+    Raises `errors.InvalidField`, also for a check that takes too long, and `tinkwell.sandbox.errors.SandboxError` where
+    the fault is not the schema's.
+    """
+
+    def __init__(self) -> None:
+        self._child = Child(_MODULE, import_path.of("jsonschema_rs"))
+
+    async def check(self, path: str, schema: JsonObject, config: JsonObject | None) -> None:
+        """Check a config, whose path is `path`, against a schema; without a config, whether the schema is one."""
+        request = document.dump_json({"path": path, "schema": schema, "config": config})
+        try:
+            answer = await self._child.call(request.encode())
+        except (sandbox.Exceeded, sandbox.Died) as error:
+            raise errors.InvalidField.of(path, f"cannot be checked: its schema {error.reason}") from error
+        found = document.parse_json_object(path, answer, max_bytes=len(answer))
+        if problems := cast("list[tuple[str, str]]", found["problems"]):
+            raise errors.InvalidField(errors.Violation(field, description) for field, description in problems)
+
+    async def close(self) -> None:
+        """End the child."""
+        await self._child.close()

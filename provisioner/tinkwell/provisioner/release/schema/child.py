@@ -1,0 +1,27 @@
+"""What the child process does: it compiles a schema, and checks a document against it. It runs in the child alone."""
+
+from collections.abc import Callable
+from typing import cast
+
+from tinkwell.core import errors
+from tinkwell.core.release.protocol.schema import Schema, WrongSchema
+from tinkwell.core.value.document import JsonObject
+
+
+def handle(request: object, begin: Callable[[str], None]) -> object:
+    """Answer `{"path", "schema", "config"}` with `{"problems": [[path, description], …]}`.
+
+    A config of null is not checked, only the schema.
+    """
+    given = cast(JsonObject, request)
+    path = cast(str, given["path"])
+    begin(path)
+    try:
+        schema = Schema.compile(cast(JsonObject, given["schema"]))
+        if given["config"] is not None:
+            schema.check(path, given["config"])
+    except WrongSchema as error:
+        return {"problems": [["config_schema", f"is no JSON Schema: {error}"]]}
+    except errors.InvalidField as error:
+        return {"problems": [[violation.field, violation.description] for violation in error.violations]}
+    return {"problems": []}

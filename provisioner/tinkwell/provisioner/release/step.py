@@ -1,0 +1,209 @@
+"""One attempt at a step: its container, from the start or the adoption to the removal.
+
+    start, adopt   1  the container is started, where it is permitted still, or found where it is adopted
+                   2  its output is sent, its end awaited; it is killed when its time is over
+                   3  what it answered is read
+    clear             the container is removed, once it is stored what became of it
+
+The step is RUNNING by the server's account before anything of this begins, so whoever takes the operation over knows
+which containers there may be. Only actions and removals are adopted. One that was not given all of its input is killed,
+since nobody can give it the rest.
+
+A request to stop interrupts whatever is under way, the fetching of an image included, and kills the container.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from tinkwell.core.event.kinds import State
+from tinkwell.core.value.run_key import RunKey
+from tinkwell.provisioner.agent import output_shipper
+from tinkwell.provisioner.agent.deadline import Deadline
+from tinkwell.provisioner.agent.job import Outcome
+from tinkwell.provisioner.agent.run_spec import fields
+from tinkwell.provisioner.lease import run_claim
+from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.state_dir import state_dir
+
+logger = logging.getLogger(__name__)
+
+# The end of a call that did not end by itself is told after so long, though its last output is still on its way,
+LAST_OUTPUT_SECONDS = 1.0
+# which then gets some more time.
+OUTPUT_SECONDS = 10.0
+NEVER_RAN = "its owner died before it had begun"
+NOT_FED = "its owner died before it had all of its input, and it was killed"
+# A moment that is past by any clock of the loop.
+_AT_ONCE = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What became of an attempt: SUCCEEDED, FAILED, TIMEOUT or CANCELLED, and what it answered where it was asked."""
+
+    state: State
+    message: str = ""
+    exit_code: int | None = None
+    answer: bytes = b""
+
+
+class StepRun:
+    """An attempt that is seen to here, by its key. What may outlast it, its last output, becomes a task of `beside`."""
+
+    def __init__(
+        self,
+        key: RunKey,
+        *,
+        runtime: port.Runtime,
+        claims: run_claim.Claims,
+        sink: output_shipper.Sink,
+        beside: asyncio.TaskGroup,
+        outlives: bool,
+    ) -> None:
+        self.key = key
+        # It goes on when this process stops, for a successor to adopt.
+        self.outlives = outlives
+        self._runtime = runtime
+        self._claims = claims
+        self._sink = sink
+        self._beside = beside
+        self._run: port.Run | None = None
+        self._shipping: asyncio.Task[None] | None = None
+        self._stopped: Result | None = None
+        # Interrupts what is under way.
+        self._scope: asyncio.Timeout | None = None
+
+    async def start(
+        self,
+        spec: port.RunSpec,
+        *,
+        timeout_seconds: float,
+        permit: Callable[[], Awaitable[None]],
+        is_fetched: bool = False,
+    ) -> Result:
+        """Start the container and see it to its end; the fetching of its image takes none of its time.
+
+        `is_fetched` says that the image is there. `permit` is awaited right before the start, and must not return
+        unless this provisioner has the step still.
+        """
+
+        async def start() -> Result:
+            try:
+                if not is_fetched:
+                    await self._runtime.image_id(spec.image)
+                await permit()
+                self._claim()
+            except port.RunError as error:
+                return Result(state=State.FAILED, message=str(error))
+            return await self._start(spec, timeout_seconds)
+
+        return await self._until_stopped(start)
+
+    async def adopt(self, limit: Deadline) -> Result:
+        """Find the container that a former owner started, and see it to its end; CANCELLED where it never ran."""
+        return await self._until_stopped(lambda: self._adopt(limit))
+
+    def stop(self, state: State, reason: str) -> None:
+        """Have the container killed, and the attempt come to this state; the first request counts."""
+        if self._stopped is None:
+            self._stopped = Result(state=state, message=reason)
+            if self._scope is not None:
+                self._scope.reschedule(_AT_ONCE)
+
+    async def clear(self, *, is_taken: bool = False) -> bool:
+        """Remove what is left; False where that failed. What `is_taken` may be others' by now, and is left to them."""
+        try:
+            if is_taken and self.key in await asyncio.to_thread(self._claims.others, self.key.kind, self.key.owner):
+                logger.info("a run is left to somebody else", extra=fields(self.key))
+                return True
+            await self._end_output()
+            run = self._run or await self._runtime.find(self.key)
+            if run is not None:
+                await run.remove()
+            self._claims.drop(self.key)
+        except (port.RunError, OSError) as error:
+            logger.warning("a run cannot be removed", extra=fields(self.key) | {"cause": str(error)})
+            return False
+        return True
+
+    async def _until_stopped(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        """Do the work, unless a request interrupts it; then nothing of it runs any more."""
+        scope = asyncio.timeout(None)
+        if self._stopped is None:
+            try:
+                async with scope:
+                    self._scope = scope
+                    return await work()
+            except TimeoutError:
+                if not scope.expired():
+                    raise  # the work's own
+            finally:
+                self._scope = None
+        return await self._kill()
+
+    async def _start(self, spec: port.RunSpec, timeout_seconds: float) -> Result:
+        limit = Deadline(timeout_seconds)
+        run = await limit.obtain(self._runtime.start(spec))
+        if isinstance(run, Outcome):
+            return _result(run)
+        result = await self._see_through(run, limit)
+        if not spec.answer_bytes or result.exit_code is None:
+            return result
+        try:
+            return replace(result, answer=await run.answer())
+        except port.RunError as error:
+            return replace(result, state=State.FAILED, message=str(error))
+
+    async def _adopt(self, limit: Deadline) -> Result:
+        try:
+            self._claim()
+            run = await self._runtime.find(self.key)
+            if run is None:
+                return Result(state=State.CANCELLED, message=NEVER_RAN)
+            self._run = run
+            if not await run.was_fed():
+                await run.kill()
+                return Result(state=State.CANCELLED, message=NOT_FED)
+        except port.RunError as error:
+            return Result(state=State.FAILED, message=str(error))
+        return await self._see_through(run, limit)
+
+    async def _see_through(self, run: port.Run, limit: Deadline) -> Result:
+        self._run = run
+        self._shipping = self._beside.create_task(output_shipper.ship(self._sink, run), name=f"output {self.key.run}")
+        outcome = await limit.enforce(run, run.wait())
+        # Nobody should read an end without its output.
+        await asyncio.wait([self._shipping], timeout=LAST_OUTPUT_SECONDS if outcome.exit_code is None else None)
+        return _result(outcome)
+
+    def _claim(self) -> None:
+        try:
+            self._claims.take(self.key)
+        except (OSError, state_dir.StateError) as error:
+            message = f"the state directory cannot be used: {error}"
+            raise port.RunError(port.Reason.UNAVAILABLE, message) from error
+
+    async def _kill(self) -> Result:
+        assert self._stopped is not None
+        stopped = self._stopped
+        try:
+            # A start that was interrupted may have come to something.
+            self._run = self._run or await self._runtime.find(self.key)
+            if self._run is not None:
+                await self._run.kill()
+        except port.RunError as error:
+            return replace(stopped, message=f"{stopped.message}; it cannot be killed: {error}")
+        if self._shipping is not None:
+            await asyncio.wait([self._shipping], timeout=LAST_OUTPUT_SECONDS)
+        return stopped
+
+    async def _end_output(self) -> None:
+        if self._shipping is not None and not self._shipping.done():
+            await asyncio.wait([self._shipping], timeout=OUTPUT_SECONDS)
+            self._shipping.cancel()
+
+
+def _result(outcome: Outcome) -> Result:
+    return Result(state=outcome.state, message=outcome.message, exit_code=outcome.exit_code)

@@ -1,0 +1,311 @@
+"""What is done about an operation that is held: from its documents to how it ends.
+
+    no plan yet      clear ─▶ prepare ─▶ SubmitPlan ─┐
+                       └─ cannot be, was cancelled, or its time is over: FAILED, CANCELLED, TIMEOUT
+    it has a plan    clear ─▶ recall ────────────────┴─▶ walk ─▶ how it ends
+
+Nothing of the release runs here when it is prepared, and of an operation that is taken over only actions do, which are
+adopted. See `leftover`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from tinkwell.client import errors as client_errors
+from tinkwell.client.release.model import Node, Operation, StepLogLine, Submitted, Work
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import State
+from tinkwell.core.release import cause, view
+from tinkwell.core.release.command import Finish
+from tinkwell.core.release.kinds import Phase
+from tinkwell.core.release.record import Options
+from tinkwell.core.release.report import PhaseReport, Report
+from tinkwell.core.release.transition.row import PLANNED_PHASES
+from tinkwell.core.release.view import StepKey
+from tinkwell.core.value import check, document
+from tinkwell.core.value.run_key import RunKey, RunKind
+from tinkwell.provisioner.queue import retry
+from tinkwell.provisioner.release import leftover, prepare
+from tinkwell.provisioner.release.caller import Caller
+from tinkwell.provisioner.release.config import Configs
+from tinkwell.provisioner.release.expression.evaluate import Expressions
+from tinkwell.provisioner.release.host import Host
+from tinkwell.provisioner.release.plug import Machine, Plugs
+from tinkwell.provisioner.release.prepare import Prepared
+from tinkwell.provisioner.release.reporter import Reporter
+from tinkwell.provisioner.release.resource import Resource
+from tinkwell.provisioner.release.schema.check import Schemas
+from tinkwell.provisioner.release.step import StepRun
+from tinkwell.provisioner.release.walk import Walk
+from tinkwell.provisioner.runtime import output
+from tinkwell.sandbox.errors import SandboxError
+
+T = TypeVar("T")
+
+MAX_CAUSE_CHARACTERS = 4_000
+# A moment that is past by any clock of the loop.
+_AT_ONCE = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Planned:
+    """An operation that has a plan, and its nodes as the server has them."""
+
+    prepared: Prepared
+    nodes: Sequence[Node]
+    revision: int
+    phase: Phase
+
+
+class Undertaking:
+    """Brings one operation to its end. It is to be closed when nothing of it goes on any more."""
+
+    def __init__(
+        self,
+        work: Work,
+        host: Host,
+        *,
+        ends_at: float,
+        reporter: Reporter,
+        group: asyncio.TaskGroup,
+    ) -> None:
+        self._work = work
+        self._host = host
+        self._ends_at = ends_at
+        self._reporter = reporter
+        self._group = group
+        self._expressions = Expressions()
+        self._schemas = Schemas()
+        release = work.release
+        folder = host.folder / release.id
+        self._machine = Machine(host.grants, namespace=release.namespace, folder=folder)
+        self._plugs: dict[int, Plugs] = {}
+        self._phase = work.operation.phase
+        self._entered: Awaitable[None] | None = None
+        self._cancelled: Operation | None = None
+        self._walk: Walk | None = None
+        # Interrupts the preparation.
+        self._scope: asyncio.Timeout | None = None
+
+    @property
+    def runs(self) -> Sequence[StepRun]:
+        """The attempts of which anything may still be here."""
+        return self._walk.runs if self._walk is not None else ()
+
+    def hear(self, operation: Operation) -> None:
+        """Take note of how the operation is by the server's account, where somebody may have cancelled it."""
+        if operation.cancel_requested and self._cancelled is None:
+            self._cancelled = operation
+            if self._walk is not None:
+                self._walk.hear(operation)
+            elif self._scope is not None:
+                self._scope.reschedule(_AT_ONCE)
+
+    def abandon(self, reason: str) -> Sequence[Report]:
+        """Return what is to be reported of steps that are not seen to any more."""
+        return self._walk.abandon(reason) if self._walk is not None else ()
+
+    async def close(self) -> None:
+        """End the child processes."""
+        await self._expressions.close()
+        await self._schemas.close()
+
+    async def run(self) -> Finish:
+        """Do all that is to be done, and say how the operation ends; raises the `errors.Error` of a refusal."""
+        self.hear(self._work.operation)
+        if self._work.operation.phase in PLANNED_PHASES:
+            planned = await self._recall()
+        else:
+            prepared = await self._in_time(self._plan)
+            if isinstance(prepared, Finish):
+                return prepared
+            planned = prepared
+        self._walk = await self._walk_of(planned)
+        if self._cancelled is not None:
+            self._walk.hear(self._cancelled)
+        return await self._walk.run()
+
+    async def _in_time(self, work: Callable[[], Awaitable[T]]) -> T | Finish:
+        """Do the work, unless it is interrupted by a cancellation, or by the end of the operation's time."""
+        scope = asyncio.timeout_at(_AT_ONCE if self._cancelled is not None else self._ends_at)
+        try:
+            async with scope:
+                self._scope = scope
+                return await work()
+        except TimeoutError:
+            if not scope.expired():
+                raise  # the work's own
+        finally:
+            self._scope = None
+        return self._too_late()
+
+    def _too_late(self) -> Finish:
+        if self._cancelled is not None:
+            return Finish(
+                state=State.CANCELLED, cause=cause.text(cause.Reason.CANCELLED, "the operation was cancelled")
+            )
+        message = f"the operation's deadline passed in the phase {self._phase}"
+        return Finish(state=State.TIMEOUT, cause=cause.text(cause.Reason.TIMEOUT, message))
+
+    async def _plan(self) -> _Planned | Finish:
+        """Prepare the operation, and have its plan stored."""
+        await leftover.clear(self._host.runtime, self._host.claims, self._work.release.id, needed=())
+        preparation = prepare.Preparation(
+            self._work, self._host, expressions=self._expressions, machine=self._machine, enter=self._enter
+        )
+        try:
+            prepared = await preparation.run()
+            await self._check_known(prepared)
+        except (errors.InvalidField, SandboxError) as error:
+            message = f"{self._phase}: {error}"[:MAX_CAUSE_CHARACTERS]
+            return Finish(state=State.FAILED, cause=cause.text(cause.Reason.PREPARATION_FAILED, message))
+        if self._entered is not None:
+            await self._entered
+        try:
+            submitted = await self._submit(prepared)
+        except client_errors.IllegalTransition:
+            # A plan is refused also where the operation was cancelled in this moment.
+            self.hear(await self._operation())
+            if self._cancelled is None:
+                raise
+            return self._too_late()
+        return _Planned(prepared=prepared, nodes=submitted.nodes, revision=submitted.revision, phase=Phase.APPLY)
+
+    async def _enter(self, phase: Phase) -> None:
+        self._phase = phase
+        self._entered = self._reporter.post([PhaseReport(phase)])
+
+    async def _check_known(self, prepared: Prepared) -> None:
+        """Check what images have answered before, as what they answer anew is checked before the first change."""
+        checks = check.Checks()
+        caller = await self._caller(prepared, revision=self._work.release.latest_revision + 1)
+        for node in prepared.plan.nodes:
+            known = prepared.resources[node.path]
+            if known.init is not None:
+                try:
+                    await caller.check_init(known, known.init)
+                except errors.InvalidField as error:
+                    checks.note(error)
+        checks.finish()
+
+    async def _submit(self, prepared: Prepared) -> Submitted:
+        manifest, late = "", ""
+        if prepared.is_rendered and prepared.manifest is not None:
+            manifest = document.dump_json(prepared.manifest.as_json())
+            late = document.dump_json(prepared.manifest.late_as_json())
+        plan, has_plugs = prepared.plan.dump(), prepared.manifest is not None and bool(prepared.manifest.plugs)
+
+        async def submit(token: int) -> Submitted:
+            return await retry.until_answered(
+                lambda: self._host.api.submit_plan(
+                    self._work.operation.id, token, manifest=manifest, late=late, plan=plan, has_plugs=has_plugs
+                ),
+                what="submit a plan",
+            )
+
+        return await self._host.lease.under(submit)
+
+    async def _operation(self) -> Operation:
+        return await retry.until_answered(
+            lambda: self._host.api.operation(self._work.operation.id), what="get an operation"
+        )
+
+    async def _recall(self) -> _Planned:
+        """Go on with a plan that is stored; what a former owner left running is adopted as far as it has effects."""
+        work = self._work
+        await leftover.clear(self._host.runtime, self._host.claims, work.release.id, needed=self._adoptable())
+        return _Planned(
+            prepared=await prepare.recall(work, self._host),
+            nodes=work.nodes,
+            revision=work.operation.revision,
+            phase=work.operation.phase,
+        )
+
+    def _adoptable(self) -> frozenset[RunKey]:
+        return frozenset(
+            RunKey(RunKind.RELEASE, self._work.release.id, step.id, step.attempt)
+            for node in self._work.nodes
+            for step in node.steps
+            if step.state is State.RUNNING and step.kind.has_effects
+        )
+
+    async def _caller(self, prepared: Prepared, *, revision: int) -> Caller:
+        work = self._work
+        configs = Configs(
+            expressions=self._expressions,
+            schemas=self._schemas,
+            variables=await prepare.variables_of(work, self._expressions),
+            release=prepare.release_of(work, revision),
+        )
+        return Caller(
+            operation=work.operation,
+            resources=prepared.resources,
+            configs=configs,
+            images=self._host.images,
+            plugs_of=self._plugs_of,
+            runtime=self._host.runtime,
+        )
+
+    def _plugs_of(self, known: Resource) -> Plugs:
+        """Find the plugs of a resource's manifest, once for each manifest; raises `errors.InvalidField`."""
+        manifest = known.manifest
+        key = id(manifest)  # which lives as long as this does
+        if key not in self._plugs:
+            self._plugs[key] = Plugs(self._machine, manifest.plugs if manifest is not None else {})
+        return self._plugs[key]
+
+    async def _walk_of(self, planned: _Planned) -> Walk:
+        operation, prepared = self._work.operation, planned.prepared
+        began = _began(planned.nodes)
+        seen = view.build(
+            operation_id=operation.id,
+            plan=prepared.plan,
+            options=operation.options or Options(),
+            phase=planned.phase,
+            nodes=[(node, node.steps) for node in planned.nodes],
+            specs=prepared.resources.specs,
+            inits=prepared.resources.inits,
+            remaining_seconds=self._ends_at - asyncio.get_running_loop().time(),
+        )
+        return Walk(
+            seen,
+            release_id=self._work.release.id,
+            began=began.get,
+            run_of=self._run_of,
+            caller=await self._caller(prepared, revision=planned.revision),
+            reporter=self._reporter,
+            lease=self._host.lease,
+            places=self._host.places,
+            keys=self._host.keys,
+            group=self._group,
+        )
+
+    def _run_of(self, key: RunKey, outlives: bool) -> StepRun:
+        return StepRun(
+            key,
+            runtime=self._host.runtime,
+            claims=self._host.claims,
+            sink=_Sink(self._host, self._work.operation.id),
+            beside=self._group,
+            outlives=outlives,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sink:
+    """Sends the output of steps to the server."""
+
+    host: Host
+    operation_id: str
+
+    async def append(self, key: RunKey, lines: Sequence[output.OutputLine]) -> None:
+        """Store lines of a step's attempt."""
+        sent = [StepLogLine(key.run, key.attempt, line.number, line.text, line.stream) for line in lines]
+        await self.host.api.append_logs(self.operation_id, sent)
+
+
+def _began(nodes: Sequence[Node]) -> Mapping[StepKey, datetime | None]:
+    return {StepKey(node.path, step.ordinal): step.started_at for node in nodes for step in node.steps}

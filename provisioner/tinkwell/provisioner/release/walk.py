@@ -1,0 +1,293 @@
+"""Walks the plan of one operation: asks `core.release.decide` what is to be done, and does it.
+
+                  ┌──────── how a step ended, what is heard of the operation, time
+                  ▼
+    view ─▶ decide ─▶ commands ─▶ steps, each a task ─▶ reports, in the order of what changed
+
+The view is the operation as it will be once all that was posted is stored. This walk is the only one that reports about
+it, so the view goes on at once; where the server refuses a report, the operation is given up, and the view with it.
+What must not be ahead of the server are containers: a step waits until it is stored that it is RUNNING before it starts
+one, and until its end is stored before it removes it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Protocol, assert_never
+
+from tinkwell.client.release.model import Operation
+from tinkwell.core.event.kinds import State
+from tinkwell.core.release import outcome
+from tinkwell.core.release.command import AdoptStep, Command, Finish, MoveNode, MovePhase, StartStep, StopStep, Wait
+from tinkwell.core.release.decide import decide
+from tinkwell.core.release.outcome import Outcome, Settled
+from tinkwell.core.release.report import PhaseReport, Report, step_id
+from tinkwell.core.release.view import OperationView, StepKey
+from tinkwell.core.release.walk import BEGUN
+from tinkwell.core.value.run_key import RunKey, RunKind
+from tinkwell.provisioner.agent.deadline import ADOPTION_SECONDS, Deadline
+from tinkwell.provisioner.lease.keeper import Keeper
+from tinkwell.provisioner.release.place import Keys, Places
+from tinkwell.provisioner.release.reporter import Reporter
+from tinkwell.provisioner.release.step import Result, StepRun
+
+# Time passes in the view at least so often, and not more often than that.
+LONGEST_SECONDS = 60.0
+SHORTEST_SECONDS = 0.05
+
+
+class Caller(Protocol):
+    """Makes the calls that were decided upon, and keeps what they come to."""
+
+    async def call(self, run: StepRun, command: StartStep, permit: Callable[[], Awaitable[None]]) -> Outcome:
+        """Make a call of which it is stored that it begins, and say what came of it."""
+
+
+class Walk:
+    """Walks one plan, from the view of it that is stored to the command that ends the operation.
+
+    Steps become tasks of `group`. `run_of` makes an attempt, and is told whether that outlives this process. `began`
+    says when steps began that a former owner left running.
+    """
+
+    def __init__(
+        self,
+        view: OperationView,
+        *,
+        release_id: str,
+        began: Callable[[StepKey], datetime | None],
+        run_of: Callable[[RunKey, bool], StepRun],
+        caller: Caller,
+        reporter: Reporter,
+        lease: Keeper,
+        places: Places,
+        keys: Keys,
+        group: asyncio.TaskGroup,
+    ) -> None:
+        self._view = view
+        self._seen_at = _now()
+        self._release_id = release_id
+        self._began = began
+        self._run_of = run_of
+        self._caller = caller
+        self._reporter = reporter
+        self._lease = lease
+        self._places = places
+        self._keys = keys
+        self._group = group
+        self._has_changed = asyncio.Event()
+        # Steps that may still run.
+        self._running: dict[StepKey, StepRun] = {}
+        # What may still be here, and who sees to it.
+        self._tasks: dict[StepRun, asyncio.Task[None]] = {}
+        self._stopping: set[StepKey] = set()
+
+    @property
+    def runs(self) -> Sequence[StepRun]:
+        """The attempts of which anything may still be here."""
+        return list(self._tasks)
+
+    def abandon(self, reason: str) -> Sequence[Report]:
+        """Return the reports that steps are CANCELLED of which it is stored, or soon will be, that they run."""
+        reports: list[Report] = []
+        for path, node in self._view.nodes.items():
+            for step in node.steps:
+                if step.state is State.RUNNING:
+                    stopped = Outcome(state=State.CANCELLED, message=reason)
+                    settled = outcome.end(self._view, StepKey(path, step.ordinal), stopped)
+                    self._view = settled.view
+                    reports += settled.reports
+        return reports
+
+    def hear(self, operation: Operation) -> None:
+        """Take note of how the operation is by the server's account, where somebody may have cancelled it."""
+        if operation.cancel_requested and self._view.cancel_seconds is None:
+            self._tick()
+            self._view = replace(self._view, cancel_seconds=float(operation.cancel_grace_seconds))
+            self._has_changed.set()
+
+    async def run(self) -> Finish:
+        """Do all that is to be done, and return how the operation ends; nothing of it runs here any more then."""
+        self._keys.enter(self._view.id, self._has_changed.set)
+        try:
+            while True:
+                self._has_changed.clear()
+                ending, seconds = self._go_on()
+                if ending is not None:
+                    break
+                await self._rest(seconds)
+            if self._tasks:
+                await asyncio.wait(self._tasks.values())
+            return ending
+        finally:
+            self._places.leave(self._view.id)
+            self._keys.leave(self._view.id)
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait for a change, or until so much time has passed."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._has_changed.wait()
+        except TimeoutError:
+            return
+
+    def _go_on(self) -> tuple[Finish | None, float]:
+        """Do what is to be done now; returns how it ends if it does, and after how many seconds to ask again."""
+        self._tick()
+        lacks_place = False
+        while True:
+            view = replace(self._view, busy_keys=self._keys.busy(self._view.id))
+            has_moved, seconds = False, LONGEST_SECONDS
+            for command in decide(view, self._running.keys()):
+                match command:
+                    case Finish():
+                        return command, 0.0
+                    case Wait(seconds=None):
+                        continue
+                    case Wait(seconds=float(wait)):
+                        seconds = min(seconds, max(wait, SHORTEST_SECONDS))
+                    case MoveNode(state=state) if state in BEGUN and not self._places.has(view.id):
+                        lacks_place = True
+                    case StartStep() if not self._places.take(view.id):
+                        lacks_place = True
+                    case _:
+                        has_moved |= self._obey(command)
+            if not has_moved:
+                break
+        if lacks_place:
+            self._places.wait(view.id, self._has_changed.set)
+        else:
+            self._places.leave(view.id)
+        remaining = self._view.remaining_seconds
+        return None, min(seconds, remaining) if remaining > 0 else seconds
+
+    def _obey(self, command: Command) -> bool:
+        """Begin what a command says; False where it was begun before."""
+        match command:
+            case StartStep():
+                self._start(command)
+            case AdoptStep():
+                self._adopt(command)
+            case StopStep():
+                return self._stop(command)
+            case MoveNode():
+                _ = self._settle(outcome.move(self._view, command))
+            case MovePhase(phase=phase):
+                _ = self._settle(Settled(replace(self._view, phase=phase), (PhaseReport(phase),)))
+            case Finish() | Wait():
+                raise AssertionError("it is no such command")
+            case _:
+                assert_never(command)
+        return True
+
+    def _start(self, command: StartStep) -> None:
+        """Begin an attempt, for which there is a place."""
+        begun = outcome.start(self._view, command)
+        stored = self._settle(begun)
+        run = self._run_of(self._key(command.step, command.attempt), command.kind.has_effects)
+
+        async def permit() -> None:
+            # Who was asleep for the length of its lease may have lost the operation, and hears of it here.
+            while not self._lease.is_good:
+                await self._lease.until_good()
+                await self._reporter.post(begun.reports)
+
+        async def call() -> Outcome:
+            await stored
+            return await self._caller.call(run, command, permit)
+
+        self._begin(command.step, run, call)
+
+    def _adopt(self, command: AdoptStep) -> None:
+        """See to what a former owner left running; it runs already, so it waits for no place."""
+        run = self._run_of(self._key(command.step, command.attempt), True)
+        limit = _limit(self._began(command.step), command.timeout_seconds)
+
+        async def adopt() -> Outcome:
+            return _outcome(await run.adopt(limit))
+
+        self._places.force()
+        self._begin(command.step, run, adopt)
+
+    def _stop(self, command: StopStep) -> bool:
+        """Have a step stopped, which may be running by the server's account alone."""
+        key, step = command.step, self._view.step(command.step)
+        if key in self._stopping:
+            return False
+        if step.state is State.PENDING:
+            _ = self._settle(outcome.end(self._view, key, Outcome(state=command.state, message=command.reason)))
+            return True
+        self._stopping.add(key)
+        run = self._running.get(key)
+        if run is not None:
+            run.stop(command.state, command.reason)
+            return True
+        run = self._run_of(self._key(key, step.attempt), False)
+        run.stop(command.state, command.reason)
+
+        async def stop() -> Outcome:
+            return _outcome(await run.adopt(Deadline(None)))
+
+        self._places.force()
+        self._begin(key, run, stop)
+        return True
+
+    def _begin(self, key: StepKey, run: StepRun, work: Callable[[], Awaitable[Outcome]]) -> None:
+        node, has_effects = self._view.nodes[key.path], self._view.step(key).kind.has_effects
+        concurrency_key = node.settings.concurrency_key if has_effects else ""
+        self._keys.use(self._view.id, concurrency_key)
+        self._running[key] = run
+        self._tasks[run] = self._group.create_task(
+            self._see_through(key, run, work, concurrency_key), name=f"step {key.path}/{key.ordinal}"
+        )
+
+    async def _see_through(
+        self, key: StepKey, run: StepRun, work: Callable[[], Awaitable[Outcome]], concurrency_key: str
+    ) -> None:
+        """Bring a step to its end, report that, and remove what is left once the report is stored."""
+        try:
+            ended = await work()
+        finally:
+            self._places.free()
+            self._keys.free(self._view.id, concurrency_key)
+        self._tick()
+        stored = self._settle(outcome.end(self._view, key, ended))
+        del self._running[key]
+        self._stopping.discard(key)
+        self._has_changed.set()
+        await stored
+        await run.clear()
+        del self._tasks[run]
+
+    def _settle(self, settled: Settled) -> "asyncio.Future[None]":
+        """Go on with the view, and have reported what has changed."""
+        self._view = settled.view
+        return self._reporter.post(settled.reports)
+
+    def _tick(self) -> None:
+        """Let the time pass in the view that has passed here."""
+        now = _now()
+        if now - self._seen_at >= SHORTEST_SECONDS:
+            self._view = self._view.after(now - self._seen_at)
+            self._seen_at = now
+
+    def _key(self, step: StepKey, attempt: int) -> RunKey:
+        run = step_id(self._view.id, step.path, step.ordinal)
+        return RunKey(RunKind.RELEASE, self._release_id, run, attempt)
+
+
+def _outcome(result: Result) -> Outcome:
+    return Outcome(state=result.state, exit_code=result.exit_code, message=result.message)
+
+
+def _limit(began: datetime | None, timeout_seconds: int) -> Deadline:
+    """Return until when an adopted call may take, of which a part of its time has passed."""
+    elapsed = 0.0 if began is None else (datetime.now(UTC) - began).total_seconds()
+    is_over = elapsed >= timeout_seconds
+    left = max(timeout_seconds - elapsed, ADOPTION_SECONDS)
+    return Deadline(left, passed_limit_seconds=float(timeout_seconds) if is_over else None)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,191 @@
+"""The parent's side: a child that starts when it is needed, answers one call at a time, and never outlives its owner.
+
+The child runs in a session of its own, isolated from the environment, the site packages and all files of this process
+but its three pipes. It ends when its input does, so also when this process is gone. A call that ends in an error, or is
+cancelled, ends the child; the next call starts another one.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from tinkwell.sandbox import errors, frame
+from tinkwell.sandbox.limit import Limits
+
+_log = logging.getLogger(__name__)
+
+_START_SECONDS = 30
+_SHOWN_CHARACTERS = 300
+# Our paths come last, so that nothing there stands in for a module of the standard library.
+_BOOT = "import sys; sys.path += sys.argv[3:]; from tinkwell.sandbox import runner; runner.main(*sys.argv[1:3])"
+_ROOT = Path(__file__).parents[2]
+_MIB = 1024 * 1024
+
+
+class Child:
+    """A limited child process that runs `module` (see `runner`). As many calls wait as there are callers."""
+
+    def __init__(self, module: str, paths: Sequence[Path], *, limits: Limits | None = None) -> None:
+        """Nothing is started yet. `paths` are the folders to import from, besides the standard library and this one."""
+        self._module = module
+        self._paths = (_ROOT, *paths)
+        self._limits = limits or Limits()
+        self._turn = asyncio.Lock()
+        self._process: asyncio.subprocess.Process | None = None
+        # The piece of work under way, as the child named it.
+        self._piece = ""
+        self._is_closed = False
+        self._is_told = False
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of the child, while there is one."""
+        return self._process.pid if self._process else None
+
+    async def __aenter__(self) -> "Child":
+        """Start nothing; the first call does."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the child."""
+        await self.close()
+
+    async def call(self, request: bytes) -> bytes:
+        """Have one request answered. Both are JSON texts, so that each caller reads numbers as it likes.
+
+        Raises `errors.SandboxError`.
+        """
+        if len(request) > self._limits.request_bytes:
+            raise errors.Exceeded(f"has {len(request):,} bytes; at most {self._limits.request_bytes:,} are allowed")
+        async with self._turn:
+            process = await self._ready_process()
+            is_answered = False
+            try:
+                async with asyncio.timeout(self._limits.wall_seconds):
+                    answer = await self._exchange(process, request)
+                is_answered = True
+            except TimeoutError:
+                raise self._exceeded(f"takes longer than {self._limits.wall_seconds:g} s") from None
+            except (asyncio.IncompleteReadError, ConnectionError) as error:
+                await self._stop()
+                raise self._ended(process.returncode) from error
+            finally:
+                # The child of a call that was given up would answer the next one with what is left of this one.
+                if not is_answered:
+                    await self._stop()
+            return answer
+
+    async def close(self) -> None:
+        """End the child, also in the middle of a call, which then raises `errors.Died`. No call starts another one."""
+        self._is_closed = True
+        self._kill()
+        async with self._turn:
+            await self._stop()
+
+    async def _ready_process(self) -> asyncio.subprocess.Process:
+        if self._process and self._process.returncode is not None:
+            # It was killed between two calls.
+            await self._stop()
+        process = self._process
+        if process is None and not self._is_closed:
+            process = await self._start()
+        if process is None or self._is_closed:
+            raise errors.NotStarted("the child process was closed")
+        return process
+
+    async def _exchange(self, process: asyncio.subprocess.Process, request: bytes) -> bytes:
+        assert process.stdin
+        assert process.stdout
+        self._piece = ""
+        process.stdin.write(frame.pack(frame.CALL, request))
+        await process.stdin.drain()
+        while True:
+            kind, size = frame.HEADER.unpack(await process.stdout.readexactly(frame.HEADER.size))
+            if size > self._limits.answer_bytes or kind == frame.TOO_LARGE:
+                raise errors.Exceeded(f"gives more than {self._limits.answer_bytes // _MIB:,} MiB in all")
+            body = await process.stdout.readexactly(size)
+            match kind:
+                case frame.ANSWER:
+                    return body
+                case frame.PIECE:
+                    self._piece = body.decode(errors="replace")
+                case _:
+                    raise errors.Failed(f"the child process has a defect: {body.decode(errors='replace')}")
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        command = (sys.executable, "-I", "-S", "-c", _BOOT, self._limits.dump(), self._module, *map(str, self._paths))
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env={},
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise errors.NotStarted(f"the child process cannot be started: {error}") from error
+        self._process = process
+        is_ready = False
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                kept = await _ready(process)
+            is_ready = True
+        except TimeoutError:
+            raise errors.NotStarted(f"the child process is not ready after {_START_SECONDS} s") from None
+        finally:
+            if not is_ready:
+                await self._stop()
+        if kept and not self._is_told:
+            _log.info("the child process keeps the network of this one: %s", kept)
+            self._is_told = True
+        return process
+
+    def _kill(self) -> None:
+        # Once it is waited for, its number may be another process's.
+        if self._process and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def _stop(self) -> None:
+        """Kill the child, and wait until nothing of it is left."""
+        self._kill()
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin
+        process.stdin.close()
+        # This reads what is left in the pipes, without which they would stay open.
+        await process.communicate()
+
+    def _ended(self, code: int | None) -> errors.SandboxError:
+        if code == frame.MEMORY_EXIT_CODE:
+            return self._exceeded(f"needs more than {self._limits.memory_bytes // _MIB:,} MiB of memory")
+        if code == -signal.SIGVTALRM:
+            return self._exceeded(f"needs more than {self._limits.cpu_seconds:g} s of processor time")
+        how = f"of signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
+        return errors.Died(f"the child process ended {how}", piece=self._piece)
+
+    def _exceeded(self, reason: str) -> errors.Exceeded:
+        return errors.Exceeded(reason, piece=self._piece)
+
+
+async def _ready(process: asyncio.subprocess.Process) -> str:
+    """Wait until the child is bound, and return why it keeps the network, or an empty text."""
+    assert process.stdout
+    assert process.stderr
+    try:
+        _, size = frame.HEADER.unpack(await process.stdout.readexactly(frame.HEADER.size))
+        return (await process.stdout.readexactly(size)).decode()
+    except asyncio.IncompleteReadError as error:
+        # So far it has seen nothing that must not be shown.
+        printed = (await process.stderr.read()).decode(errors="replace").strip().splitlines() or ["it says nothing"]
+        raise errors.NotStarted(f"the child process cannot be started: {printed[-1][:_SHOWN_CHARACTERS]}") from error

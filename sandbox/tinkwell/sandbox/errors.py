@@ -1,0 +1,35 @@
+"""What can go wrong with a call of a child, as one tree.
+
+SandboxError
+├── Exceeded     the call needed more of something than it may have
+├── Died         the child ended by itself, or somebody killed it
+├── NotStarted   there is no child: it cannot be started, or it was closed
+└── Failed       the module in the child raised an error: a defect of ours, and no matter of its input
+
+After each of them the next call has a child that works.
+"""
+
+
+class SandboxError(Exception):
+    """The root: `reason` says what happened, and `piece` which piece of the work was under way, or is empty."""
+
+    def __init__(self, reason: str, *, piece: str = "") -> None:
+        self.reason = reason
+        self.piece = piece
+        super().__init__(f"{piece}: {reason}" if piece else reason)
+
+
+class Exceeded(SandboxError):
+    """The call needed more processor, memory, time or room than it may have."""
+
+
+class Died(SandboxError):
+    """The child ended in the middle of the call."""
+
+
+class NotStarted(SandboxError):
+    """The child cannot be started, or was closed."""
+
+
+class Failed(SandboxError):
+    """The module in the child raised an error."""

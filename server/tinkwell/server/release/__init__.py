@@ -1,0 +1,1 @@
+"""Releases: manifests that are brought about by operations, which provisioners carry out."""

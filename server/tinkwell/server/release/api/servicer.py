@@ -1,0 +1,188 @@
+"""ReleaseService on the wire."""
+
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+
+from tinkwell.api.v1 import event_service_pb2, release_service_pb2_grpc
+from tinkwell.api.v1 import release_service_pb2 as pb
+from tinkwell.core.event.kinds import ResourceType
+from tinkwell.server.release.api import document_stream, message, report
+from tinkwell.server.release.service import request as requests
+from tinkwell.server.release.service.operations import ReleaseService
+from tinkwell.server.release.service.output import StepLogs
+from tinkwell.server.rpc import auth
+from tinkwell.server.rpc.interceptor import Context
+from tinkwell.server.rpc.watch import Watches
+
+_WATCHED = (ResourceType.RELEASE, ResourceType.OPERATION, ResourceType.NODE, ResourceType.STEP)
+
+
+class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
+    """Translates between protobuf and the services."""
+
+    def __init__(self, releases: ReleaseService, logs: StepLogs, watches: Watches) -> None:
+        self._releases = releases
+        self._logs = logs
+        self._watches = watches
+
+    async def Apply(self, request: pb.ApplyRequest, context: Context) -> pb.Operation:
+        asked = requests.Apply(
+            operation_id=request.operation_id,
+            namespace=request.namespace,
+            name=request.name,
+            files=[(file.name, file.text) for file in request.files],
+            variables=request.variables,
+            variable_files=[(file.name, file.variables) for file in request.variable_files],
+            options=message.to_options(request.options),
+            description=request.description,
+            reason=request.reason,
+        )
+        return message.operation(await self._releases.beginning.apply(asked, actor=auth.actor(context)))
+
+    async def Rollback(self, request: pb.RollbackRequest, context: Context) -> pb.Operation:
+        asked = requests.Rollback(
+            operation_id=request.operation_id,
+            namespace=request.namespace,
+            name=request.name,
+            revision=request.revision,
+            options=message.to_options(request.options),
+            description=request.description,
+            reason=request.reason,
+        )
+        return message.operation(await self._releases.beginning.rollback(asked, actor=auth.actor(context)))
+
+    async def Uninstall(self, request: pb.UninstallRequest, context: Context) -> pb.Operation:
+        asked = _to_request(request)
+        return message.operation(await self._releases.beginning.uninstall(asked, actor=auth.actor(context)))
+
+    async def Resume(self, request: pb.ResumeRequest, context: Context) -> pb.Operation:
+        asked = _to_request(request)
+        return message.operation(await self._releases.beginning.resume(asked, actor=auth.actor(context)))
+
+    async def Cancel(self, request: pb.CancelRequest, context: Context) -> pb.Operation:
+        ended = await self._releases.cancel(
+            request.operation_id, now=request.now, reason=request.reason, actor=auth.actor(context)
+        )
+        return message.operation(ended)
+
+    async def GetRelease(self, request: pb.GetReleaseRequest, context: Context) -> pb.Release:
+        found = await self._releases.get(
+            release_id=request.id, namespace=request.namespace, name=request.name, actor=auth.actor(context)
+        )
+        return message.release(found)
+
+    async def ListReleases(self, request: pb.ListReleasesRequest, context: Context) -> AsyncGenerator[pb.Release, None]:
+        states = message.release_states(request.states)
+        async with contextlib.aclosing(self._releases.list_in(request.namespace, states)) as found:
+            async for listed in found:
+                yield message.release(listed)
+
+    async def History(self, request: pb.HistoryRequest, context: Context) -> AsyncGenerator[pb.Revision, None]:
+        revisions = self._releases.history(request.namespace, request.name, actor=auth.actor(context))
+        async with contextlib.aclosing(revisions) as found:
+            async for revision in found:
+                yield message.revision(revision)
+
+    async def GetRevision(self, request: pb.GetRevisionRequest, context: Context) -> pb.Revision:
+        found = await self._releases.get_revision(
+            request.namespace, request.name, request.revision, actor=auth.actor(context)
+        )
+        return message.revision(found)
+
+    async def GetOperation(self, request: pb.GetOperationRequest, context: Context) -> pb.Operation:
+        return message.operation(await self._releases.get_operation(request.id, actor=auth.actor(context)))
+
+    async def ListOperations(
+        self, request: pb.ListOperationsRequest, context: Context
+    ) -> AsyncGenerator[pb.Operation, None]:
+        operations = self._releases.list_operations(request.namespace, request.name, actor=auth.actor(context))
+        async with contextlib.aclosing(operations) as found:
+            async for operation in found:
+                yield message.operation(operation)
+
+    async def ListNodes(self, request: pb.ListNodesRequest, context: Context) -> AsyncGenerator[pb.Node, None]:
+        nodes = self._releases.list_nodes(request.operation_id, actor=auth.actor(context))
+        async with contextlib.aclosing(nodes) as found:
+            async for planned in found:
+                yield message.node(planned.node, planned.steps, planned.after)
+
+    async def ListResources(
+        self, request: pb.ListResourcesRequest, context: Context
+    ) -> AsyncGenerator[pb.Resource, None]:
+        resources = self._releases.list_resources(request.namespace, request.name, actor=auth.actor(context))
+        async with contextlib.aclosing(resources) as found:
+            async for resource in found:
+                yield message.resource(resource)
+
+    async def WatchLogs(
+        self, request: pb.WatchStepLogsRequest, context: Context
+    ) -> AsyncGenerator[pb.WatchStepLogsResponse, None]:
+        watch = self._logs.watch(
+            request.operation_id, path=request.path, follow=request.follow, actor=auth.actor(context)
+        )
+        async with contextlib.aclosing(watch) as batches:
+            async for batch in batches:
+                yield pb.WatchStepLogsResponse(lines=[message.log_line(line) for line in batch])
+
+    def Watch(  # type: ignore[override]  # writes its responses by itself
+        self, request: event_service_pb2.WatchRequest, context: Context
+    ) -> Awaitable[None]:
+        return self._watches.stream(request, context, resource_types=_WATCHED)
+
+    async def ListUnfinished(
+        self, request: pb.ListUnfinishedOperationsRequest, context: Context
+    ) -> AsyncGenerator[pb.UnfinishedOperation, None]:
+        unfinished = self._releases.list_unfinished(request.namespaces, actor=auth.actor(context))
+        async with contextlib.aclosing(unfinished) as found:
+            async for operation in found:
+                yield message.unfinished(operation)
+
+    async def AcquireOperation(
+        self, request: pb.AcquireOperationRequest, context: Context
+    ) -> pb.AcquireOperationResponse:
+        acquired = await self._releases.carrying.acquire(
+            request.operation_id, request.lease_token, actor=auth.actor(context)
+        )
+        return pb.AcquireOperationResponse(
+            operation=message.operation(acquired.operation),
+            is_first=acquired.is_first,
+            is_same_engine=acquired.is_same_engine,
+        )
+
+    async def GetWork(self, request: pb.GetWorkRequest, context: Context) -> AsyncGenerator[pb.GetWorkResponse, None]:
+        work = self._releases.work.read(request.operation_id, request.lease_token)
+        async with contextlib.aclosing(work) as parts:
+            async for part in parts:
+                yield document_stream.to_part(part)
+
+    async def SubmitPlan(
+        self, request_iterator: AsyncIterator[pb.SubmitPlanRequest], context: Context
+    ) -> pb.SubmitPlanResponse:
+        new = await document_stream.receive_plan(request_iterator)
+        submitted = await self._releases.carrying.submit(new, actor=auth.actor(context))
+        nodes = [message.node(node) for node in submitted.nodes]
+        return pb.SubmitPlanResponse(revision=submitted.revision, nodes=nodes)
+
+    async def ReportOperation(self, request: pb.ReportOperationRequest, context: Context) -> pb.ReportOperationResponse:
+        operation = await self._releases.carrying.report(
+            request.operation_id,
+            request.lease_token,
+            report.read_all(request.operation_id, request.reports),
+            actor=auth.actor(context),
+        )
+        return pb.ReportOperationResponse(operation=message.operation(operation))
+
+    async def AppendLogs(self, request: pb.AppendStepLogsRequest, context: Context) -> pb.AppendStepLogsResponse:
+        lines = message.new_lines(request.lines)
+        await self._logs.append(request.operation_id, lines, actor=auth.actor(context))
+        return pb.AppendStepLogsResponse(accepted=len(lines))
+
+
+def _to_request(request: pb.UninstallRequest | pb.ResumeRequest) -> requests.Request:
+    return requests.Request(
+        operation_id=request.operation_id,
+        namespace=request.namespace,
+        name=request.name,
+        options=message.to_options(request.options),
+        reason=request.reason,
+    )

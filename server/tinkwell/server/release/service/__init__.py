@@ -1,0 +1,1 @@
+"""What requests do to releases."""

@@ -1,0 +1,128 @@
+"""Begins operations. A repeated request is answered with the operation that the first one began."""
+
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from tinkwell.core import errors
+from tinkwell.core.release.record import Operation
+from tinkwell.core.release.transition import operation as rules
+from tinkwell.core.release.transition.operation import Begun
+from tinkwell.core.release.transition.row import ReleaseRow
+from tinkwell.server.database import offload
+from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.release.service import request as requests
+from tinkwell.server.release.service.ending import Expiry
+from tinkwell.server.release.store import lock, queries
+from tinkwell.server.release.store import request as store
+from tinkwell.server.release.store.request import Asked
+
+_PARSERS = 2
+_TRIES = 5
+
+# Says what a request begins on a release, None where the name is free.
+Judge: TypeAlias = Callable[[Transaction, ReleaseRow | None], Awaitable[Begun]]
+
+
+class _NameTaken(Exception):
+    """Somebody else made a release of this name at the same moment."""
+
+
+class Beginning:
+    """Apply, Rollback, Uninstall and Resume.
+
+    All raise `errors.InvalidField`, `errors.OperationActive` while another operation of the release has not ended,
+    `errors.IllegalTransition` where its state does not allow this, and `errors.AlreadyExists` for an id that an
+    operation has which was asked for in other words. All but Apply raise `errors.NotFound`.
+    """
+
+    def __init__(self, database: Database, expiry: Expiry) -> None:
+        self._database = database
+        self._expiry = expiry
+        self._aside = offload.Aside(_PARSERS)
+
+    async def apply(self, request: requests.Apply, *, actor: str) -> Operation:
+        """Begin an installation or an upgrade."""
+        asked = await self._aside.run(requests.parse_apply, request)
+
+        async def judge(_: Transaction, release: ReleaseRow | None) -> Begun:
+            return rules.begin_apply(release)
+
+        return await self._begin(asked, judge, creates=True, actor=actor)
+
+    async def rollback(self, request: requests.Rollback, *, actor: str) -> Operation:
+        """Begin to bring about a former revision."""
+        asked = requests.parse_rollback(request)
+        name, wanted = requests.title(asked.namespace, asked.name), request.revision
+
+        async def judge(transaction: Transaction, release: ReleaseRow | None) -> Begun:
+            target = None
+            if release is not None and wanted:
+                target = await lock.revision(transaction, release.id, wanted)
+            elif release is not None:
+                target = await lock.former_revision(transaction, release.id)
+            return rules.begin_rollback(release, name=name, wanted=wanted, target=target)
+
+        return await self._begin(asked, judge, actor=actor)
+
+    async def uninstall(self, request: requests.Request, *, actor: str) -> Operation:
+        """Begin to remove a release."""
+        asked = requests.parse_uninstall(request)
+        name = requests.title(asked.namespace, asked.name)
+
+        async def judge(_: Transaction, release: ReleaseRow | None) -> Begun:
+            return rules.begin_uninstall(release, name=name)
+
+        return await self._begin(asked, judge, actor=actor)
+
+    async def resume(self, request: requests.Request, *, actor: str) -> Operation:
+        """Begin to go on with a release that has failed."""
+        asked = requests.parse_resume(request)
+        name = requests.title(asked.namespace, asked.name)
+
+        async def judge(transaction: Transaction, release: ReleaseRow | None) -> Begun:
+            newest = await lock.planned(transaction, release.id) if release is not None else None
+            return rules.begin_resume(release, name=name, newest=newest, options=asked.options)
+
+        return await self._begin(asked, judge, actor=actor)
+
+    async def _begin(self, asked: Asked, judge: Judge, *, creates: bool = False, actor: str) -> Operation:
+        await self._expiry.end_of_release(asked.namespace, asked.name, actor=actor)
+        for _ in range(_TRIES):
+            try:
+                written = await self._database.write(
+                    lambda transaction: _begin(transaction, asked, judge, creates=creates), actor=actor
+                )
+            except _NameTaken:
+                continue
+            return written.value
+        raise errors.LostRace(f"the release {asked.name} is made and removed all the time; try again")
+
+
+async def _begin(transaction: Transaction, asked: Asked, judge: Judge, *, creates: bool) -> Operation:
+    transaction.changed = False
+    release = await lock.lock_named(transaction, asked.namespace, asked.name)
+    # After that: whoever began this operation on this release had its lock.
+    is_repeated = await store.is_repeated(transaction, asked)
+    if is_repeated is None:
+        begun = await judge(transaction, release)
+        await _write(transaction, asked, release, begun, creates=creates)
+    elif not is_repeated:
+        raise errors.AlreadyExists("operation_id", asked.operation_id)
+    stored = await queries.operation(transaction.fetch, asked.operation_id)
+    assert stored is not None
+    return stored
+
+
+async def _write(
+    transaction: Transaction, asked: Asked, release: ReleaseRow | None, begun: Begun, *, creates: bool
+) -> None:
+    release_id = release.id if release is not None else str(uuid.uuid4())
+    if release is not None:
+        await store.move_release(transaction, release_id, asked, begun)
+    else:
+        assert creates
+        if not await store.insert_release(transaction, release_id, asked):
+            raise _NameTaken
+    if not await store.insert(transaction, release_id, asked, begun):
+        raise errors.AlreadyExists("operation_id", asked.operation_id)

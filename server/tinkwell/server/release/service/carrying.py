@@ -1,0 +1,222 @@
+"""What those do who carry operations out: take one, store its plan, report about it."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import State
+from tinkwell.core.lease import lease
+from tinkwell.core.release import plan as plans
+from tinkwell.core.release.kinds import OperationKind
+from tinkwell.core.release.record import Node, Operation
+from tinkwell.core.release.report import Report
+from tinkwell.core.release.transition import ending as end_rules
+from tinkwell.core.release.transition import operation as rules
+from tinkwell.core.release.transition import progress, submission
+from tinkwell.core.release.transition.row import OperationRow
+from tinkwell.core.value import check, document, parse
+from tinkwell.server.database import offload
+from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.release.service import ending, report
+from tinkwell.server.release.store import change, lock, queries
+from tinkwell.server.release.store import submission as store
+
+MAX_TOKEN = 2**63 - 1
+MAX_DOCUMENT_BYTES = 8 * 1024 * 1024
+# Documents of this size are checked in much less than a millisecond.
+MAX_QUICK_CHARACTERS = 16 * 1024
+_PARSERS = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Acquired:
+    """An operation that was taken. `is_first`: nobody had it before.
+
+    `is_same_engine`: who had it before has, or had, the caller's engine.
+    """
+
+    operation: Operation
+    is_first: bool
+    is_same_engine: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NewPlan:
+    """A plan as it was submitted, with the JSON texts of its documents; `manifest` and `late` may be left out.
+
+    They are taken where the operation has rendered a manifest; otherwise those of the revision hold that it is about.
+    """
+
+    operation_id: str
+    lease_token: int
+    has_plugs: bool
+    plan: str
+    manifest: str = ""
+    late: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Submitted:
+    """The revision that is being installed, 0 for a removal, and the nodes of the plan in order."""
+
+    revision: int
+    nodes: Sequence[Node]
+
+
+class Carrying:
+    """AcquireOperation, SubmitPlan and ReportOperation."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._aside = offload.Aside(_PARSERS)
+
+    async def acquire(self, operation_id: str, lease_token: int, *, actor: str) -> Acquired:
+        """Take an operation under a lease, and start it if it is PENDING.
+
+        Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseHeld`, `errors.LeaseLost`, and
+        `errors.IllegalTransition` where it has ended or its release belongs to another engine.
+        """
+        operation_id = parse_operation(operation_id, lease_token)
+
+        async def work(transaction: Transaction) -> Acquired | None:
+            transaction.changed = False
+            locked = await _lock(transaction, operation_id, lease_token)
+            if end_rules.is_due(locked.operation, locked.hold):
+                leftover = await lock.leftover(transaction, locked)
+                await ending.write(transaction, locked, end_rules.expire(locked.operation, leftover))
+                return None
+            reporter = _reporter(lease_token, locked)
+            acquired = rules.acquire(
+                locked.operation,
+                release_engine=locked.release_engine,
+                running=[s for s in (await lock.leftover(transaction, locked)).steps if s.state is State.RUNNING],
+                hold=locked.hold,
+                reporter=reporter,
+            )
+            move = change.Move(operation_id=operation_id, changes=acquired.changes, lease_id=reporter.lease_id)
+            await change.write(transaction, move)
+            found = await _operation(transaction, operation_id)
+            return Acquired(found, acquired.is_first, acquired.is_same_engine)
+
+        acquired = (await self._database.write(work, actor=actor)).value
+        if acquired is None:
+            # Raised only here, since its end is to stay.
+            raise errors.IllegalTransition(f"operation {operation_id}", "its deadline has passed, which has ended it")
+        return acquired
+
+    async def submit(self, new: NewPlan, *, actor: str) -> Submitted:
+        """Store what an operation is going to do; a repeated call changes nothing.
+
+        Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost`, and `errors.IllegalTransition` where the
+        operation has ended, is to end, or has another plan.
+        """
+        operation_id = parse_operation(new.operation_id, new.lease_token)
+        plan = await self._aside.run(_parse, new)
+
+        async def work(transaction: Transaction) -> Submitted:
+            transaction.changed = False
+            locked = await _lock(transaction, operation_id, new.lease_token)
+            accepted = await _submit(transaction, locked, new, plan)
+            return Submitted(accepted.revision, await store.nodes(transaction, operation_id))
+
+        return (await self._database.write(work, actor=actor)).value
+
+    async def report(self, operation_id: str, lease_token: int, reports: Sequence[Report], *, actor: str) -> Operation:
+        """Take reports about an operation, all or none, in their order, and return it; repeated ones change nothing.
+
+        Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost` and `errors.IllegalTransition`.
+        """
+        operation_id = parse_operation(operation_id, lease_token)
+        if sum(report.size(each) for each in reports) <= MAX_QUICK_CHARACTERS:
+            report.check(reports)
+        else:
+            await self._aside.run(report.check, reports)
+
+        async def work(transaction: Transaction) -> Operation:
+            transaction.changed = False
+            locked = await _lock(transaction, operation_id, lease_token)
+            await _report(transaction, locked, reports, _reporter(lease_token, locked))
+            return await _operation(transaction, operation_id)
+
+        return (await self._database.write(work, actor=actor)).value
+
+
+def parse_operation(operation_id: str, lease_token: int) -> str:
+    """Check what every call of one who carries an operation out has; raises `errors.InvalidField`."""
+    operation_id = parse.parse_uuid("operation_id", operation_id)
+    parse.parse_int_range("lease_token", lease_token, low=0, high=MAX_TOKEN)
+    return operation_id
+
+
+async def _submit(transaction: Transaction, locked: lock.Locked, new: NewPlan, plan: plans.Plan) -> submission.Accepted:
+    operation, release_id = locked.operation, locked.release_id
+    documents = _documents(operation, new, plan)
+    submitted = submission.Submission(
+        release=await lock.lock_release(transaction, release_id),
+        operation=operation,
+        plan=plan,
+        plan_text=new.plan,
+        stored_plan=await store.plan(transaction, operation.id),
+        resumed=await lock.revision(transaction, release_id, operation.revision),
+        is_deployed_one=await store.is_deployed(transaction, operation.id, documents),
+        has_plugs=new.has_plugs,
+    )
+    reporter = _reporter(new.lease_token, locked)
+    accepted = submission.submit_plan(submitted, hold=locked.hold, reporter=reporter)
+    move = change.Move(operation_id=operation.id, changes=accepted.changes, documents=documents)
+    await change.write(transaction, move)
+    return accepted
+
+
+def _documents(operation: OperationRow, new: NewPlan, plan: plans.Plan) -> change.Documents:
+    """Return what is to be stored; an operation that has rendered nothing brings about what is stored."""
+    manifest, late = None, None
+    if operation.kind in (OperationKind.INSTALL, OperationKind.UPGRADE) and not operation.revision:
+        manifest, late = new.manifest, new.late
+        checks = check.Checks()
+        for field, text in (("manifest", manifest), ("late", late)):
+            if not text:
+                checks.refuse(field, "is missing; an operation of files submits it")
+        checks.finish()
+    return change.Documents(manifest=manifest, late=late, plan=new.plan, installation=plan.installation.dump())
+
+
+async def _report(
+    transaction: Transaction, locked: lock.Locked, reports: Sequence[Report], reporter: lease.Reporter
+) -> None:
+    operation = locked.operation
+    paths = progress.paths(reports)
+    nodes, steps = await lock.nodes(transaction, operation.id, sorted(paths)) if paths else ({}, {})
+    ends = progress.ends(reports) and not operation.state.is_final
+    leftover = await lock.leftover(transaction, locked) if ends else None
+    work = progress.Work(operation=operation, nodes=nodes, steps=steps, leftover=leftover)
+    changes = progress.report(work, reports, hold=locked.hold, reporter=reporter)
+    if ends:
+        await ending.write(transaction, locked, changes, lease_id=reporter.lease_id)
+    else:
+        await change.write(transaction, change.Move(operation_id=operation.id, changes=changes))
+
+
+def _parse(new: NewPlan) -> plans.Plan:
+    """Check the documents of a submission, and return the plan."""
+    for field, text in (("manifest", new.manifest), ("late", new.late)):
+        if text:
+            document.parse_json_object(field, text, max_bytes=MAX_DOCUMENT_BYTES)
+    return plans.Plan.load(new.plan)
+
+
+async def _lock(transaction: Transaction, operation_id: str, lease_token: int) -> lock.Locked:
+    locked = await lock.lock(transaction, operation_id, lease_token=lease_token)
+    if locked is None:
+        raise ending.missing(operation_id)
+    return locked
+
+
+async def _operation(transaction: Transaction, operation_id: str) -> Operation:
+    found = await queries.operation(transaction.fetch, operation_id)
+    assert found is not None
+    return found
+
+
+def _reporter(lease_token: int, locked: lock.Locked) -> lease.Reporter:
+    return lease.Reporter(lease_token, locked.own)

@@ -1,0 +1,64 @@
+"""Ends operations, whoever brings it about, and forgets what is too old to be kept after that."""
+
+from tinkwell.core import errors
+from tinkwell.core.release.transition import change as rule
+from tinkwell.core.release.transition import ending
+from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.release.store import change, history, lock, queries
+
+# In one look; the next one sees to the rest.
+MAX_DUE = 100
+MAX_FORGOTTEN = 20
+# So long after its end one may still ask what became of a release that was uninstalled.
+FORGET_SECONDS = 86_400.0
+
+
+class Expiry:
+    """Ends operations that are past their deadline and held by nobody alive, when anybody asks about them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def end(self, operation_id: str, *, actor: str) -> None:
+        """End an operation if it is due."""
+
+        async def work(transaction: Transaction) -> None:
+            transaction.changed = False
+            locked = await lock.lock(transaction, operation_id)
+            if locked is not None and ending.is_due(locked.operation, locked.hold):
+                leftover = await lock.leftover(transaction, locked)
+                await write(transaction, locked, ending.expire(locked.operation, leftover))
+
+        await self._database.write(work, actor=actor)
+
+    async def end_of_release(self, namespace: str, name: str, *, actor: str) -> None:
+        """End the operation of a release if it is due."""
+        if (due := await queries.due_of_release(self._database.fetch, namespace, name)) is not None:
+            await self.end(due, actor=actor)
+
+    async def end_all(self, *, actor: str) -> None:
+        """End the operations that are due, and forget releases that were uninstalled long ago."""
+        for operation_id in await queries.due(self._database.fetch, limit=MAX_DUE):
+            await self.end(operation_id, actor=actor)
+        await history.forget_releases(self._database.fetch, age_seconds=FORGET_SECONDS, limit=MAX_FORGOTTEN)
+
+
+async def write(
+    transaction: Transaction,
+    locked: lock.Locked,
+    changes: rule.Changes,
+    *,
+    lease_id: str = "",
+    cancel_reason: str | None = None,
+) -> None:
+    """Write what ends an operation whose release is locked; the operation's options say how much history is kept."""
+    move = change.Move(
+        operation_id=locked.operation.id, changes=changes, lease_id=lease_id, cancel_reason=cancel_reason
+    )
+    await change.write(transaction, move)
+    await history.forget(transaction, locked.release_id, keep=locked.operation.options.history_max)
+
+
+def missing(operation_id: str) -> errors.NotFound:
+    """Return the error for an operation that does not exist."""
+    return errors.NotFound("OPERATION", operation_id)

@@ -1,0 +1,183 @@
+"""Releases: begun, carried out, cancelled, read."""
+
+import contextlib
+import dataclasses
+from collections.abc import AsyncGenerator, Sequence
+
+from tinkwell.core import errors
+from tinkwell.core.release import name as names
+from tinkwell.core.release.kinds import ReleaseState
+from tinkwell.core.release.record import Node, Operation, Release, Resource, Revision, Step, UnfinishedOperation
+from tinkwell.core.release.transition import ending as end_rules
+from tinkwell.core.release.transition import operation as rules
+from tinkwell.core.value import check, parse
+from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.release.service import ending
+from tinkwell.server.release.service import request as requests
+from tinkwell.server.release.service.beginning import Beginning
+from tinkwell.server.release.service.carrying import Carrying
+from tinkwell.server.release.service.ending import Expiry
+from tinkwell.server.release.service.work import WorkReader
+from tinkwell.server.release.store import change, lock, queries
+
+_PAGE = 500
+MAX_NAMESPACES = 100
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeOfPlan:
+    """A node with its steps in order, and the paths of the nodes that it comes after."""
+
+    node: Node
+    steps: Sequence[Step]
+    after: Sequence[str]
+
+
+class ReleaseService:
+    """What can be done to releases. Whatever takes an id or a name raises `errors.InvalidField` and `errors.NotFound`.
+
+    Whoever names an operation or its release finds it ended if it is past its deadline and held by nobody alive.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.expiry = Expiry(database)
+        self.beginning = Beginning(database, self.expiry)
+        self.carrying = Carrying(database)
+        self.work = WorkReader(database)
+
+    async def cancel(self, operation_id: str, *, now: bool, reason: str, actor: str) -> Operation:
+        """Ask for the end of an operation, and return it; one that nobody alive holds ends at once.
+
+        `now` leaves what runs no time. One that has ended stays as it is.
+        """
+        operation_id = parse.parse_uuid("operation_id", operation_id)
+        reason = requests.parse_reason("reason", reason)
+
+        async def work(transaction: Transaction) -> Operation:
+            transaction.changed = False
+            locked = await lock.lock(transaction, operation_id)
+            if locked is None:
+                raise ending.missing(operation_id)
+            changes = rules.cancel(locked.operation, hold=locked.hold, now=now)
+            if changes is None:
+                leftover = await lock.leftover(transaction, locked)
+                changes = end_rules.cancel(locked.operation, leftover, reason=reason)
+                await ending.write(transaction, locked, changes, cancel_reason=reason or None)
+            else:
+                move = change.Move(operation_id=operation_id, changes=changes, cancel_reason=reason or None)
+                await change.write(transaction, move)
+            stored = await queries.operation(transaction.fetch, operation_id)
+            assert stored is not None
+            return stored
+
+        return (await self._database.write(work, actor=actor)).value
+
+    async def get(self, *, release_id: str, namespace: str, name: str, actor: str) -> Release:
+        """Return a release by its id, also one that was uninstalled, or by its namespace and name."""
+        if not release_id:
+            return await self._named(namespace, name, actor=actor)
+        release_id = parse.parse_uuid("id", release_id)
+        found = await queries.by_id(self._database.fetch, release_id)
+        if found is None:
+            raise errors.NotFound("RELEASE", release_id)
+        await self._operation(found.operation_id, actor=actor)
+        return await queries.by_id(self._database.fetch, release_id) or found
+
+    async def list_in(self, namespace: str, states: Sequence[ReleaseState]) -> AsyncGenerator[Release, None]:
+        """Yield the releases of a namespace, of all if it is empty, in any of the states, or in all."""
+        namespace = namespace and names.parse_namespace("namespace", namespace)
+        async with (
+            self._database.snapshot() as connection,
+            contextlib.aclosing(queries.list_releases(connection, namespace, states)) as releases,
+        ):
+            async for listed in releases:
+                yield listed
+
+    async def history(self, namespace: str, name: str, *, actor: str) -> AsyncGenerator[Revision, None]:
+        """Yield the revisions of a release without their documents, newest first."""
+        release = await self._named(namespace, name, actor=actor)
+        async with (
+            self._database.snapshot() as connection,
+            contextlib.aclosing(queries.history(connection, release.id)) as revisions,
+        ):
+            async for revision in revisions:
+                yield revision
+
+    async def get_revision(self, namespace: str, name: str, number: int, *, actor: str) -> Revision:
+        """Return a revision with its documents; 0 means the last that was deployed, or the newest where none was."""
+        parse.parse_int_range("revision", number, low=0, high=requests.MAX_REVISION)
+        release = await self._named(namespace, name, actor=actor)
+        found = await queries.revision(self._database.fetch, release.namespace, release.name, number)
+        if found is None:
+            which = str(number) if number else "0"
+            raise errors.NotFound("REVISION", f"{which} of release {requests.title(release.namespace, release.name)}")
+        return found
+
+    async def get_operation(self, operation_id: str, *, actor: str) -> Operation:
+        """Return an operation."""
+        return await self._operation(parse.parse_uuid("id", operation_id), actor=actor)
+
+    async def list_operations(self, namespace: str, name: str, *, actor: str) -> AsyncGenerator[Operation, None]:
+        """Yield the operations of a release, newest first."""
+        release = await self._named(namespace, name, actor=actor)
+        async with (
+            self._database.snapshot() as connection,
+            contextlib.aclosing(queries.list_operations(connection, release.id)) as operations,
+        ):
+            async for operation in operations:
+                yield operation
+
+    async def list_nodes(self, operation_id: str, *, actor: str) -> AsyncGenerator[NodeOfPlan, None]:
+        """Yield the nodes of an operation in the order of its plan, each with its steps in order."""
+        operation_id = parse.parse_uuid("operation_id", operation_id)
+        await self._operation(operation_id, actor=actor)
+        async with self._database.snapshot() as connection:
+            nodes = await queries.list_nodes(connection, operation_id)
+            after = dict(enumerate(await queries.list_after(connection, operation_id)))
+            for node, steps in nodes:
+                yield NodeOfPlan(node, steps, after.get(node.ordinal, ()))
+
+    async def list_resources(self, namespace: str, name: str, *, actor: str) -> AsyncGenerator[Resource, None]:
+        """Yield the resources of a release as they were seen last, by path."""
+        release = await self._named(namespace, name, actor=actor)
+        async with (
+            self._database.snapshot() as connection,
+            contextlib.aclosing(queries.list_resources(connection, release.id)) as resources,
+        ):
+            async for resource in resources:
+                yield resource
+
+    async def list_unfinished(
+        self, namespaces: Sequence[str], *, actor: str
+    ) -> AsyncGenerator[UnfinishedOperation, None]:
+        """Yield the operations of some namespaces, of all if none is given, that have not ended, oldest first."""
+        checks = check.Checks()
+        if len(namespaces) > MAX_NAMESPACES:
+            checks.refuse("namespaces", f"there are {len(namespaces):,}; at most {MAX_NAMESPACES} may be")
+        for index, namespace in enumerate(namespaces[:MAX_NAMESPACES]):
+            checks.take(names.parse_name, parse.child("namespaces", index), namespace)
+        checks.finish()
+        await self.expiry.end_all(actor=actor)
+        place: queries.Place | None = queries.BEGINNING
+        while place is not None:
+            page, place = await queries.unfinished(self._database.fetch, namespaces, after=place, limit=_PAGE)
+            for listed in page:
+                yield listed
+
+    async def _named(self, namespace: str, name: str, *, actor: str) -> Release:
+        namespace, name = requests.parse_release(namespace, name)
+        await self.expiry.end_of_release(namespace, name, actor=actor)
+        found = await queries.by_name(self._database.fetch, namespace, name)
+        if found is None:
+            raise requests.missing(namespace, name)
+        return found
+
+    async def _operation(self, operation_id: str, *, actor: str) -> Operation:
+        found = await queries.operation(self._database.fetch, operation_id)
+        if found is not None and found.remaining_seconds is not None and found.remaining_seconds <= 0:
+            await self.expiry.end(operation_id, actor=actor)
+            found = await queries.operation(self._database.fetch, operation_id)
+        if found is None:
+            raise ending.missing(operation_id)
+        return found

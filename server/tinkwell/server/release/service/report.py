@@ -1,0 +1,115 @@
+"""Reports about operations, checked by themselves. What they do to what is stored the rules say."""
+
+from collections.abc import Sequence
+
+from tinkwell.core import errors
+from tinkwell.core.release import plan
+from tinkwell.core.release import report as told
+from tinkwell.core.release.report import FinishReport, NodeReport, RemovedReport, Report, ResourceReport, StepReport
+from tinkwell.core.value import check as checking
+from tinkwell.core.value import document, parse
+
+MAX_REPORTS = 500
+MAX_NAME_BYTES = 1024
+MAX_ENTRYPOINT_BYTES = 4 * 1024
+MAX_ARGS = 1_000
+MAX_ARGS_BYTES = 64 * 1024
+MAX_CAUSE_BYTES = 16 * 1024
+MAX_ORDINAL = 10_000
+MAX_ATTEMPT = 2**31 - 1
+# Exit codes of all platforms: signals may make them negative, and Windows has unsigned ones.
+_LOWEST_EXIT_CODE = -(2**31)
+_HIGHEST_EXIT_CODE = 2**32 - 1
+_DOCUMENT_BYTES = {"init": 1024 * 1024, "config": 3 * 1024 * 1024, "state": 1024 * 1024}
+
+
+def size(report: Report) -> int:
+    """Return how many characters the documents of a report have."""
+    match report:
+        case ResourceReport():
+            return sum(len(getattr(report, name) or "") for name in _DOCUMENT_BYTES)
+        case FinishReport():
+            return len(report.cause)
+        case _:
+            return 0
+
+
+def check(reports: Sequence[Report]) -> None:
+    """Check a group of reports; raises `errors.InvalidField` with paths such as `reports[2].step.message`."""
+    if len(reports) > MAX_REPORTS:
+        raise errors.InvalidField.of("reports", f"there are {len(reports):,}; at most {MAX_REPORTS} may be")
+    checks = checking.Checks()
+    for index, report in enumerate(reports):
+        _check(checks, parse.child("reports", index), report)
+    checks.finish()
+
+
+def _check(checks: checking.Checks, field: str, report: Report) -> None:
+    match report:
+        case NodeReport():
+            _check_path(checks, f"{field}.node.path", report.path)
+            checks.take(_parse_message, f"{field}.node.message", report.message)
+        case StepReport():
+            _check_step(checks, f"{field}.step", report)
+        case ResourceReport():
+            _check_resource(checks, f"{field}.resource", report)
+        case RemovedReport():
+            _check_path(checks, f"{field}.removed", report.path)
+        case FinishReport() if report.cause:
+            cause = f"{field}.finish.cause"
+            checks.take(_parse_document, cause, report.cause, max_bytes=MAX_CAUSE_BYTES)
+        case _:
+            pass
+
+
+def _check_path(checks: checking.Checks, field: str, path: str) -> None:
+    checks.take(parse.parse_text, field, path, max_bytes=plan.MAX_PATH_BYTES)
+
+
+def _check_step(checks: checking.Checks, field: str, report: StepReport) -> None:
+    _check_path(checks, f"{field}.path", report.path)
+    checks.take(parse.parse_int_range, f"{field}.ordinal", report.ordinal, low=1, high=MAX_ORDINAL)
+    checks.take(parse.parse_int_range, f"{field}.attempt", report.attempt, low=0, high=MAX_ATTEMPT)
+    checks.take(_parse_message, f"{field}.message", report.message)
+    call = report.call
+    for name, limit in (("name", MAX_NAME_BYTES), ("description", MAX_NAME_BYTES), ("image", MAX_NAME_BYTES)):
+        checks.take(_parse_text, f"{field}.{name}", getattr(call, name), max_bytes=limit)
+    checks.take(_parse_text, f"{field}.entrypoint", call.entrypoint, max_bytes=MAX_ENTRYPOINT_BYTES)
+    args = call.args or ()
+    if len(args) > MAX_ARGS or sum(len(arg.encode()) for arg in args) > MAX_ARGS_BYTES:
+        checks.refuse(f"{field}.args", f"at most {MAX_ARGS:,} of {MAX_ARGS_BYTES:,} bytes in all are allowed")
+    if any("\0" in arg for arg in args):
+        checks.refuse(f"{field}.args", "hold the NUL character, which cannot be stored")
+    if report.exit_code is not None and not _LOWEST_EXIT_CODE <= report.exit_code <= _HIGHEST_EXIT_CODE:
+        checks.refuse(f"{field}.exit_code", f"must be from {_LOWEST_EXIT_CODE:,} to {_HIGHEST_EXIT_CODE:,}")
+
+
+def _check_resource(checks: checking.Checks, field: str, report: ResourceReport) -> None:
+    _check_path(checks, f"{field}.path", report.path)
+    checks.take(parse.parse_text, f"{field}.type", report.type, max_bytes=MAX_NAME_BYTES)
+    checks.take(_parse_text, f"{field}.image_id", report.image_id or "", max_bytes=MAX_NAME_BYTES)
+    for name, limit in _DOCUMENT_BYTES.items():
+        if text := getattr(report, name):
+            checks.take(_parse_document, f"{field}.{name}", text, max_bytes=limit)
+
+
+def _parse_document(field: str, text: str, *, max_bytes: int) -> str:
+    document.parse_json_object(field, text, max_bytes=max_bytes)
+    return text
+
+
+def _parse_message(field: str, text: str) -> str:
+    """Check what is said of a node or a step: any text, since a report must not fail for its wording."""
+    if len(text) > told.MAX_MESSAGE:
+        raise errors.InvalidField.of(field, f"has {len(text):,} characters; at most {told.MAX_MESSAGE:,} are allowed")
+    if "\0" in text:
+        raise errors.InvalidField.of(field, "holds the NUL character, which cannot be stored")
+    return text
+
+
+def _parse_text(field: str, text: str, *, max_bytes: int) -> str:
+    """Check what an image has called its steps; only what cannot be stored is refused."""
+    parse.check_size(field, text, max_bytes=max_bytes)
+    if "\0" in text:
+        raise errors.InvalidField.of(field, "holds the NUL character, which cannot be stored")
+    return text

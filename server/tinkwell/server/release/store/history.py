@@ -1,0 +1,38 @@
+"""What is no longer kept of releases: old revisions with their operations, and releases that were uninstalled."""
+
+from tinkwell.server.database.database import Fetch, Transaction
+
+# Beside the newest ones that which is installed, that which is being, and those that resources were seen in last.
+FORGET_REVISIONS = """
+    DELETE FROM release_revision v
+     WHERE v.release_id = $1::text::uuid AND v.state NOT IN ('DEPLOYED', 'PENDING')
+       AND v.revision <= (SELECT latest_revision FROM release WHERE id = v.release_id) - $2
+       AND NOT EXISTS (SELECT FROM release_resource e WHERE e.release_id = v.release_id AND e.revision = v.revision)
+"""
+# Beside the newest ones those that have made a revision, and the one that a resumption goes on with.
+FORGET_OPERATIONS = """
+    DELETE FROM operation o
+     WHERE o.release_id = $1::text::uuid AND o.state NOT IN ('PENDING', 'RUNNING')
+       AND NOT EXISTS (SELECT FROM release_revision v WHERE v.release_id = o.release_id AND v.operation_id = o.id)
+       AND o.id NOT IN (SELECT id FROM operation WHERE release_id = $1::text::uuid
+                         ORDER BY created_at DESC, id DESC LIMIT $2)
+       AND o.id NOT IN (SELECT id FROM operation WHERE release_id = $1::text::uuid AND plan IS NOT NULL
+                         ORDER BY created_at DESC, id DESC LIMIT 1)
+"""
+FORGET_RELEASES = """
+    DELETE FROM release
+     WHERE id IN (SELECT id FROM release
+                   WHERE deleted_at IS NOT NULL AND deleted_at < clock_timestamp() - make_interval(secs => $1)
+                   ORDER BY deleted_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
+
+
+async def forget(transaction: Transaction, release_id: str, *, keep: int) -> None:
+    """Forget all but the newest revisions and operations of a release that is locked; what is needed stays as well."""
+    await transaction.fetch(FORGET_REVISIONS, release_id, keep)
+    await transaction.fetch(FORGET_OPERATIONS, release_id, keep)
+
+
+async def forget_releases(fetch: Fetch, *, age_seconds: float, limit: int) -> None:
+    """Forget some of the releases that were uninstalled so long ago, with all that belongs to them."""
+    await fetch(FORGET_RELEASES, age_seconds, limit)

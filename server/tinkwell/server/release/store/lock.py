@@ -1,0 +1,214 @@
+"""What operations are judged by, read once nobody else changes it any more.
+
+Whoever moves an operation locks its row first, and then the row of its release where that changes, too. Who begins one
+locks the release alone, and finds an operation that has not ended without a lock. So no two ever wait for each other.
+The locks leave the rows' keys alone, so that output, which refers to them, need not wait. Time is the database's.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import asyncpg
+
+from tinkwell.core.event.kinds import State
+from tinkwell.core.lease import lease
+from tinkwell.core.release.kinds import (
+    NodeState,
+    NodeTask,
+    OperationKind,
+    Phase,
+    ReleaseState,
+    RevisionState,
+    StepKind,
+)
+from tinkwell.core.release.transition.ending import Leftover
+from tinkwell.core.release.transition.row import NodeRow, OperationRow, ReleaseRow, RevisionRow, StepRow
+from tinkwell.server.database.database import Fetch, Transaction
+from tinkwell.server.release.store import row
+
+LOCK = "SELECT id FROM operation WHERE id = $1::text::uuid FOR NO KEY UPDATE"
+_COLUMNS = """
+    CAST(o.id AS text) AS id, CAST(o.release_id AS text) AS release_id, o.kind, o.state, o.phase,
+    CAST(o.options AS text) AS options, o.former_state, o.revision, o.rollback_of,
+    coalesce(CAST(o.cause AS text), '') AS cause, coalesce(CAST(o.follows AS text), '') AS follows, o.total_nodes,
+    o.changed_nodes, o.failed_nodes, o.skipped_nodes, o.cancel_requested_at IS NOT NULL AS is_cancel_requested,
+    o.cancel_grace_seconds,
+    CAST(extract(epoch FROM o.deadline_at - clock_timestamp()) AS double precision) AS remaining_seconds
+"""
+# A statement of its own, because it must see what was committed while the lock was waited for.
+STATE = f"""
+    SELECT {_COLUMNS}, o.cancel_reason, r.engine AS release_engine, CAST(o.lease_id AS text) AS lease_id,
+           CAST(l.id AS text) AS held_id, l.engine, l.expires_at > clock_timestamp() AS is_live,
+           CAST(mine.id AS text) AS own_id, mine.engine AS own_engine,
+           mine.expires_at > clock_timestamp() AS is_own_live
+      FROM operation o JOIN release r ON r.id = o.release_id
+      LEFT JOIN lease l ON l.id = o.lease_id
+      LEFT JOIN lease mine ON mine.token = $2
+     WHERE o.id = $1::text::uuid
+"""  # noqa: S608
+_RELEASE = """
+    SELECT CAST(id AS text) AS id, name, state, revision, latest_revision, CAST(operation_id AS text) AS operation_id,
+           engine, deleted_at IS NOT NULL AS is_deleted
+      FROM release
+"""
+RELEASE = f"{_RELEASE} WHERE id = $1::text::uuid FOR NO KEY UPDATE"
+RELEASE_BY_NAME = f"{_RELEASE} WHERE namespace = $1 AND name = $2 AND deleted_at IS NULL FOR NO KEY UPDATE"
+REVISION = "SELECT revision, state FROM release_revision WHERE release_id = $1::text::uuid AND revision = $2"
+# What had been brought about before the newest attempt.
+FORMER_REVISION = """
+    SELECT v.revision, v.state FROM release r JOIN release_revision v ON v.release_id = r.id
+     WHERE r.id = $1::text::uuid AND v.revision < r.latest_revision AND v.state IN ('DEPLOYED', 'SUPERSEDED')
+     ORDER BY v.revision DESC LIMIT 1
+"""
+PLANNED = f"""
+    SELECT {_COLUMNS} FROM operation o WHERE o.release_id = $1::text::uuid AND o.plan IS NOT NULL
+     ORDER BY o.created_at DESC, o.id DESC LIMIT 1
+"""  # noqa: S608
+NODES = """
+    SELECT n.path, n.task, n.state, s.ordinal, s.kind AS step_kind, s.state AS step_state, s.attempt
+      FROM node n LEFT JOIN step s ON s.node_id = n.id
+     WHERE n.operation_id = $1::text::uuid AND n.path = ANY ($2::text[])
+     ORDER BY n.path, s.ordinal
+"""
+UNFINISHED_NODES = """
+    SELECT path, task, state FROM node
+     WHERE operation_id = $1::text::uuid AND state IN ('PENDING', 'INSTALLING', 'REMOVING')
+     ORDER BY ordinal
+"""
+UNFINISHED_STEPS = """
+    SELECT s.path, s.ordinal, s.kind AS step_kind, s.state AS step_state, s.attempt
+      FROM node n JOIN step s ON s.node_id = n.id
+     WHERE n.operation_id = $1::text::uuid AND s.state IN ('PENDING', 'RUNNING')
+     ORDER BY n.ordinal, s.ordinal
+"""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Locked:
+    """An operation, which nobody else moves until the transaction ends if there is one.
+
+    `own` is the lease whose token was asked about, None where there is no such lease.
+    """
+
+    operation: OperationRow
+    release_id: str
+    release_engine: str
+    hold: lease.Hold
+    own: lease.Lease | None
+    cancel_reason: str
+
+
+async def lock(transaction: Transaction, operation_id: str, *, lease_token: int = 0) -> Locked | None:
+    """Lock an operation and return its state; None if there is none."""
+    await transaction.fetch(LOCK, operation_id)
+    return await state(transaction.fetch, operation_id, lease_token=lease_token)
+
+
+async def state(fetch: Fetch, operation_id: str, *, lease_token: int) -> Locked | None:
+    """Return the same without a lock, as it is at this moment."""
+    found = await fetch(STATE, operation_id, lease_token)
+    return _locked(found[0]) if found else None
+
+
+async def lock_release(transaction: Transaction, release_id: str) -> ReleaseRow:
+    """Lock the release of an operation that is locked."""
+    return _release((await transaction.fetch(RELEASE, release_id))[0])
+
+
+async def lock_named(transaction: Transaction, namespace: str, name: str) -> ReleaseRow | None:
+    """Lock the release of a name; None if there is none."""
+    found = await transaction.fetch(RELEASE_BY_NAME, namespace, name)
+    return _release(found[0]) if found else None
+
+
+async def revision(transaction: Transaction, release_id: str, number: int) -> RevisionRow | None:
+    """Return a revision of a release; None if there is none, as of the number 0."""
+    found = await transaction.fetch(REVISION, release_id, number)
+    return RevisionRow(revision=number, state=RevisionState(found[0]["state"])) if found else None
+
+
+async def former_revision(transaction: Transaction, release_id: str) -> RevisionRow | None:
+    """Return the newest revision below the latest one that was ever deployed."""
+    found = await transaction.fetch(FORMER_REVISION, release_id)
+    return RevisionRow(revision=found[0]["revision"], state=RevisionState(found[0]["state"])) if found else None
+
+
+async def planned(transaction: Transaction, release_id: str) -> OperationRow | None:
+    """Return the newest operation of a release that had a plan."""
+    found = await transaction.fetch(PLANNED, release_id)
+    return _operation(found[0]) if found else None
+
+
+async def nodes(
+    transaction: Transaction, operation_id: str, paths: Sequence[str]
+) -> tuple[Mapping[str, NodeRow], Mapping[str, Sequence[StepRow]]]:
+    """Return the nodes of these paths, and the steps of each in order."""
+    found: dict[str, NodeRow] = {}
+    steps: dict[str, list[StepRow]] = {}
+    for each in await transaction.fetch(NODES, operation_id, list(paths)):
+        found[each["path"]] = _node(each)
+        steps.setdefault(each["path"], [])
+        if each["ordinal"] is not None:
+            steps[each["path"]].append(_step(each))
+    return found, steps
+
+
+async def leftover(transaction: Transaction, locked: Locked) -> Leftover:
+    """Lock the release of an operation, and return what its end changes beside it."""
+    operation = locked.operation
+    return Leftover(
+        release=await lock_release(transaction, locked.release_id),
+        revision=await revision(transaction, locked.release_id, operation.revision),
+        nodes=[_node(each) for each in await transaction.fetch(UNFINISHED_NODES, operation.id)],
+        steps=[_step(each) for each in await transaction.fetch(UNFINISHED_STEPS, operation.id)],
+    )
+
+
+def _locked(found: asyncpg.Record) -> Locked:
+    held = None
+    if found["held_id"] is not None:
+        held = lease.Lease(id=found["held_id"], engine=found["engine"], is_live=found["is_live"])
+    own = None
+    if found["own_id"] is not None:
+        own = lease.Lease(id=found["own_id"], engine=found["own_engine"], is_live=found["is_own_live"])
+    return Locked(
+        operation=_operation(found),
+        release_id=found["release_id"],
+        release_engine=found["release_engine"],
+        hold=lease.Hold(kind="operation", id=found["id"], lease_id=found["lease_id"] or "", lease=held),
+        own=own,
+        cancel_reason=found["cancel_reason"],
+    )
+
+
+_OPERATION_FIELDS = tuple(field.name for field in dataclasses.fields(OperationRow))
+
+
+def _operation(found: asyncpg.Record) -> OperationRow:
+    typed: dict[str, Any] = {
+        "kind": OperationKind(found["kind"]),
+        "state": State(found["state"]),
+        "phase": Phase(found["phase"]),
+        "options": row.options(found["options"]),
+        "former_state": ReleaseState(found["former_state"]),
+    }
+    return OperationRow(**{name: found[name] for name in _OPERATION_FIELDS} | typed)
+
+
+def _release(found: asyncpg.Record) -> ReleaseRow:
+    return ReleaseRow(**dict(found) | {"state": ReleaseState(found["state"])})
+
+
+def _node(found: asyncpg.Record) -> NodeRow:
+    return NodeRow(path=found["path"], task=NodeTask(found["task"]), state=NodeState(found["state"]))
+
+
+def _step(found: asyncpg.Record) -> StepRow:
+    return StepRow(
+        path=found["path"],
+        ordinal=found["ordinal"],
+        kind=StepKind(found["step_kind"]),
+        state=State(found["step_state"]),
+        attempt=found["attempt"],
+    )

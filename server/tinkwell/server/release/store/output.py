@@ -1,0 +1,79 @@
+"""The output of steps, line by line, in the order in which it was added to its operation."""
+
+import dataclasses
+from collections.abc import Collection, Sequence
+
+from tinkwell.core.release.record import NewStepLine, StepLine
+from tinkwell.core.workflow.record import LogStream
+from tinkwell.server.database.database import Fetch, Transaction
+from tinkwell.server.release.store import lock
+
+_BELONGING = """
+    SELECT CAST(s.id AS text) AS id FROM step s
+     WHERE s.id = ANY ($2::text[]::uuid[]) AND s.operation_id = $1::text::uuid
+       FOR KEY SHARE
+"""
+_APPEND = """
+    INSERT INTO step_log (operation_id, step_id, attempt, number, stream, line)
+    SELECT $1::text::uuid, given.step_id::uuid, given.attempt, given.number, given.stream, given.line
+      FROM unnest($2::text[], $3::integer[], $4::bigint[], $5::text[], $6::text[])
+           WITH ORDINALITY AS given (step_id, attempt, number, stream, line, place)
+     ORDER BY given.place
+        ON CONFLICT DO NOTHING
+"""
+_EXISTS = "SELECT id FROM operation WHERE id = $1::text::uuid"
+# Once it is over, no more lines come; what is past its deadline without an owner is to be ended by whoever sees it.
+STATE = """
+    SELECT o.state NOT IN ('PENDING', 'RUNNING') AS is_over,
+           o.deadline_at <= clock_timestamp() AND coalesce(l.expires_at <= clock_timestamp(), true) AS is_late
+      FROM operation o LEFT JOIN lease l ON l.id = o.lease_id WHERE o.id = $1::text::uuid
+"""
+PAGE = """
+    SELECT g.id, CAST(g.step_id AS text) AS step_id, g.attempt, g.number, g.stream, g.line AS text, g.created_at,
+           s.path, s.name AS step_name
+      FROM step_log g JOIN step s ON s.id = g.step_id
+     WHERE g.operation_id = $1::text::uuid AND g.id > $2 AND ($3 = '' OR s.path = $3)
+     ORDER BY g.id
+     LIMIT $4
+"""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Page:
+    """Lines in their order, and whether the operation was over when they were read, or is due to be ended."""
+
+    lines: Sequence[StepLine]
+    is_over: bool
+    is_due: bool
+
+
+async def lock_operation(transaction: Transaction, operation_id: str) -> bool:
+    """Let nobody else add output until the transaction ends; False where there is no such operation."""
+    return bool(await transaction.fetch(lock.LOCK, operation_id))
+
+
+async def find_missing(transaction: Transaction, operation_id: str, step_ids: Collection[str]) -> str | None:
+    """Return the first of the ids that is no step of the operation."""
+    found = {row["id"] for row in await transaction.fetch(_BELONGING, operation_id, sorted(step_ids))}
+    return min(set(step_ids) - found, default=None)
+
+
+async def append(transaction: Transaction, operation_id: str, lines: Sequence[NewStepLine]) -> None:
+    """Add lines to an operation that is locked; one that is already there is left as it is."""
+    names = ("step_id", "attempt", "number", "stream", "text")
+    await transaction.fetch(_APPEND, operation_id, *([getattr(line, name) for line in lines] for name in names))
+
+
+async def page(fetch: Fetch, operation_id: str, *, path: str, after: int, limit: int) -> Page:
+    """Return the lines of an operation that follow the place `after`, those of one path if that is not empty."""
+    # The state first: what comes in later than it was read is read below, or by the next page.
+    found = await fetch(STATE, operation_id)
+    rows = await fetch(PAGE, operation_id, after, path, limit)
+    lines = [StepLine(**dict(row) | {"stream": LogStream(row["stream"])}) for row in rows]
+    is_over = not found or found[0]["is_over"]
+    return Page(lines, is_over=is_over, is_due=not is_over and found[0]["is_late"])
+
+
+async def exists(fetch: Fetch, operation_id: str) -> bool:
+    """Return whether there is such an operation."""
+    return bool(await fetch(_EXISTS, operation_id))

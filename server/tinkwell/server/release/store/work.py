@@ -1,0 +1,39 @@
+"""The documents that an operation works on, one at a time, since each may have megabytes."""
+
+from collections.abc import AsyncGenerator
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+# An operation that brings about what is stored already has that revision's documents: its own one or, at a rollback,
+# another one. The plan that it walks is its own once there is one.
+OWN = text("""
+    SELECT CAST(coalesce(o.source, v.source) AS text) AS source, CAST(v.manifest AS text) AS manifest,
+           CAST(v.late AS text) AS late, CAST(coalesce(o.plan, v.plan) AS text) AS plan
+      FROM operation o
+      LEFT JOIN release_revision v
+        ON v.release_id = o.release_id AND v.revision = coalesce(nullif(o.revision, 0), o.rollback_of)
+     WHERE o.id = CAST(:operation_id AS uuid)
+""")
+# In the reverse order of these plans resources are removed.
+REMOVED = text("""
+    SELECT v.revision, CAST(v.plan AS text) AS plan
+      FROM operation o JOIN release_revision v ON v.release_id = o.release_id
+     WHERE o.id = CAST(:operation_id AS uuid)
+       AND EXISTS (SELECT FROM release_resource e WHERE e.release_id = v.release_id AND e.revision = v.revision)
+     ORDER BY v.revision
+""").execution_options(yield_per=1)
+
+
+async def documents(connection: AsyncConnection, operation_id: str) -> AsyncGenerator[tuple[str, str], None]:
+    """Yield the names and texts of an operation's documents: source, manifest, late, plan, and removed/N.
+
+    What there is none of is left out, such as the manifest before a plan is submitted.
+    """
+    own = (await connection.execute(OWN, {"operation_id": operation_id})).mappings().one()
+    for name, found in own.items():
+        if found is not None:
+            yield name, found
+    async with connection.stream(REMOVED, {"operation_id": operation_id}) as rows:
+        async for row in rows:
+            yield f"removed/{row.revision}", row.plan

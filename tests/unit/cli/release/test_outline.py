@@ -1,0 +1,109 @@
+"""An operation's tree as nodes, and as it is drawn."""
+
+import dataclasses
+import io
+
+from rich import console
+from unit.cli.operation import ID, at, failed, line, node, operation, running, step, tree
+
+from tinkwell.cli.release import outline
+from tinkwell.cli.shell import display
+from tinkwell.cli.shell import outline as shell_outline
+from tinkwell.core.event.kinds import State
+from tinkwell.core.release.kinds import NodeState, NodeTask, OperationKind, Phase
+
+
+def drawn(found: shell_outline.Node) -> list[str]:
+    """What a terminal shows."""
+    file = io.StringIO()
+    shown = console.Console(file=file, width=120, force_terminal=False, color_system=None, highlight=False)
+    shown.print(display.draw(found))
+    return [text.rstrip() for text in file.getvalue().splitlines()]
+
+
+def test_a_running_operation_shows_batches_times_steps_output_and_what_waits() -> None:
+    followed = running()
+    followed.add(line("db", "granting", ordinal=3))
+    assert drawn(outline.outline(followed, at(67), note="a note")) == [
+        f"shop upgrade {ID}  RUNNING    1 of 3 done (33%)  1m07s of 5m00s",
+        "├── batch 1 of 2",
+        "│   ├── role  READY       0.4s  unchanged",
+        "│   └── db    INSTALLING  1m05s  action grant (2 of 2)  attempt 2",
+        "│       └── granting",
+        "├── batch 2 of 2",
+        "│   └── site  PENDING     waits for db (INSTALLING)",
+        "└── a note",
+    ]
+
+
+def test_nodes_of_one_batch_stand_alone() -> None:
+    followed = tree(operation(total_nodes=2), node(0, "a", NodeState.INSTALLING, started_at=at(1)), node(1, "b"))
+    assert drawn(outline.outline(followed, at(3)))[1:] == [
+        "├── a  INSTALLING  2s",
+        "└── b  PENDING",
+    ]
+
+
+def test_before_there_is_a_plan_the_phase_is_shown() -> None:
+    pending = tree(operation(State.PENDING, kind=OperationKind.INSTALL, total_nodes=0))
+    assert drawn(outline.outline(pending, at(2))) == [f"shop install {ID}  PENDING    2s of 5m00s"]
+    rendering = tree(operation(total_nodes=0, phase=Phase.RENDER, cancel_requested=True))
+    assert drawn(outline.outline(rendering, at(2))) == [
+        f"shop upgrade {ID}  RUNNING    render  cancel requested  2s of 5m00s"
+    ]
+
+
+def test_nothing_is_known_of_it_yet() -> None:
+    assert drawn(outline.outline(type(running())(ID), at(0))) == [f"operation {ID}"]
+
+
+def test_a_failed_operation_keeps_the_last_output_of_what_failed() -> None:
+    followed = failed()
+    followed.add(line("db", 'role "bar" exists'))
+    assert drawn(outline.outline(followed, at(99))) == [
+        f"shop upgrade {ID}  FAILED     3 of 3 done (100%)  9.3s",
+        "├── batch 1 of 2",
+        "│   ├── role  READY       0.4s",
+        "│   └── db    FAILED      7.0s  exited with code 3",
+        '│       └── role "bar" exists',
+        "└── batch 2 of 2",
+        "    └── site  SKIPPED",
+    ]
+
+
+def test_what_was_changed_names_its_actions_or_counts_them() -> None:
+    steps = [step("a", i, State.SUCCEEDED, name=f"do-{i}") for i in range(1, 4)]
+    assert outline.actions_text(node(0, "a", NodeState.READY, *steps, changed=True)) == "do-1, do-2, do-3"
+    many = [*steps, step("a", 4, State.SUCCEEDED, name="do-4")]
+    assert outline.actions_text(node(0, "a", NodeState.READY, *many, changed=True)) == "4 actions"
+
+
+def test_a_removal_says_so_until_it_has_begun() -> None:
+    old = node(0, "old", task=NodeTask.REMOVE)
+    followed = tree(operation(total_nodes=1), old)
+    assert drawn(outline.outline(followed, at(1)))[1:] == ["└── old  PENDING     to be removed"]
+    followed = tree(
+        operation(total_nodes=1), dataclasses.replace(old, state=NodeState.LEFT, message="it is to be kept")
+    )
+    assert drawn(outline.outline(followed, at(1)))[1:] == ["└── old  LEFT        it is to be kept"]
+
+
+def test_an_action_that_is_repeated_is_told() -> None:
+    again = step("a", 1, State.PENDING, name="copy", attempt=1, exit_code=28)
+    followed = tree(operation(total_nodes=1), node(0, "a", NodeState.INSTALLING, again))
+    assert drawn(outline.outline(followed, at(1)))[1:] == ["└── a  INSTALLING  action copy  is repeated"]
+
+
+def test_a_long_tree_is_folded_to_what_happens() -> None:
+    batches = [
+        node(10 * b + i, f"n{b}-{i}", NodeState.READY if b < 3 else NodeState.PENDING, batch=b)
+        for b in range(1, 6)
+        for i in range(10)
+    ]
+    batches[20] = dataclasses.replace(batches[20], state=NodeState.INSTALLING)
+    root = outline.outline(tree(operation(total_nodes=50), *batches), at(5))
+    rows = drawn(shell_outline.fit(root, 20))
+    assert len(rows) <= 20
+    assert "├── batch 1 of 5  10 READY" in rows
+    assert any("n3-0  INSTALLING" in row for row in rows)
+    assert "└── batch 5 of 5  10 PENDING" in rows

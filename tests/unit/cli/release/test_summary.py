@@ -1,0 +1,71 @@
+"""What came of an operation, in words."""
+
+import dataclasses
+
+from unit.cli.operation import at, failed, node, operation, tree
+
+from tinkwell.cli.release import summary
+from tinkwell.core.event.kinds import State
+from tinkwell.core.release.kinds import NodeState, OperationKind
+
+
+def test_a_success_counts_what_was_done() -> None:
+    done = tree(
+        operation(State.SUCCEEDED, revision=4, total_nodes=4, finished_at=at(9.3)),
+        node(0, "a", NodeState.READY, changed=True),
+        node(1, "b", NodeState.READY),
+        node(2, "c", NodeState.REMOVED),
+        node(3, "d", NodeState.LEFT),
+    )
+    assert summary.success(done) == (
+        "shop DEPLOYED as revision 4 in 9.3s: 1 changed, 1 unchanged, 1 removed, 1 left in place"
+    )
+
+
+def test_a_removal_leaves_no_revision() -> None:
+    gone = operation(State.SUCCEEDED, kind=OperationKind.UNINSTALL, total_nodes=1, finished_at=at(75))
+    assert summary.success(tree(gone, node(0, "a", NodeState.REMOVED))) == "shop UNINSTALLED in 1m15s: 1 removed"
+    empty = dataclasses.replace(gone, total_nodes=0)
+    assert summary.success(tree(empty)) == "shop UNINSTALLED in 1m15s"
+
+
+def test_a_failure_says_where_it_failed_and_how_to_go_on() -> None:
+    assert summary.failure(failed(), may_resume=True) == [
+        "db failed at action create-role (exit 3): exited with code 3",
+        'shop FAILED in 9.3s: 1 changed, 1 failed, 1 skipped; "tinkwell release resume shop" goes on from db',
+    ]
+    assert summary.failure(failed(), may_resume=False)[1] == "shop FAILED in 9.3s: 1 changed, 1 failed, 1 skipped"
+
+
+def test_another_namespace_is_named_in_the_command() -> None:
+    followed = failed()
+    assert followed.operation is not None
+    elsewhere = dataclasses.replace(followed.operation, namespace="prod")
+    assert summary.command("resume", elsewhere) == '"tinkwell release resume shop -n prod"'
+
+
+def test_before_a_plan_nothing_was_changed() -> None:
+    cause = {"reason": "PREPARATION_FAILED", "message": "resources.db.config.size: replicas is unknown"}
+    early = tree(operation(State.FAILED, total_nodes=0, finished_at=at(1.2), cause=cause))
+    assert summary.failure(early, may_resume=True) == [
+        "shop FAILED in 1.2s, before anything was changed: resources.db.config.size: replicas is unknown"
+    ]
+
+
+def test_what_ran_out_of_time_says_after_how_long() -> None:
+    late = operation(State.TIMEOUT, finished_at=at(300), cause={"reason": "TIMEOUT", "message": "too late"})
+    skipped = [node(i, name, NodeState.SKIPPED) for i, name in enumerate("abc")]
+    assert summary.failure(tree(late, *skipped), may_resume=True) == [
+        "too late",
+        'shop TIMEOUT after 5m00s: 3 skipped; "tinkwell release resume shop" goes on',
+    ]
+
+
+def test_where_an_action_was_lost_the_user_must_accept_that() -> None:
+    lost = failed()
+    assert lost.operation is not None
+    cause = {"reason": "STEP_LOST", "message": "x", "path": "db"}
+    lost.replace(dataclasses.replace(lost.operation, cause=cause, version=2), lost.nodes)
+    assert summary.failure(lost, may_resume=True)[1].endswith(
+        '"tinkwell release resume shop --accept-lost" goes on from db'
+    )

@@ -1,0 +1,52 @@
+"""The stored form of plans."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tinkwell.core import errors
+from tinkwell.core.release.kinds import NodeTask
+from tinkwell.core.release.plan import Plan, PlanNode
+
+NODE: dict[str, Any] = {"path": "a", "kind": "RESOURCE", "task": "INSTALL", "batch": 1, "after": []}
+
+
+def test_a_plan_is_read_as_it_was_written() -> None:
+    plan = Plan((PlanNode(path="role"), PlanNode(path="db[ä]", task=NodeTask.REMOVE, batch=2, after=("role",))))
+    assert Plan.load(plan.dump()) == plan
+    assert Plan.load(Plan(()).dump()) == Plan(())
+
+
+@pytest.mark.parametrize(
+    ("document", "sentence"),
+    [
+        ([], "plan: must be an object with format, nodes, and not a list"),
+        ({"nodes": []}, "plan.format: must be given"),
+        ({"format": 2, "nodes": []}, "plan.format: is 2; it must be from 1 to 1"),
+        ({"format": 1}, "plan.nodes: must be given"),
+        ({"format": 1, "nodes": {}}, "plan.nodes: must be a list, and not an object"),
+        ({"format": 1, "nodes": [], "more": 1}, "plan.more: there is no such field"),
+        ({"format": 1, "nodes": [1]}, "plan.nodes[0]: must be an object with path, kind, task, batch, after"),
+        ({"format": 1, "nodes": [{}]}, "plan.nodes[0].path: must be given"),
+        ({"format": 1, "nodes": [NODE, NODE]}, 'plan.nodes[1].path: "a" is the path of another node, too'),
+        ({"format": 1, "nodes": [{**NODE, "path": ""}]}, "plan.nodes[0].path: must not be empty"),
+        ({"format": 1, "nodes": [{**NODE, "kind": "CHART"}]}, "plan.nodes[0].kind: must be one of RESOURCE, and not"),
+        ({"format": 1, "nodes": [{**NODE, "task": None}]}, "plan.nodes[0].task: must be one of INSTALL, REMOVE"),
+        ({"format": 1, "nodes": [{**NODE, "batch": 0}]}, "plan.nodes[0].batch: is 0"),
+        ({"format": 1, "nodes": [{**NODE, "after": ["a"]}]}, 'plan.nodes[0].after: "a" is no node that stands before'),
+        (
+            {"format": 1, "nodes": [{**NODE, "after": ["b"]}, {**NODE, "path": "b"}]},
+            'plan.nodes[0].after: "b" is no node that stands before this one',
+        ),
+    ],
+)
+def test_what_is_no_plan_is_refused(document: Any, sentence: str) -> None:
+    with pytest.raises(errors.InvalidField) as caught:
+        Plan.load(json.dumps(document))
+    assert sentence in str(caught.value)
+
+
+def test_what_is_no_json_is_refused() -> None:
+    with pytest.raises(errors.InvalidField, match=r"^revision.plan: .* \(not JSON\)"):
+        Plan.load("{", field="revision.plan")

@@ -1,0 +1,23 @@
+"""How much YAML is, as written and with its aliases unfolded."""
+
+import pytest
+
+from tinkwell.core.value import position, yaml_node
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes", "aliases"),
+    [("a", 1, 0), ("[a, {b: c}]", 5, 0), ("[&x [1, 2], *x, *x]", 4, 2), ("{a: &x 1, b: *x}", 4, 1), ("&x [*x]", 1, 1)],
+)
+def test_what_is_written_is_counted_once(text: str, nodes: int, aliases: int) -> None:
+    [node] = yaml_node.documents(text)
+    assert yaml_node.count(node) == yaml_node.Written(nodes, aliases)
+
+
+def test_whoever_reads_may_set_closer_limits() -> None:
+    [node] = yaml_node.documents("[&x [aa, bb], *x, *x]")
+    assert yaml_node.value_of(node, max_values=10, max_characters=12) == [["aa", "bb"]] * 3
+    with pytest.raises(position.Malformed, match="unfolds to more than 9 values"):
+        yaml_node.value_of(node, max_values=9)
+    with pytest.raises(position.Malformed, match="unfolds to more than 11 characters"):
+        yaml_node.value_of(node, max_characters=11)

@@ -1,0 +1,72 @@
+"""Expressions whose child's module runs in the test's own process."""
+
+import json
+from typing import Any, cast
+
+import pytest
+
+from tinkwell.core import errors
+from tinkwell.core.release.manifest.model import Manifest
+from tinkwell.core.release.manifest.rendered import Late
+from tinkwell.provisioner.release.expression import child
+from tinkwell.provisioner.release.expression.evaluate import Expressions, Release, Rendered
+from tinkwell.sandbox.child import Child
+
+RELEASE: Release = {
+    "name": "shop",
+    "namespace": "default",
+    "revision": 3,
+    "is_install": False,
+    "is_upgrade": True,
+}
+
+
+class _SameProcess:
+    async def call(self, request: bytes) -> bytes:
+        return json.dumps(child.handle(json.loads(request), lambda _: None)).encode()
+
+    async def close(self) -> None:
+        pass
+
+
+def same_process() -> Expressions:
+    made = Expressions()
+    made._child = cast(Child, _SameProcess())
+    return made
+
+
+async def rendered(resources: Any, variables: Any = None, **others: Any) -> Rendered:
+    manifest = Manifest.from_json({"resources": resources, **others})
+    return await same_process().render(manifest, variables or {}, RELEASE)
+
+
+async def configs(resources: Any, variables: Any = None) -> dict[str, Any]:
+    """Render, and return the configs by their paths."""
+    found = await rendered(resources, variables)
+    return {path: resource.config for path, resource in found.manifest.resources.items()}
+
+
+async def refused(resources: Any, variables: Any = None, **others: Any) -> dict[str, str]:
+    """Return what is wrong with a manifest, by its field."""
+    with pytest.raises(errors.InvalidField) as raised:
+        await rendered(resources, variables, **others)
+    return _by_field(raised.value)
+
+
+async def resolved(document: Any, late: Late, names: Any, variables: Any = None) -> Any:
+    return await same_process().resolve(
+        document, late, names, variables=variables or {}, release=RELEASE, field="resources.web.config"
+    )
+
+
+async def unresolved(document: Any, late: Late, names: Any, variables: Any = None) -> dict[str, str]:
+    """Return what is wrong with texts that waited, by their fields."""
+    with pytest.raises(errors.InvalidField) as raised:
+        await resolved(document, late, names, variables)
+    return _by_field(raised.value)
+
+
+def _by_field(error: errors.InvalidField) -> dict[str, str]:
+    found = {violation.field: violation.description for violation in error.violations}
+    assert len(found) == len(error.violations)
+    return found
