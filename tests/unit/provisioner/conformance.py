@@ -406,6 +406,7 @@ class RuntimeConformance:
         with pytest.raises(port.RunError, match="more than 1,048,576 bytes"):
             await run.answer()
 
+    @pytest.mark.timeout(FLOOD_SECONDS)
     async def test_too_many_lines_beside_an_answer_are_dropped_and_do_no_harm(self, harness: Harness) -> None:
         run = await harness.runtime.start(harness.spec(new_key(), Program.FLOOD_STDERR, stdin=b"", answer_bytes=100))
         said, ending = await asyncio.gather(read(run, seconds=FLOOD_SECONDS), wait(run, seconds=FLOOD_SECONDS))
