@@ -85,6 +85,5 @@ def test_an_owner_dies_and_another_takes_over(of: Plan, accept_lost: bool) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("accept_lost", [True, False])
-def test_two_owners_die_one_after_the_other(accept_lost: bool) -> None:
-    assert explore(begin(plan(remove("old")), crashes=2, accept_lost=accept_lost)) == ENDS
+def test_two_owners_die_one_after_the_other() -> None:
+    assert explore(begin(plan(remove("old")), crashes=2)) == ENDS
