@@ -158,9 +158,12 @@ class Tree:
         return f"waits for {', '.join(names)}{more}"
 
     def moment(self, resource: "Resource") -> "datetime | None":
-        """Give the time of the last change of something, where no event tells it."""
-        is_over = resource.state.is_final
-        return (resource.finished_at if is_over else None) or resource.updated_at or resource.created_at
+        """Give the time since when something is as it is, where no event tells it."""
+        if resource.state.is_final:
+            return resource.finished_at or resource.updated_at
+        # What is worked on may have changed since, without another state.
+        is_begun = resource.state is not State.PENDING and resource.state is not NodeState.PENDING
+        return (resource.started_at if is_begun else None) or resource.updated_at or resource.created_at
 
     def count(self, state: NodeState, *, changed: bool | None = None) -> int:
         """Count the nodes of a state, if wanted only those that were changed, or were not."""
