@@ -5,12 +5,20 @@ import pytest
 from tinkwell.client import Client
 
 pytest.register_assert_rewrite(
-    "support.client_conformance", "support.lease_conformance", "support.deadline_conformance"
+    "support.client_conformance",
+    "support.lease_conformance",
+    "support.deadline_conformance",
+    "support.release_conformance",
 )
 
-from support import client_conformance, deadline_conformance, lease_conformance  # noqa: E402
+from support import client_conformance, deadline_conformance, lease_conformance, release_conformance  # noqa: E402
 
-CHECKS = (*client_conformance.CHECKS, *lease_conformance.CHECKS, *deadline_conformance.CHECKS)
+CHECKS = (
+    *client_conformance.CHECKS,
+    *lease_conformance.CHECKS,
+    *deadline_conformance.CHECKS,
+    *release_conformance.CHECKS,
+)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

@@ -84,9 +84,9 @@ async def test_an_installation_is_told_in_the_order_in_which_it_happened(site: S
         "release.deployed shop",
     ]
     nodes = [each async for each in site.stub.ListNodes(pb.ListNodesRequest(operation_id=flow.id))]
-    assert [(each.path, each.ordinal, each.batch, each.changed) for each in nodes] == [
-        ("role", 0, 1, True),
-        ("db", 1, 2, False),
+    assert [(each.path, each.ordinal, each.batch, each.changed, list(each.after)) for each in nodes] == [
+        ("role", 0, 1, True, []),
+        ("db", 1, 2, False, ["role"]),
     ]
     kinds = [pb.StepKind.Name(each.kind).removeprefix("STEP_KIND_") for each in nodes[0].steps]
     assert kinds == ["INIT", "STATE", "ACTION", "RECHECK"]

@@ -130,7 +130,7 @@ async def carry_out(client: "Client", wanted: Wanted, begin: "Callable[[], Await
     """Begin an operation, and follow it unless that is not wanted; raises `Failure` where it does not succeed."""
     handle = await _begin(client, wanted, begin)
     if not wanted.detach:
-        await follow.follow(client, handle.id, chosen=wanted.output_format, is_begun_here=True)
+        await follow.follow(client, handle.operation, chosen=wanted.output_format, is_begun_here=True)
     elif wanted.output_format is output.Format.TABLE:
         output.line(handle.id)
     else:

@@ -52,7 +52,7 @@ async def apply(
     """
     from tinkwell.client import errors as client_errors  # gRPC costs start-up time, see main
 
-    texts = source.read_files(files)
+    sources = source.read_files(files)
     variables = source.read_variables(variable_files, given)
     options = wanted.operation_options(atomic=atomic or None, history_max=history_max)
 
@@ -60,7 +60,7 @@ async def apply(
         try:
             return await client.releases.apply(
                 name,
-                files=texts,
+                files={key: found.text for key, found in sources.items()},
                 variables=variables.text,
                 variable_files=variables.files,
                 namespace=wanted.namespace,
@@ -69,7 +69,7 @@ async def apply(
                 **options,
             )
         except client_errors.InvalidField as error:
-            raise source.explain(error.violations, texts) from error
+            raise source.explain(error.violations, sources) from error
 
     await begin.carry_out(client, wanted, apply_files)
 

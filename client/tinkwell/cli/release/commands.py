@@ -155,9 +155,9 @@ async def logs(
 
 @release.command()
 @click.argument("name", type=begin.ReleaseName(), required=False, metavar="[NAME]")
-@begin.namespace
+@click.option("-n", "--namespace", type=begin.ReleaseName(), metavar="NAME", help="Namespace. [default: default]")
 @watching.options
-def watch(name: str | None, namespace: str, wanted: watching.Wanted) -> None:
+def watch(name: str | None, namespace: str | None, wanted: watching.Wanted) -> None:
     """Show what becomes of a release until its operation has ended, or the events of all releases as they happen.
 
     With a NAME it shows resources, how long they take, what they wait for and what they print: as a tree on a terminal,
@@ -166,16 +166,19 @@ def watch(name: str | None, namespace: str, wanted: watching.Wanted) -> None:
     Without a NAME, and with any of the options, it shows the events of releases, operations, nodes and steps, and
     begins and ends as `tinkwell events watch` does.
     """
+    if namespace is not None and name is None:
+        raise click.UsageError("--namespace is that of a NAME; events of all namespaces come in one order")
     if name is not None and wanted.is_default:
-        _watch_one(name, namespace)
+        _watch_one(name, namespace or "")
     else:
-        _watch_events(name, namespace, wanted)
+        _watch_events(name, namespace or "", wanted)
 
 
 @session.connected
 async def _watch_one(client: "Client", name: str, namespace: str) -> None:
     found = await client.releases.get(name, namespace=namespace)
-    await follow.follow(client, found.operation_id, chosen=output.Format.TABLE, is_begun_here=False)
+    operation = await client.releases.operation(found.operation_id)
+    await follow.follow(client, operation, chosen=output.Format.TABLE, is_begun_here=False)
 
 
 @session.streaming

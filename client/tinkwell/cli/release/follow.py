@@ -5,10 +5,10 @@ so do phases and calls that change nothing: these are listed from time to time. 
 long it takes. Ctrl-C ends the following, not the operation.
 """
 
+import contextlib
 import signal
 import sys
 import time
-from contextlib import aclosing
 from typing import TYPE_CHECKING, TextIO
 
 import rich_click as click
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 _LIST_SECONDS = 1.0
 _LIST_SHARE = 10
 # After so long somebody should have taken the operation.
-_TAKEN_SECONDS = 5.0
+_TAKEN_SECONDS = 3.0
 # How long the last output lines of an operation that has failed may take to come after its end.
 _LAST_LINES_SECONDS = 5.0
 
 
-async def follow(client: "Client", operation_id: str, *, chosen: output.Format, is_begun_here: bool) -> None:
+async def follow(client: "Client", operation: "Operation", *, chosen: output.Format, is_begun_here: bool) -> None:
     """Follow an operation, and what makes up for it if it is atomic, to the end; raises `Failure` for no success.
 
     With a table as format what happens is shown on standard output, with another one on standard error, and the
@@ -50,7 +50,7 @@ async def follow(client: "Client", operation_id: str, *, chosen: output.Format, 
     file = sys.stdout if chosen is output.Format.TABLE else sys.stderr
     try:
         stopped = await session.until_stopped(
-            _follow_all(client, operation_id, followed, file), ends_with_reader=not is_begun_here
+            _follow_all(client, operation, followed, file), ends_with_reader=not is_begun_here
         )
     except BrokenPipeError:
         raise Exit(1) from None
@@ -59,8 +59,8 @@ async def follow(client: "Client", operation_id: str, *, chosen: output.Format, 
     tree = followed[-1]
     if not tree.is_over:
         assert stopped is not None  # following ends by nothing else
-        if is_begun_here and tree.operation is not None:
-            _say_detached(tree.operation)
+        if is_begun_here:
+            _say_detached(operation)
         raise Exit(128 + stopped)
     if chosen is not output.Format.TABLE:
         output.whole(document(tree), chosen)
@@ -108,26 +108,25 @@ def _judge(followed: list[release_tree.Tree]) -> None:
     raise failure.Failure(*sentences)
 
 
-async def _follow_all(client: "Client", operation_id: str, followed: list[release_tree.Tree], file: TextIO) -> None:
+async def _follow_all(
+    client: "Client", operation: "Operation", followed: list[release_tree.Tree], file: TextIO
+) -> None:
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
-    followed.append(tree := release_tree.Tree(operation_id))
-    await _follow(client, tree, file)
-    is_atomic = tree.operation is not None and tree.operation.options is not None and tree.operation.options.atomic
-    if tree.has_succeeded or not is_atomic:
+    followed.append(tree := release_tree.Tree(operation.id))
+    await _follow(client, operation, tree, file)
+    if tree.has_succeeded or operation.options is None or not operation.options.atomic:
         return
     try:
-        second = await client.releases.operation(follow_up_id(operation_id))
+        second = await client.releases.operation(follow_up_id(operation.id))
     except errors.NotFound:
         return  # it had changed nothing
     followed.append(tree := release_tree.Tree(second.id))
-    await _follow(client, tree, file)
+    await _follow(client, second, tree, file)
 
 
-async def _follow(client: "Client", tree: release_tree.Tree, file: TextIO) -> None:
+async def _follow(client: "Client", operation: "Operation", tree: release_tree.Tree, file: TextIO) -> None:
     clock = server_clock.ServerClock()
-    # What is wrong with the id or the server is told at once; from then on a lost connection is waited for.
-    operation = await client.releases.operation(tree.operation_id)
     if not view.can_be_drawn_on(file):
         shown = view.Plain(release_line.Lines(tree).of, file)
         await _read(client, operation, tree, clock, shown)
@@ -173,8 +172,8 @@ async def _read_events(
     clock: server_clock.ServerClock,
     shown: "_View",
 ) -> None:
-    """Take what happens to the operation until it is over."""
-    from tinkwell.client import Event
+    """Take what happens to the operation until it is over; a lost connection is waited for."""
+    from tinkwell.client import Event, errors
     from tinkwell.client.watch import reflector  # gRPC costs start-up time, see main
 
     async def list_all() -> "AsyncIterator[tuple[Operation, list[Node]]]":
@@ -189,7 +188,7 @@ async def _read_events(
             on_disconnect=lambda watch, error, delay_seconds: shown.is_lost(),
         )
 
-    async with aclosing(reflector.Reflector(list_all, open_watch).stream()) as parts:
+    async with contextlib.aclosing(reflector.Reflector(list_all, open_watch).stream()) as parts:
         async for part in parts:
             if isinstance(part, Event):
                 clock.is_at_least(part.created_at)
@@ -199,8 +198,9 @@ async def _read_events(
                 _take(part.items[0], tree, clock, shown)
             if tree.is_over:
                 break
-    # An event tells of the end without the last counters.
-    _take(await _list(client, tree.operation_id), tree, clock, shown)
+    # What no event tells is known as it was in the end, unless the server is away just now.
+    with contextlib.suppress(errors.Error):
+        _take(await _list(client, tree.operation_id), tree, clock, shown)
 
 
 async def _list(client: "Client", operation_id: str) -> "tuple[Operation, list[Node]]":
@@ -282,7 +282,7 @@ async def _write_tail(client: "Client", tree: release_tree.Tree, file: TextIO) -
     try:
         async for line in client.releases.logs(tree.operation_id, path=node.path):
             tree.add(line)
-    except errors.NotFound:
-        return
+    except errors.Error:
+        return  # the outcome matters more
     for text in tree.tail(node):
         click.echo(output.clean(f"{node.path} | {text}"), file=file)

@@ -15,6 +15,8 @@ from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonValue
 
 _MAX_FILE_BYTES = 1024 * 1024
+# Errors cut longer names, so that two files in one deep folder could not be told apart.
+_NAME_CHARACTERS = 60
 
 
 class Variable(click.ParamType[Layer]):
@@ -38,14 +40,20 @@ class Variables:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_files(paths: Iterable[str]) -> dict[str, str]:
-    """Read files, and those in folders, as texts by their names in order; raises `Failure` for what cannot be read."""
-    found: dict[str, str] = {}
+def read_files(paths: Iterable[str]) -> dict[str, files.Source]:
+    """Read files, and those in folders, by the names that they are sent with, in order.
+
+    Raises `Failure` for what cannot be read.
+    """
+    found: dict[str, files.Source] = {}
     for path in (each for given in paths for each in files.expand(given)):
         source = files.read(path, max_bytes=_MAX_FILE_BYTES)
-        if source.name in found:
+        if any(source.name == other.name for other in found.values()):
             raise failure.Failure(f"{source.name} is given twice")
-        found[source.name] = source.text
+        name = source.name if len(source.name) <= _NAME_CHARACTERS else f"…{source.name[1 - _NAME_CHARACTERS :]}"
+        while name in found:
+            name = f"{len(found)}{name[1:]}"
+        found[name] = source
     return found
 
 
@@ -91,15 +99,15 @@ def _has_expression(value: JsonValue) -> bool:
             return False
 
 
-def explain(violations: Iterable[errors.Violation], texts: Mapping[str, str]) -> failure.Failure:
+def explain(violations: Iterable[errors.Violation], sources: Mapping[str, files.Source]) -> failure.Failure:
     """Say where in the files each violation is: `shop.yaml:3:5: resources.web.type: …`."""
-    return failure.Failure(*(_sentence(violation, texts) for violation in violations))
+    return failure.Failure(*(_sentence(violation, sources) for violation in violations))
 
 
-def _sentence(violation: errors.Violation, texts: Mapping[str, str]) -> str:
-    for name, text in texts.items():
+def _sentence(violation: errors.Violation, sources: Mapping[str, files.Source]) -> str:
+    for name, source in sources.items():
         prefix = parse.child("files", name)
         if violation.field.startswith(prefix):
             within = errors.Violation(violation.field.removeprefix(prefix), violation.description)
-            return files.Source(name, text).explain([within]).sentences[0]
+            return source.explain([within]).sentences[0]
     return f"{violation.field}: {violation.description}" if violation.field else violation.description

@@ -13,10 +13,11 @@ from tinkwell.api.v1 import (
     work_service_pb2_grpc,
     workflow_service_pb2_grpc,
 )
-from tinkwell.client.testing import event, gate, hardware, release, template, work, workflow
+from tinkwell.client.testing import event, gate, hardware, template, work, workflow
 from tinkwell.client.testing.clock import Clock
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.testing.log import EventLog
+from tinkwell.client.testing.release.servicer import ReleaseServicer
 from tinkwell.client.testing.world import R, World
 from tinkwell.client.watch.event import Event
 from tinkwell.core import errors
@@ -32,9 +33,9 @@ class FakeServer:
     """A server in this process and event loop, on a free port of the loopback interface; an async context manager.
 
     It keeps resources and events in memory, checks little, and does on demand what a real server does only on bad
-    days. Workflows begin and end by reports and by `put`, since no agent works here; deadlines follow `clock`. What
-    `gate.around` is set to stands around each call; `log.pause` holds watches up. `batch_size` and `bookmark_seconds`
-    shape its watches; with `token` it refuses calls without it, with `credentials` it speaks TLS.
+    days. Workflows and releases begin and end by reports and by `put`, since nobody works here; deadlines follow
+    `clock`. What `gate.around` is set to stands around each call; `log.pause` holds watches up. `batch_size` and
+    `bookmark_seconds` shape its watches; with `token` it refuses calls without it, with `credentials` it speaks TLS.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class FakeServer:
         workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server(
             workflow.WorkflowServicer(self.world, self.gate), server
         )
-        release_service_pb2_grpc.add_ReleaseServiceServicer_to_server(release.ReleaseServicer(self.world), server)
+        release_service_pb2_grpc.add_ReleaseServiceServicer_to_server(ReleaseServicer(self.world), server)
         work_service_pb2_grpc.add_WorkServiceServicer_to_server(work.WorkServicer(self.world), server)
         event_service_pb2_grpc.add_EventServiceServicer_to_server(event.EventServicer(self.world), server)
         check: Any = grpc.unary_unary_rpc_method_handler(self._check_health)

@@ -7,7 +7,7 @@ from typing import Any
 from tinkwell.api.v1 import work_service_pb2 as pb
 from tinkwell.api.v1 import work_service_pb2_grpc
 from tinkwell.client.release.model import Operation
-from tinkwell.client.testing import release_book
+from tinkwell.client.testing.release import row as release_row
 from tinkwell.client.testing.world import World
 from tinkwell.client.workflow.model import Action
 from tinkwell.core import errors
@@ -60,7 +60,7 @@ class WorkServicer(work_service_pb2_grpc.WorkServiceServicer):
     def _holds(self) -> list[Hold]:
         """Get under which leases the operations are held that have not ended."""
         unfinished = (operation for operation in self._world.all(Operation) if not operation.state.is_final)
-        return [release_book.hold(self._world, operation) for operation in unfinished]
+        return [release_row.hold(self._world, operation) for operation in unfinished]
 
     def _ends(self, workflow_id: str, action_id: str) -> bool:
         """Whether ExpireWorkflow does something about what is lost: what reboots its machine has its timeout alone."""

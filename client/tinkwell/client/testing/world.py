@@ -11,7 +11,7 @@ from tinkwell.client.release.model import Node, Operation, Release, Step
 from tinkwell.client.template.model import Template
 from tinkwell.client.testing.lease import Ledger
 from tinkwell.client.testing.log import EventLog
-from tinkwell.client.testing.release_book import ReleaseBook
+from tinkwell.client.testing.release.book import ReleaseBook
 from tinkwell.client.value import shaped
 from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow.model import Action, ActionStatus, LogLine, Workflow

@@ -3,7 +3,6 @@
 Only this module imports networkx, which takes a third of a second; who merely walks a stored plan never does.
 """
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 import networkx
@@ -14,9 +13,6 @@ from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.plan import Plan, PlanNode
 from tinkwell.core.release.record import Resource
 
-# Where more would be needed to let removals wait for all installations, the removals follow one another.
-MAX_JOINTS = 20_000
-
 _SHOWN_NAMES = 20
 
 
@@ -26,35 +22,30 @@ def build_plan(
     """Build the plan that installs a manifest and removes what it does not have; without a manifest all is removed.
 
     `existing` are the resources of the release, and `former_plans` the plans of the revisions that they name. What was
-    left in place is not removed again. Removals come after all installations, each before what it depends on by the
-    plan of its revision, and those of newer revisions first. Raises `errors.InvalidField` that names a loop.
+    left in place is not removed again. A resource is removed before what it depends on by the plan of its revision, and
+    those of newer revisions come first. Raises `errors.InvalidField` that names a loop.
     """
     wanted = rendered.resources if rendered else {}
     gone = {r.path: r.revision for r in existing if r.path not in wanted and r.status is not ResourceStatus.LEFT}
     prerequisites = {path: resource.prerequisites for path, resource in wanted.items()}
     if loop := _find_loop(prerequisites):
         raise errors.InvalidField.of("resources", f"depend on each other in a loop: {_show(loop)}")
-    installs, removals = _graph(prerequisites), _graph(_removed_before(gone, former_plans))
+    removed_before = _removed_before(gone, former_plans)
+    installs = _nodes(NodeTask.INSTALL, prerequisites, first_batch=1)
+    first_batch = installs[-1].batch + 1 if installs else 1
+    newest_first = {path: -revision for path, revision in gone.items()}
+    return Plan((*installs, *_nodes(NodeTask.REMOVE, removed_before, first_batch=first_batch, rank=newest_first)))
 
-    def order(path: str) -> tuple[int, str]:
-        return -gone.get(path, 0), path
 
-    last = sorted(path for path, degree in installs.out_degree() if not degree)
-    first = sorted((path for path, degree in removals.in_degree() if not degree), key=order)
-    whole = networkx.compose(installs, removals)
-    whole.add_edges_from(_joints(last, first))
-    return Plan(
-        tuple(
-            PlanNode(
-                path=path,
-                task=NodeTask.REMOVE if path in gone else NodeTask.INSTALL,
-                batch=number,
-                after=tuple(sorted(whole.predecessors(path))),
-            )
-            for number, batch in enumerate(networkx.topological_generations(whole), start=1)
-            for path in sorted(batch, key=order)
-        )
-    )
+def _nodes(
+    task: NodeTask, before: Mapping[str, Iterable[str]], *, first_batch: int, rank: Mapping[str, int] | None = None
+) -> list[PlanNode]:
+    """Make the nodes of a graph that has no loop: layer by layer, in the order of their ranks and names."""
+    return [
+        PlanNode(path=path, task=task, batch=number, after=tuple(sorted(before[path])))
+        for number, batch in enumerate(networkx.topological_generations(_graph(before)), start=first_batch)
+        for path in sorted(batch, key=lambda path: ((rank or {}).get(path, 0), path))
+    ]
 
 
 def _graph(prerequisites: Mapping[str, Iterable[str]]) -> "networkx.DiGraph[str]":
@@ -115,10 +106,3 @@ def _nearest(plan: Plan, gone: Mapping[str, int]) -> dict[str, set[str]]:
             for before in node.after:
                 found[node.path] |= {before} if before in gone else found.get(before, set())
     return found
-
-
-def _joints(last: Sequence[str], first: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Say what makes the first removals wait for the last installations."""
-    if len(last) * len(first) <= MAX_JOINTS:
-        return [(before, path) for before in last for path in first]
-    return [*((before, first[0]) for before in last), *itertools.pairwise(first)]

@@ -5,7 +5,7 @@ A plan is made once, stored before the first effect, and never computed again. I
     {"format": 1, "nodes": [{"path": "db", "kind": "RESOURCE", "task": "INSTALL", "batch": 1, "after": ["role"]}, …]}
 
 A path occurs once. Nodes stand in the order in which ready ones start, and `after` names nodes by their paths, all of
-which stand before.
+which stand before. What is removed comes after all that is installed, whether `after` says so or not.
 """
 
 import functools

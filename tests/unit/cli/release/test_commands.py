@@ -237,10 +237,23 @@ def test_mistakes_in_manifests_are_told_with_file_line_and_column(
     assert "is a Kubernetes Pod" in cli.fails("release", "apply", "shop", str(wrong))
 
 
+def test_files_with_long_names_can_be_told_apart(cli: CommandLine, tmp_path: Path) -> None:
+    folder = tmp_path / ("deep" * 20)
+    folder.mkdir()
+    paths = [folder / f"{name}.yaml" for name in ("a", "b")]
+    for path in paths:
+        path.write_text("{resources: {}}")
+    cli.ok("release", "apply", "shop", *map(str, paths), "--detach")
+    (request,) = cli.do(lambda server: server.requests("Apply"))
+    assert [len(file.name) for file in request.files] == [60, 60]
+    paths[1].write_text("{resource: {}}")
+    assert cli.fails("release", "apply", "shop", *map(str, paths)).startswith(f"Error: {paths[1]}:1:2: resource: ")
+
+
 def test_a_folder_stands_for_its_files(cli: CommandLine, manifest: str) -> None:
     cli.ok("release", "apply", "shop", str(Path(manifest).parent), "--detach")
     (request,) = cli.do(lambda server: server.requests("Apply"))
-    assert [file.name for file in request.files] == [manifest]
+    assert [file.text for file in request.files] == [MANIFEST]
 
 
 def test_a_manifest_may_come_from_standard_input(cli: CommandLine) -> None:
@@ -274,7 +287,7 @@ def test_the_namespace_of_a_release_that_does_not_exist_is_told(deployed: Site) 
 
 def test_there_must_be_something_to_go_back_to(deployed: Site) -> None:
     stderr = deployed.cli.fails("release", "rollback", "shop")
-    assert "no former revision was installed" in stderr
+    assert "there is no former revision to go back to" in stderr
     assert "revision 7" in deployed.cli.fails("release", "rollback", "shop", "7").lower()
 
 
@@ -325,6 +338,10 @@ def test_events_of_one_release_are_shown_with_any_option(deployed: Site) -> None
     assert "db ACTION create" in shown[9]
     found = json.loads(deployed.cli.ok("release", "watch", "--count", "1", "-o", "jsonl"))
     assert found["name"] == "release.created"
+
+
+def test_events_are_not_chosen_by_namespace(cli: CommandLine) -> None:
+    assert "--namespace is that of a NAME" in cli.fails("release", "watch", "-n", "prod", code=2)
 
 
 def test_a_watch_of_what_is_over_tells_how_it_ended(deployed: Site) -> None:

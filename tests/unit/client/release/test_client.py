@@ -128,7 +128,7 @@ async def test_work_without_its_operation_is_a_fault_of_the_server(
         for part in nothing_at_all:
             yield part
 
-    monkeypatch.setattr("tinkwell.client.testing.release.ReleaseServicer.GetWork", nothing)
+    monkeypatch.setattr("tinkwell.client.testing.release.servicer.ReleaseServicer.GetWork", nothing)
     await server.stop()
     await server.start()
     with pytest.raises(errors.Error, match="without its operation"):

@@ -132,8 +132,8 @@ def operation(found: record.Operation) -> pb.Operation:
     )
 
 
-def node(found: record.Node, steps: Iterable[record.Step] = ()) -> pb.Node:
-    """Build the message of a node with its steps."""
+def node(found: record.Node, steps: Iterable[record.Step] = (), after: Iterable[str] = ()) -> pb.Node:
+    """Build the message of a node with its steps, and the paths of the nodes that it comes after."""
     return pb.Node(
         id=found.id,
         operation_id=found.operation_id,
@@ -152,6 +152,7 @@ def node(found: record.Node, steps: Iterable[record.Step] = ()) -> pb.Node:
         started_at=_moment(found.started_at),
         finished_at=_moment(found.finished_at),
         steps=[step(each) for each in steps],
+        after=after,
     )
 
 

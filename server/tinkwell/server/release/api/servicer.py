@@ -103,8 +103,8 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
     async def ListNodes(self, request: pb.ListNodesRequest, context: Context) -> AsyncGenerator[pb.Node, None]:
         nodes = self._releases.list_nodes(request.operation_id, actor=auth.actor(context))
         async with contextlib.aclosing(nodes) as found:
-            async for node, steps in found:
-                yield message.node(node, steps)
+            async for planned in found:
+                yield message.node(planned.node, planned.steps, planned.after)
 
     async def ListResources(
         self, request: pb.ListResourcesRequest, context: Context

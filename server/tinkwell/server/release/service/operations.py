@@ -1,12 +1,13 @@
 """Releases: begun, carried out, cancelled, read."""
 
 import contextlib
+import dataclasses
 from collections.abc import AsyncGenerator, Sequence
 
 from tinkwell.core import errors
 from tinkwell.core.release import name as names
 from tinkwell.core.release.kinds import ReleaseState
-from tinkwell.core.release.record import Operation, Release, Resource, Revision, UnfinishedOperation
+from tinkwell.core.release.record import Node, Operation, Release, Resource, Revision, Step, UnfinishedOperation
 from tinkwell.core.release.transition import ending as end_rules
 from tinkwell.core.release.transition import operation as rules
 from tinkwell.core.value import check, parse
@@ -21,6 +22,15 @@ from tinkwell.server.release.store import change, lock, queries
 
 _PAGE = 500
 MAX_NAMESPACES = 100
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeOfPlan:
+    """A node with its steps in order, and the paths of the nodes that it comes after."""
+
+    node: Node
+    steps: Sequence[Step]
+    after: Sequence[str]
 
 
 class ReleaseService:
@@ -118,13 +128,15 @@ class ReleaseService:
             async for operation in operations:
                 yield operation
 
-    async def list_nodes(self, operation_id: str, *, actor: str) -> AsyncGenerator[queries.NodeWithSteps, None]:
+    async def list_nodes(self, operation_id: str, *, actor: str) -> AsyncGenerator[NodeOfPlan, None]:
         """Yield the nodes of an operation in the order of its plan, each with its steps in order."""
         operation_id = parse.parse_uuid("operation_id", operation_id)
         await self._operation(operation_id, actor=actor)
         async with self._database.snapshot() as connection:
-            for node in await queries.list_nodes(connection, operation_id):
-                yield node
+            nodes = await queries.list_nodes(connection, operation_id)
+            after = dict(enumerate(await queries.list_after(connection, operation_id)))
+            for node, steps in nodes:
+                yield NodeOfPlan(node, steps, after.get(node.ordinal, ()))
 
     async def list_resources(self, namespace: str, name: str, *, actor: str) -> AsyncGenerator[Resource, None]:
         """Yield the resources of a release as they were seen last, by path."""

@@ -70,6 +70,14 @@ _STEPS = sqlalchemy.text(f"""
     SELECT {row.STEP} FROM node n JOIN step s ON s.node_id = n.id WHERE n.operation_id = CAST(:operation_id AS uuid)
      ORDER BY n.ordinal, s.ordinal
 """).execution_options(yield_per=_LISTED_ROWS)  # noqa: S608
+# By the places of the nodes in the plan, from which their ordinals come.
+_AFTER = sqlalchemy.text("""
+    SELECT ARRAY(SELECT json_array_elements_text(planned.node -> 'after')) AS paths
+      FROM operation o
+     CROSS JOIN LATERAL json_array_elements(o.plan -> 'nodes') WITH ORDINALITY AS planned (node, place)
+     WHERE o.id = CAST(:operation_id AS uuid)
+     ORDER BY planned.place
+""")
 _RESOURCES = sqlalchemy.text(f"""
     SELECT {row.RESOURCE} FROM release_resource e WHERE e.release_id = CAST(:release_id AS uuid) ORDER BY e.path
 """).execution_options(yield_per=_CURSOR_ROWS)  # noqa: S608
@@ -154,6 +162,11 @@ async def list_nodes(connection: AsyncConnection, operation_id: str) -> list[Nod
     for found in (await connection.execute(_STEPS, values)).mappings():
         steps[found["node_id"]].append(row.step(found))
     return [(node, steps[node.id]) for node in nodes]
+
+
+async def list_after(connection: AsyncConnection, operation_id: str) -> list[Sequence[str]]:
+    """Return, for each node of an operation's plan in order, the paths of those that it comes after."""
+    return list((await connection.execute(_AFTER, {"operation_id": operation_id})).scalars())
 
 
 async def list_resources(connection: AsyncConnection, release_id: str) -> AsyncGenerator[record.Resource, None]:

@@ -2,19 +2,20 @@
 
 import dataclasses
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.client.release import message
 from tinkwell.client.release.model import Operation, Release
-from tinkwell.client.testing import release_book, release_change
-from tinkwell.client.testing.release_book import Facts
+from tinkwell.client.testing.release import change as release_change
+from tinkwell.client.testing.release import row as release_row
+from tinkwell.client.testing.release.book import Facts
 from tinkwell.client.testing.world import World
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.release import name as release_name
-from tinkwell.core.release.kinds import OnFailure
+from tinkwell.core.release.kinds import OnFailure, OperationKind
 from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import DEFAULT_HISTORY_MAX, DEFAULT_PARALLEL, DEFAULT_TIMEOUT_SECONDS, Options
@@ -70,7 +71,7 @@ def resume(world: World, request: pb.ResumeRequest) -> Operation:
     def begin(release: ReleaseRow | None) -> Begun:
         mine = [each for each in world.all(Operation) if release is not None and each.release_id == release.id]
         planned = [each for each in mine if world.releases.facts_of(each.id).plan]
-        newest = release_book.operation_row(world, planned[-1]) if planned else None
+        newest = release_row.operation_row(world, planned[-1]) if planned else None
         return rule.begin_resume(release, name=title(request), newest=newest, options=_options(request.options))
 
     return _begin(world, request, begin)
@@ -81,7 +82,7 @@ def find(world: World, namespace: str, name: str) -> Release | None:
     return next((each for each in world.all(Release) if (each.namespace, each.name) == (namespace, name)), None)
 
 
-def documents(world: World, operation: Operation) -> dict[str, str]:
+def documents_of(world: World, operation: Operation) -> dict[str, str]:
     """Give the documents that an operation works on: those of its revision, but for what is its own."""
     facts = world.releases.facts_of(operation.id)
     stored = world.releases.stored(operation.release_id, operation.revision or facts.rollback_of)
@@ -100,16 +101,32 @@ def documents(world: World, operation: Operation) -> dict[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
-def submission(world: World, operation: Operation, brought: release_change.Documents, *, has_plugs: bool) -> Submission:
+def brought(operation: Operation, texts: Mapping[str, str]) -> release_change.Documents:
+    """Give what is stored of a submission: an operation that has rendered nothing brings about what is stored."""
+    is_rendered = operation.kind in (OperationKind.INSTALL, OperationKind.UPGRADE) and not operation.revision
+    if not is_rendered:
+        return release_change.Documents(manifest="", late="", plan=texts["plan"])
+    for field in ("manifest", "late"):
+        if not texts[field]:
+            raise errors.InvalidField.of(field, "is missing; an operation of files submits it")
+    return release_change.Documents(**texts)
+
+
+def submission(
+    world: World, operation: Operation, documents: release_change.Documents, *, has_plugs: bool
+) -> Submission:
     """Give what the rules need of a plan that comes."""
     release, facts = world.find(Release, operation.release_id), world.releases.facts_of(operation.id)
     deployed = world.releases.stored(release.id, release.revision)
-    same = (facts.source, brought.manifest, brought.late)
+    former = world.releases.stored(release.id, facts.rollback_of)
+    same = (facts.source, documents.manifest, documents.late)
+    if former is not None:
+        same = (former.source, former.manifest, former.late)
     return Submission(
-        release=release_book.release_row(release),
-        operation=release_book.operation_row(world, operation),
-        plan=Plan.load(brought.plan),
-        plan_text=brought.plan,
+        release=release_row.release_row(release),
+        operation=release_row.operation_row(world, operation),
+        plan=Plan.load(documents.plan),
+        plan_text=documents.plan,
         stored_plan=facts.plan,
         resumed=world.releases.revision_row(release.id, operation.revision),
         is_deployed_one=deployed is not None and (deployed.source, deployed.manifest, deployed.late) == same,
@@ -130,7 +147,7 @@ def _begin(world: World, request: Any, begin: Callable[[ReleaseRow | None], Begu
     if release is not None and (newest := world.resources[ResourceType.OPERATION].get(release.operation_id)):
         release_change.expire(world, newest)
         release = find(world, namespace, name)
-    begun = begin(release_book.release_row(release) if release is not None else None)
+    begun = begin(release_row.release_row(release) if release is not None else None)
     description = getattr(request, "description", "")
     moved: dict[str, Any] = {"state": begun.release_state, "operation_id": request.operation_id}
     if release is None:

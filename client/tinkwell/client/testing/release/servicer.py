@@ -16,7 +16,10 @@ from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.client.release import message
 from tinkwell.client.release.model import Node, Operation, Release, Step
 from tinkwell.client.release.report import report as read_report
-from tinkwell.client.testing import encode, release_book, release_change, release_request
+from tinkwell.client.testing import encode
+from tinkwell.client.testing.release import change as release_change
+from tinkwell.client.testing.release import request as release_request
+from tinkwell.client.testing.release import row as release_row
 from tinkwell.client.testing.world import World
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType
@@ -49,13 +52,12 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
 
     async def Cancel(self, request: pb.CancelRequest, context: Any) -> pb.Operation:
         found = self._operation(request.operation_id)
-        row = release_book.operation_row(self._world, found)
-        changes = operation.cancel(row, hold=release_book.hold(self._world, found), now=request.now)
+        row = release_row.operation_row(self._world, found)
+        changes = operation.cancel(row, hold=release_row.hold(self._world, found), now=request.now)
         if changes is None:
-            left = release_book.leftover(self._world, found)
+            left = release_row.leftover(self._world, found)
             changes = ending.cancel(row, left, reason=request.reason)
-        reason = request.reason if changes else None
-        release_change.write(self._world, found.id, changes, cancel_reason=reason)
+        release_change.write(self._world, found.id, changes, cancel_reason=request.reason or None)
         return self._told(self._world.find(Operation, found.id))
 
     async def GetRelease(self, request: pb.GetReleaseRequest, context: Any) -> pb.Release:
@@ -97,7 +99,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         found = self._operation(request.operation_id)
         plan = self._book.facts_of(found.id).plan
         after = {node.path: node.after for node in Plan.load(plan).nodes} if plan else {}
-        for node in release_book.nodes_of(self._world, found.id):
+        for node in release_row.nodes_of(self._world, found.id):
             yield self._node(dataclasses.replace(node, after=after.get(node.path, node.after)))
 
     async def ListResources(self, request: pb.ListResourcesRequest, context: Any) -> AsyncIterator[pb.Resource]:
@@ -140,16 +142,16 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
                 namespace=found.namespace,
                 state=message.STATES.number(found.state),
                 engine=self._world.find(Release, found.release_id).engine,
-                is_held=release_book.hold(self._world, found).is_live,
+                is_held=release_row.hold(self._world, found).is_live,
             )
 
     async def AcquireOperation(self, request: pb.AcquireOperationRequest, context: Any) -> pb.AcquireOperationResponse:
         found = self._operation(request.operation_id)
         reporter = self._world.ledger.reporter(request.lease_token)
         acquired = operation.acquire(
-            release_book.operation_row(self._world, found),
+            release_row.operation_row(self._world, found),
             release_engine=self._world.find(Release, found.release_id).engine,
-            hold=release_book.hold(self._world, found),
+            hold=release_row.hold(self._world, found),
             reporter=reporter,
         )
         release_change.write(self._world, found.id, acquired.changes, lease_id=reporter.lease_id)
@@ -162,19 +164,19 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
     async def GetWork(self, request: pb.GetWorkRequest, context: Any) -> AsyncIterator[pb.GetWorkResponse]:
         found = self._operation(request.operation_id)
         operation.check_owner(
-            release_book.operation_row(self._world, found),
-            hold=release_book.hold(self._world, found),
+            release_row.operation_row(self._world, found),
+            hold=release_row.hold(self._world, found),
             reporter=self._world.ledger.reporter(request.lease_token),
             starts=False,
         )
         release = self._world.find(Release, found.release_id)
         yield pb.GetWorkResponse(operation=self._told(found))
         yield pb.GetWorkResponse(release=encode.fill(pb.Release(), release))
-        for name, text in release_request.documents(self._world, found).items():
+        for name, text in release_request.documents_of(self._world, found).items():
             for begin in range(0, len(text), _PART_CHARACTERS):
                 part = pb.DocumentPart(name=name, text=text[begin : begin + _PART_CHARACTERS])
                 yield pb.GetWorkResponse(document=part)
-        for node in release_book.nodes_of(self._world, found.id):
+        for node in release_row.nodes_of(self._world, found.id):
             yield pb.GetWorkResponse(node=self._node(node))
         for resource in self._book.resources.get(release.id, {}).values():
             yield pb.GetWorkResponse(resource=encode.fill(pb.Resource(), resource))
@@ -188,15 +190,15 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
                 head.CopyFrom(part.head)
             else:
                 texts[part.document.name] += part.document.text
-        documents = release_change.Documents(**texts)
         found = self._operation(head.operation_id)
+        documents = release_request.brought(found, texts)
         accepted = submission.submit_plan(
             release_request.submission(self._world, found, documents, has_plugs=head.has_plugs),
-            hold=release_book.hold(self._world, found),
+            hold=release_row.hold(self._world, found),
             reporter=self._world.ledger.reporter(head.lease_token),
         )
         release_change.write(self._world, found.id, accepted.changes, documents=documents)
-        nodes = [self._node(node) for node in release_book.nodes_of(self._world, found.id)]
+        nodes = [self._node(node) for node in release_row.nodes_of(self._world, found.id)]
         return pb.SubmitPlanResponse(revision=accepted.revision, nodes=nodes)
 
     async def ReportOperation(self, request: pb.ReportOperationRequest, context: Any) -> pb.ReportOperationResponse:
@@ -204,17 +206,17 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         reports = [read_report(each) for each in request.reports]
         named = progress.paths(reports)
         work = progress.Work(
-            operation=release_book.operation_row(self._world, found),
+            operation=release_row.operation_row(self._world, found),
             nodes={
-                node.path: release_book.node_row(node)
-                for node in release_book.nodes_of(self._world, found.id)
+                node.path: release_row.node_row(node)
+                for node in release_row.nodes_of(self._world, found.id)
                 if node.path in named
             },
-            steps={path: release_book.step_rows(release_book.steps_of(self._world, found.id, path)) for path in named},
-            leftover=release_book.leftover(self._world, found) if progress.ends(reports) else None,
+            steps={path: release_row.step_rows(release_row.steps_of(self._world, found.id, path)) for path in named},
+            leftover=release_row.leftover(self._world, found) if progress.ends(reports) else None,
         )
         reporter = self._world.ledger.reporter(request.lease_token)
-        changes = progress.report(work, reports, hold=release_book.hold(self._world, found), reporter=reporter)
+        changes = progress.report(work, reports, hold=release_row.hold(self._world, found), reporter=reporter)
         release_change.write(self._world, found.id, changes, lease_id=reporter.lease_id)
         return pb.ReportOperationResponse(operation=self._told(self._world.find(Operation, found.id)))
 
@@ -243,14 +245,14 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
 
     def _told(self, found: Operation) -> pb.Operation:
         clock = self._world.clock
-        left = None if found.state.is_final else release_book.remaining_seconds(self._world, found)
+        left = None if found.state.is_final else release_row.remaining_seconds(self._world, found)
         held = self._world.ledger.token_of(self._book.facts_of(found.id).lease_id)
         whole = dataclasses.replace(found, remaining_seconds=clock.told(left), lease_token=held)
         return encode.fill(pb.Operation(), whole)
 
     def _node(self, node: Node) -> pb.Node:
         target = encode.fill(pb.Node(), dataclasses.replace(node, steps=()))
-        for step in release_book.steps_of(self._world, node.operation_id, node.path):
+        for step in release_row.steps_of(self._world, node.operation_id, node.path):
             added = encode.fill(target.steps.add(), dataclasses.replace(step, args=None))
             if step.args is not None:
                 added.args.SetInParent()

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from tinkwell.client.release.model import Node, Operation, Release, Resource, Revision, Step
-from tinkwell.client.testing import release_book
-from tinkwell.client.testing.release_book import StoredRevision
+from tinkwell.client.testing.release import book as release_book
+from tinkwell.client.testing.release import row as release_row
+from tinkwell.client.testing.release.book import StoredRevision
 from tinkwell.client.testing.world import World
 from tinkwell.core.event.kinds import EventType, State
 from tinkwell.core.release.kinds import NodeState, ReleaseState
@@ -46,10 +47,10 @@ def write(
 
 def expire(world: World, operation: Operation) -> Operation:
     """End an operation if it is past its deadline and nobody alive holds it; gives it as it is then."""
-    row = release_book.operation_row(world, operation)
-    if not ending.is_due(row, release_book.hold(world, operation)):
+    row = release_row.operation_row(world, operation)
+    if not ending.is_due(row, release_row.hold(world, operation)):
         return operation
-    write(world, operation.id, ending.expire(row, release_book.leftover(world, operation)))
+    write(world, operation.id, ending.expire(row, release_row.leftover(world, operation)))
     return world.find(Operation, operation.id)
 
 
@@ -303,7 +304,7 @@ class _Writer:
         known[told.path] = dataclasses.replace(old, type=told.type, observed_at=self._now, **values)
 
     def _node(self, path: str) -> Node:
-        return next(node for node in release_book.nodes_of(self._world, self._id) if node.path == path)
+        return next(node for node in release_row.nodes_of(self._world, self._id) if node.path == path)
 
 
 def _release_event(old: Release, new: Release, operation: Operation, facts: release_book.Facts) -> EventType:

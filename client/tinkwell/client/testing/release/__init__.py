@@ -1,0 +1,1 @@
+"""The ReleaseService of the fake server, and what it keeps."""
