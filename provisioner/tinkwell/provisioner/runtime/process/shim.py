@@ -81,18 +81,7 @@ def _supervise(directory: str, writer: int) -> None:
     (out, out_writer), (err, err_writer) = os.pipe(), os.pipe()
     os.chdir(spec["directory"])
     began = time.monotonic()
-    pid = os.posix_spawn(
-        spec["argv"][0],
-        spec["argv"],
-        spec["environment"],
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, spec["stdin"] or "/dev/null", os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_DUP2, out_writer, STDOUT),
-            (os.POSIX_SPAWN_DUP2, err_writer, STDERR),
-        ],
-        setpgroup=0,
-        setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores these, and a child would inherit that
-    )
+    pid = _spawn(spec["argv"], spec["environment"], spec["stdin"] or "/dev/null", out_writer, err_writer)
     os.chdir(directory)
     if spec["stdin"]:
         os.unlink(STDIN)  # noqa: PTH108
@@ -112,6 +101,22 @@ def _supervise(directory: str, writer: int) -> None:
     code = os.waitstatus_to_exitcode(status)
     result = {"code": 128 - code if code < 0 else code, "seconds": round(time.monotonic() - began, 3)}
     _write("exit", json.dumps(result))
+
+
+def _spawn(argv: list[str], environment: dict[str, str], stdin: str, out: int, err: int) -> int:
+    """Start the process, in a group of its own, with a file to read and descriptors to write to."""
+    return os.posix_spawn(
+        argv[0],
+        argv,
+        environment,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, stdin, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, out, STDOUT),
+            (os.POSIX_SPAWN_DUP2, err, STDERR),
+        ],
+        setpgroup=0,
+        setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores these, and a child would inherit that
+    )
 
 
 def _record(pid: int, pipes: dict[int, Callable[[bytes], None]], wakeup: int) -> None:
