@@ -8,7 +8,7 @@ AS $$
 DECLARE
     subject text;
 BEGIN
-    IF NEW.state = OLD.state OR CASE TG_TABLE_NAME
+    IF NEW.state = OLD.state OR (CASE TG_TABLE_NAME
         WHEN 'release' THEN CASE
             WHEN OLD.state IN ('PENDING_INSTALL', 'PENDING_UPGRADE', 'PENDING_ROLLBACK')
                 THEN NEW.state IN ('DEPLOYED', 'FAILED')
@@ -36,7 +36,7 @@ BEGIN
             WHEN 'PENDING' THEN NEW.state IN ('RUNNING', 'CANCELLED')
             WHEN 'RUNNING' THEN NEW.state IN ('PENDING', 'SUCCEEDED', 'FAILED', 'TIMEOUT', 'CANCELLED')
         END
-    END THEN
+    END) THEN
         RETURN NEW;
     END IF;
     IF TG_TABLE_NAME = 'release_revision' THEN
