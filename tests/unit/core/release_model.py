@@ -42,11 +42,13 @@ def release(state: ReleaseState = ReleaseState.PENDING_UPGRADE, **fields: Any) -
 
 
 def operation(kind: OperationKind = OperationKind.UPGRADE, state: State = RUNNING, **fields: Any) -> OperationRow:
-    return OperationRow(**{"id": OPERATION_ID, "kind": kind, "state": state, "remaining_seconds": 300.0} | fields)
+    given: dict[str, Any] = {"id": OPERATION_ID, "kind": kind, "state": state, "remaining_seconds": 300.0}
+    return OperationRow(**given | fields)
 
 
 def planned(kind: OperationKind = OperationKind.UPGRADE, **fields: Any) -> OperationRow:
-    return operation(kind, **{"phase": Phase.APPLY, "revision": 2, "total_nodes": 2} | fields)
+    given: dict[str, Any] = {"phase": Phase.APPLY, "revision": 2, "total_nodes": 2}
+    return operation(kind, **given | fields)
 
 
 def node(path: str = "db", state: NodeState = NodeState.PENDING, task: NodeTask = NodeTask.INSTALL) -> NodeRow:

@@ -36,6 +36,7 @@ class FakeRun:
         self.key = spec.key
         self.spec = spec
         self.image_id = ""
+        self.is_fed = True
         self.ending: port.Exit | None = None
         self.lines_read = 0
         self._world = world
@@ -91,7 +92,7 @@ class FakeRun:
         return bytes(self._answer)
 
     async def was_fed(self) -> bool:
-        return True
+        return self.is_fed
 
     async def kill(self) -> None:
         await self.exit(KILLED)
@@ -108,6 +109,7 @@ class FakeRuntime:
 
     name = "fake"
     engine_id = ""
+    is_local = True
 
     def __init__(self, world: FakeWorld, perform: Callable[[FakeRun], None] | None = None) -> None:
         self.world = world

@@ -42,7 +42,8 @@ async def works(child: Child) -> bool:
 
 
 async def test_a_call_is_answered_by_one_process_after_the_other(child: Child) -> None:
-    assert child.pid is None
+    before = child.pid
+    assert before is None
     value = {"a": [1, 2.5, None, True, "ä\u2028"], "b": {}}
     assert await ask(child, "echo", value) == value
     pid = child.pid
@@ -184,13 +185,13 @@ async def test_a_child_that_is_killed_in_the_middle_of_a_call_is_one_error(child
 
 async def test_a_child_that_is_killed_between_two_calls_is_missed_by_nobody(child: Child) -> None:
     assert await works(child)
-    pid = child.pid
-    assert pid
-    os.kill(pid, signal.SIGKILL)
-    await waiting.eventually(lambda: is_gone(pid))
-    # The loop learns of it in its next round.
-    await asyncio.sleep(0)
+    process = child._process
+    assert process
+    os.kill(process.pid, signal.SIGKILL)
+    # As soon as the loop has learnt of it.
+    await waiting.eventually(lambda: process.returncode is not None)
     assert await works(child)
+    assert child.pid != process.pid
 
 
 async def test_an_error_of_the_module_tells_its_place_and_nothing_of_what_it_worked_on(child: Child) -> None:

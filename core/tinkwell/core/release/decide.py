@@ -4,8 +4,8 @@ Theory of operation. The owner of an operation keeps a view of it, obeys the com
 view (`outcome`), and asks again after every change and once the shortest Wait is over. A command whose obeying has not
 come into the view yet, neither by a new state nor by its step among `running`, is given again.
 
-    1. what a former owner left      actions that may still run here are adopted, on another engine they are lost;
-                                     calls without effects are stopped, and what had not begun is CANCELLED
+    1. what a former owner left      actions are adopted; calls without effects are stopped, and what had not begun is
+                                     CANCELLED. What ran on another engine was lost when the operation was taken
     2. inits                         of all resources whose answer is not known, before the first change. If anything is
                                      wrong there, the operation ends with nothing changed
     3. the walk                      nodes begin in the order of `walk`, and go on as `installation` and `removal` say
@@ -15,8 +15,9 @@ A failed node lets no other one begin, or with on_failure `continue` none that c
 its own end. After a cancellation, and at the deadline, no step begins any more: calls without effects are stopped at
 once, and actions once they had their time.
 
-A RUNNING step that is not among `running` is one that nobody watches: of a former owner, as above, or one whose run was
-lost sight of here. That is treated the same, but that its engine is this one.
+Whoever takes an operation first stops what still runs on its engine of steps that have ended, such as lost ones. A
+RUNNING step that is not among `running` is one that nobody watches: a former owner's, or one whose run was lost sight
+of; both are treated the same.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,8 +29,6 @@ from tinkwell.core.release.command import AdoptStep, Command, Finish, MoveNode, 
 from tinkwell.core.release.kinds import NodeState, NodeTask, OnFailure, Phase, StepKind
 from tinkwell.core.release.transition.operation import GRACE_SECONDS
 from tinkwell.core.release.view import NodeView, OperationView, StepKey, StepView
-
-_LOST = f"{report.STEP_LOST}: its owner is dead, and its engine is another one, so nobody can tell how it ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ def decide(view: OperationView, running: Collection[StepKey]) -> Sequence[Comman
     """Return what is to be done; `running` are the steps that the caller starts, runs, adopts or stops at present."""
     stop = _stop(view)
     left = [view.nodes[node.path] for node in view.plan.nodes if not view.nodes[node.path].state.is_final]
-    commands = [command for node in left for command in _care(view, node, running, stop)]
+    commands = [command for node in left for command in _care(node, running, stop)]
     commands += _go_on(view, left, stop)
     if stop is None:
         commands += _begin(view, left)
@@ -65,14 +64,14 @@ def _stop(view: OperationView) -> _Stop | None:
     return None if late is None else _Stop(State.TIMEOUT, "the operation's deadline passed", late)
 
 
-def _care(view: OperationView, node: NodeView, running: Collection[StepKey], stop: _Stop | None) -> list[Command]:
+def _care(node: NodeView, running: Collection[StepKey], stop: _Stop | None) -> list[Command]:
     """Return what becomes of steps that cannot be left as they are."""
     commands: list[Command | None] = []
     for step in node.steps:
         if step.state is State.RUNNING and node.key(step) in running:
             commands.append(_hold_back(node, step, stop))
         elif step.state is State.RUNNING:
-            commands.append(_find(view, node, step, stop))
+            commands.append(_find(node, step, stop))
         elif step.state is State.PENDING and step.is_former and stop is None:
             commands.append(StopStep(step=node.key(step), reason="its round is over"))
     return [command for command in commands if command is not None]
@@ -87,13 +86,11 @@ def _hold_back(node: NodeView, step: StepView, stop: _Stop | None) -> Command | 
     return StopStep(step=node.key(step), reason=stop.reason, state=stop.state)
 
 
-def _find(view: OperationView, node: NodeView, step: StepView, stop: _Stop | None) -> Command:
+def _find(node: NodeView, step: StepView, stop: _Stop | None) -> Command:
     """Return what becomes of a step that runs by the server's account, and that nobody here watches."""
     key = node.key(step)
     if not step.kind.has_effects:
         return StopStep(step=key, reason="its owner is dead; it is asked again")
-    if step.is_former and not view.is_same_engine:
-        return StopStep(step=key, reason=_LOST, state=State.FAILED)
     if stop is not None and stop.grace_seconds <= 0:
         return StopStep(step=key, reason=stop.reason, state=stop.state)
     seconds = installation.timeout_seconds(node, step.kind)

@@ -113,8 +113,7 @@ def _poll_seconds(view: OperationView, node: NodeView) -> int | None:
 
 def _retry_seconds(view: OperationView, node: NodeView, step: StepView, outcome: Outcome) -> int | None:
     """Return the seconds until an attempt that ended without success is repeated; None where it is not."""
-    is_lost = report.is_lost(state=outcome.state, message=outcome.message)
-    if not step.kind.has_effects or outcome.state not in (State.FAILED, State.TIMEOUT) or is_lost:
+    if not step.kind.has_effects or outcome.state not in (State.FAILED, State.TIMEOUT):
         return None
     rule = node.settings.retry or Retry()
     if view.cancel_seconds is not None or (rule.exit_codes and outcome.exit_code not in rule.exit_codes):

@@ -189,8 +189,8 @@ class OperationView:
     """An operation whose plan is stored, and all of its nodes by path.
 
     `remaining_seconds` is the time left to its deadline. `cancel_seconds` is what is left for running actions since a
-    cancellation was asked for, None where it was not. `is_same_engine`: what a former owner left running is found here.
-    `busy_keys` are the concurrency keys that other operations use here.
+    cancellation was asked for, None where it was not. `busy_keys` are the concurrency keys that other operations use
+    here.
     """
 
     id: str
@@ -200,7 +200,6 @@ class OperationView:
     phase: Phase = Phase.APPLY
     remaining_seconds: float
     cancel_seconds: float | None = None
-    is_same_engine: bool = True
     busy_keys: frozenset[str] = frozenset()
 
     def with_node(self, node: NodeView) -> "OperationView":
@@ -275,7 +274,6 @@ def build(
     inits: Mapping[str, InitFacts],
     remaining_seconds: float,
     cancel_seconds: float | None = None,
-    is_same_engine: bool = True,
 ) -> OperationView:
     """Make a view of what is stored: all steps belong to earlier rounds.
 
@@ -302,7 +300,6 @@ def build(
         phase=phase,
         remaining_seconds=remaining_seconds,
         cancel_seconds=cancel_seconds,
-        is_same_engine=is_same_engine,
     )
 
 

@@ -5,7 +5,7 @@ policy for images, the plugs, and what images may know.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tinkwell.client.release.model import Operation
 from tinkwell.core import errors
@@ -42,6 +42,8 @@ class Caller:
     images: ImagePolicy
     plugs_of: Callable[[Resource], Plugs]
     runtime: port.Runtime
+    # Images that are known to be here.
+    fetched: set[str] = field(default_factory=set)
 
     async def call(self, run: StepRun, command: StartStep, permit: Callable[[], Awaitable[None]]) -> Outcome:
         """Make a call, and say what came of it; `permit` is awaited when nothing but the start is left to do."""
@@ -52,7 +54,13 @@ class Caller:
             spec = self._describe(known, run.key, command)
         except (errors.InvalidField, sandbox.SandboxError) as error:
             return Outcome(state=State.FAILED, message=str(error))
-        result = await run.start(spec, timeout_seconds=command.timeout_seconds, permit=permit)
+        result = await run.start(
+            spec,
+            timeout_seconds=command.timeout_seconds,
+            permit=permit,
+            is_fetched=spec.image in self.fetched,
+        )
+        self.fetched.add(spec.image)
         if result.state is not State.SUCCEEDED:
             return _ended(result)
         try:

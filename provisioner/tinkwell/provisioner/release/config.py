@@ -42,7 +42,7 @@ class Configs:
             return rendered.config
         config = await self.expressions.resolve(
             rendered.config,
-            rendered.late.as_json(),
+            rendered.late,
             resources.names(rendered.late.names),
             variables=self.variables,
             release=self.release,

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from tinkwell.client import errors
-from tinkwell.client.release.model import Acquired, Operation, Work
+from tinkwell.client.release.model import Operation, Work
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import cause
 from tinkwell.core.release.kinds import OperationKind
@@ -90,7 +90,7 @@ class OperationRun:
         fields = _fields(work.operation)
         logger.info("an operation is carried out", extra=fields | {"is_first": acquired.is_first})
         try:
-            await self._carry_out(acquired, work, ends_at=asked_at + (acquired.operation.remaining_seconds or 0.0))
+            await self._carry_out(work, ends_at=asked_at + (acquired.operation.remaining_seconds or 0.0))
         except asyncio.CancelledError:
             await _to_its_end(self._remove(run for run in self._runs() if not run.outlives))
             raise
@@ -100,7 +100,7 @@ class OperationRun:
         logger.info("an operation has ended", extra=fields | {"state": self._operation.state.value})
         return self._operation
 
-    async def _carry_out(self, acquired: Acquired, work: Work, *, ends_at: float) -> None:
+    async def _carry_out(self, work: Work, *, ends_at: float) -> None:
         """Do all that there is to do; raises a group of what went wrong."""
         async with asyncio.TaskGroup() as group:
             reporter = Reporter(self._host.api, self._host.lease, self.id, hear=self.hear)
@@ -108,7 +108,7 @@ class OperationRun:
                 group.create_task(reporter.run(), name="reports"),
                 group.create_task(self._until_lost(), name="loss"),
             ]
-            undertaking = Undertaking(acquired, work, self._host, ends_at=ends_at, reporter=reporter, group=group)
+            undertaking = Undertaking(work, self._host, ends_at=ends_at, reporter=reporter, group=group)
             self._undertaking = undertaking
             try:
                 finish = await undertaking.run()

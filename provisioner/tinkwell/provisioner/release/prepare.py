@@ -9,6 +9,7 @@ What brings about a stored revision again, or removes a release, has nothing to 
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict, cast
@@ -30,6 +31,8 @@ from tinkwell.provisioner.release.host import Host
 from tinkwell.provisioner.release.plug import Machine, Plugs
 from tinkwell.provisioner.release.resource import Resources
 from tinkwell.provisioner.runtime import port
+
+logger = logging.getLogger(__name__)
 
 MAX_SOURCE_BYTES = 4 * 1024 * 1024
 MAX_MANIFEST_BYTES = 8 * 1024 * 1024
@@ -93,11 +96,17 @@ class Preparation:
         await self._enter(Phase.RENDER)
         variables = await variables_of(work, self._expressions)
         release = release_of(work, work.release.latest_revision + 1)
-        rendered = await self._expressions.render(manifest.as_json(), variables, release)
-        return RenderedManifest.from_json(rendered.manifest, rendered.late)
+        rendered = await self._expressions.render(manifest, variables, release)
+        for warning in rendered.warnings:
+            logger.warning("a manifest may not mean what it says", extra={"release": release["name"], "what": warning})
+        return rendered.manifest
 
     def _check(self, manifest: RenderedManifest) -> None:
         checks = check.Checks()
+        if manifest.plugs and not self._host.runtime.is_local:
+            checks.refuse(
+                "plugs", "are files of the engine's machine, and this provisioner's engine may be another one"
+            )
         for path, each in manifest.resources.items():
             checks.take(self._host.images.check, f"{parse.child('resources', path)}.type", each.type)
         try:

@@ -76,13 +76,30 @@ class StepRun:
         self._scope: asyncio.Timeout | None = None
 
     async def start(
-        self, spec: port.RunSpec, *, timeout_seconds: float, permit: Callable[[], Awaitable[None]]
+        self,
+        spec: port.RunSpec,
+        *,
+        timeout_seconds: float,
+        permit: Callable[[], Awaitable[None]],
+        is_fetched: bool = False,
     ) -> Result:
         """Start the container and see it to its end; the fetching of its image takes none of its time.
 
-        `permit` is awaited right before the start, and must not return unless this provisioner has the step still.
+        `is_fetched` says that the image is there. `permit` is awaited right before the start, and must not return
+        unless this provisioner has the step still.
         """
-        return await self._until_stopped(lambda: self._start(spec, timeout_seconds, permit))
+
+        async def start() -> Result:
+            try:
+                if not is_fetched:
+                    await self._runtime.image_id(spec.image)
+                await permit()
+                self._claim()
+            except port.RunError as error:
+                return Result(state=State.FAILED, message=str(error))
+            return await self._start(spec, timeout_seconds)
+
+        return await self._until_stopped(start)
 
     async def adopt(self, limit: Deadline) -> Result:
         """Find the container that a former owner started, and see it to its end; CANCELLED where it never ran."""
@@ -126,13 +143,7 @@ class StepRun:
                 self._scope = None
         return await self._kill()
 
-    async def _start(self, spec: port.RunSpec, timeout_seconds: float, permit: Callable[[], Awaitable[None]]) -> Result:
-        try:
-            await self._runtime.image_id(spec.image)
-            await permit()
-            self._claim()
-        except port.RunError as error:
-            return Result(state=State.FAILED, message=str(error))
+    async def _start(self, spec: port.RunSpec, timeout_seconds: float) -> Result:
         limit = Deadline(timeout_seconds)
         run = await limit.obtain(self._runtime.start(spec))
         if isinstance(run, Outcome):

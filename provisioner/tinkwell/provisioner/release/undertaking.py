@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from tinkwell.client import errors as client_errors
-from tinkwell.client.release.model import Acquired, Node, Operation, StepLogLine, Submitted, Work
+from tinkwell.client.release.model import Node, Operation, StepLogLine, Submitted, Work
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import cause, view
@@ -65,7 +65,6 @@ class Undertaking:
 
     def __init__(
         self,
-        acquired: Acquired,
         work: Work,
         host: Host,
         *,
@@ -73,7 +72,6 @@ class Undertaking:
         reporter: Reporter,
         group: asyncio.TaskGroup,
     ) -> None:
-        self._is_same_engine = acquired.is_first or acquired.is_same_engine
         self._work = work
         self._host = host
         self._ends_at = ends_at
@@ -271,7 +269,6 @@ class Undertaking:
             specs=prepared.resources.specs,
             inits=prepared.resources.inits,
             remaining_seconds=self._ends_at - asyncio.get_running_loop().time(),
-            is_same_engine=self._is_same_engine,
         )
         return Walk(
             seen,

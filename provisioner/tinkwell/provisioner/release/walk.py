@@ -34,7 +34,7 @@ from tinkwell.provisioner.release.step import Result, StepRun
 
 # Time passes in the view at least so often, and not more often than that.
 LONGEST_SECONDS = 60.0
-SHORTEST_SECONDS = 0.02
+SHORTEST_SECONDS = 0.05
 
 
 class Caller(Protocol):
@@ -268,8 +268,9 @@ class Walk:
     def _tick(self) -> None:
         """Let the time pass in the view that has passed here."""
         now = _now()
-        self._view = self._view.after(now - self._seen_at)
-        self._seen_at = now
+        if now - self._seen_at >= SHORTEST_SECONDS:
+            self._view = self._view.after(now - self._seen_at)
+            self._seen_at = now
 
     def _key(self, step: StepKey, attempt: int) -> RunKey:
         run = step_id(self._view.id, step.path, step.ordinal)

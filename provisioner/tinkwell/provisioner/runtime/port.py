@@ -148,6 +148,10 @@ class Runtime(Protocol):
     def engine_id(self) -> str:
         """Which engine it is, where one runtime may have several; who has the same one finds the same runs there."""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it runs on this machine, so that what is mounted is surely this machine's."""
+
     def seen_at(self, mount: Mount) -> str:
         """Return the path by which a run knows a mount: its target, or its source where nothing is mounted."""
 

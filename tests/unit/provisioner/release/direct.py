@@ -7,9 +7,10 @@ from typing import Any, cast
 from tinkwell.client import call, errors
 from tinkwell.client.lease.client import WorkClient
 from tinkwell.client.release.client import ReleaseClient
-from tinkwell.client.testing import release, work
+from tinkwell.client.testing import work
 from tinkwell.client.testing.clock import Clock
 from tinkwell.client.testing.log import EventLog
+from tinkwell.client.testing.release.servicer import ReleaseServicer
 from tinkwell.client.testing.world import World
 from tinkwell.core import errors as core_errors
 
@@ -25,7 +26,7 @@ class DirectServer:
         self.is_away = False
         # Is told of each call before it is answered, with who calls; what it raises is the answer.
         self.on_call: Callable[[str, str, Any], Awaitable[None]] | None = None
-        self._servicers = (release.ReleaseServicer(self.world), work.WorkServicer(self.world))
+        self._servicers = (ReleaseServicer(self.world), work.WorkServicer(self.world))
 
     def connect(self, actor: str = "operator") -> "DirectClient":
         return DirectClient(self, actor)

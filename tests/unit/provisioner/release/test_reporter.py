@@ -90,9 +90,9 @@ async def test_nothing_to_report_is_stored_at_once(sending: Sending) -> None:
 
 async def test_a_group_is_not_divided_and_a_call_has_no_more_than_the_server_takes(sending: Sending) -> None:
     for _ in range(2):
-        sending.post(*["x"] * 300)
-    sending.post("large", size=reporter.MAX_BYTES * 3)
-    sending.post("last")
+        _ = sending.post(*["x"] * 300)
+    _ = sending.post("large", size=reporter.MAX_BYTES * 3)
+    _ = sending.post("last")
     await sending.let(4)
     assert [len(call) for call in sending.api.calls] == [300, 300, 1, 1]
 

@@ -22,7 +22,7 @@ from tinkwell.client.testing.release import request as release_request
 from tinkwell.client.testing.release import row as release_row
 from tinkwell.client.testing.world import World
 from tinkwell.core import errors
-from tinkwell.core.event.kinds import ResourceType
+from tinkwell.core.event.kinds import ResourceType, State
 from tinkwell.core.release import name as release_name
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.transition import ending, operation, progress, submission
@@ -151,6 +151,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         acquired = operation.acquire(
             release_row.operation_row(self._world, found),
             release_engine=self._world.find(Release, found.release_id).engine,
+            running=[s for s in release_row.leftover(self._world, found).steps if s.state is State.RUNNING],
             hold=release_row.hold(self._world, found),
             reporter=reporter,
         )

@@ -13,7 +13,7 @@ what becomes of a release whose operation ends before it has a plan. Whoever cal
 and has first ended an operation of it that is due (`ending.expire`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tinkwell.core import errors
@@ -22,8 +22,9 @@ from tinkwell.core.lease import lease
 from tinkwell.core.release import cause
 from tinkwell.core.release.kinds import OperationKind, ReleaseState, RevisionState
 from tinkwell.core.release.record import Options
-from tinkwell.core.release.transition.change import Changes, TakeHold, WriteOperation
-from tinkwell.core.release.transition.row import OperationRow, ReleaseRow, RevisionRow
+from tinkwell.core.release.report import STEP_LOST
+from tinkwell.core.release.transition.change import Changes, MoveStep, TakeHold, WriteOperation
+from tinkwell.core.release.transition.row import OperationRow, ReleaseRow, RevisionRow, StepRow
 
 # What runs has so long to end after a cancellation or at the deadline.
 GRACE_SECONDS = 30
@@ -128,9 +129,16 @@ def begin_resume(release: ReleaseRow | None, *, name: str, newest: OperationRow 
 
 
 def acquire(
-    operation: OperationRow, *, release_engine: str, hold: lease.Hold | None, reporter: lease.Reporter
+    operation: OperationRow,
+    *,
+    release_engine: str,
+    running: Sequence[StepRow],
+    hold: lease.Hold | None,
+    reporter: lease.Reporter,
 ) -> Acquired:
-    """Say what taking an operation under the reporter's lease changes.
+    """Say what taking an operation under the reporter's lease changes; `running` are all of its RUNNING steps.
+
+    On another engine than before, nobody can tell how those with effects end: they are lost from then on.
 
     Raises `errors.InvalidField` without a lease, `errors.IllegalTransition` where the operation has ended or its
     release belongs to another engine, `errors.LeaseLost` and `errors.LeaseHeld`.
@@ -146,10 +154,12 @@ def acquire(
         why = f"it waits for engine {release_engine}, on which its release keeps files; another one needs move_engine"
         raise errors.IllegalTransition(f"operation {operation.id}", why)
     is_own = hold is not None and bool(hold.lease_id) and hold.lease_id == reporter.lease_id
+    is_same_engine = is_first or is_own or verdict is lease.Verdict.ADOPTED
     changes: Changes = () if is_own else (TakeHold(),)
     if is_first:
         changes = (WriteOperation(replace(operation, state=State.RUNNING)), *changes)
-    is_same_engine = is_first or is_own or verdict is lease.Verdict.ADOPTED
+    if not is_same_engine:
+        changes = (*(_lose(step) for step in running if step.kind.has_effects), *changes)
     return Acquired(changes=changes, is_first=is_first, is_same_engine=is_same_engine)
 
 
@@ -187,6 +197,17 @@ def check_running(operation: OperationRow) -> None:
 def ended(operation: OperationRow) -> errors.IllegalTransition:
     """Build the error for an operation that has ended."""
     return errors.IllegalTransition(f"operation {operation.id}", f"it has ended as {operation.state}; that is final")
+
+
+def _lose(step: StepRow) -> MoveStep:
+    why = "its owner is dead, and its engine is another one, so nobody can tell how it ended"
+    return MoveStep(
+        path=step.path,
+        ordinal=step.ordinal,
+        state=State.FAILED,
+        attempt=step.attempt,
+        message=f"{STEP_LOST}: {why}",
+    )
 
 
 def _existing(release: ReleaseRow | None, name: str) -> ReleaseRow:

@@ -1,22 +1,17 @@
-"""Evaluates all texts of a JSON value, and collects what is wrong with them. It runs in the child alone."""
+"""Evaluates all texts of a JSON value, and notes what is wrong with them. It runs in the child alone."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from tinkwell.core.value import parse
+from tinkwell.core.release.manifest import name
+from tinkwell.core.value import check, closed_object, document, parse
 from tinkwell.provisioner.release.expression import language
 from tinkwell.provisioner.release.expression.fault import Fault, Unknown
 from tinkwell.provisioner.release.expression.plain import Json
 
 Begin: TypeAlias = Callable[[str], None]
 JsonObject: TypeAlias = dict[str, Json]
-
-MAX_PROBLEMS = 20
-
-
-class TooMany(Exception):
-    """So much is wrong that the rest need not be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,47 +24,36 @@ class Place:
 
     def child(self, part: str | int) -> "Place":
         """Return the place of an item."""
-        escaped = str(part).replace("~", "~0").replace("/", "~1")
-        return Place(parse.child(self.field, part), self.depth + 1, f"{self.pointer}/{escaped}")
+        return Place(parse.child(self.field, part), self.depth + 1, name.pointer_child(self.pointer, part))
 
 
-@dataclass(slots=True)
-class Noted:
-    """What is late: the pointers of texts, the late names in them, and whether one of them names `each`."""
-
-    pointers: list[str] = field(default_factory=list)
-    roots: set[str] = field(default_factory=set)
-    needs_each: bool = False
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What expressions of a place may name: values that are known now, and `late` names, whose values are known later.
+    """What expressions of a place may name: `now` has values, which are known already.
 
-    A text with a late name is left as it is, and noted. `explain` says of any other name why it is unknown.
+    Where a text may wait, it does so if it names one of `aliases`, which stand before `now`, or something that is not
+    known now; what it can do without counts only if it is one of `resources`. Such a text is left as it is, and `late`
+    has by its JSON pointer what it names. Elsewhere these names are errors.
     """
 
     now: Mapping[str, Json]
-    explain: Callable[[str], str]
-    late: Collection[str] = ()
-    noted: Noted = field(default_factory=Noted)
+    aliases: Collection[str] = ()
+    resources: Collection[str] = ()
+    may_wait: bool = False
+    late: JsonObject = field(default_factory=dict)
 
 
 class Evaluator:
-    """Evaluates, and goes on after what is wrong, so that its author hears of all of it. Raises `TooMany`."""
+    """Evaluates, and goes on after what is wrong, so that its author hears of all of it."""
 
     def __init__(self, begin: Begin) -> None:
         self._begin = begin
-        self.problems: list[tuple[str, str]] = []
-
-    def refuse(self, field: str, reason: str) -> None:
-        """Note that something is wrong."""
-        self.problems.append((field, reason))
-        if len(self.problems) >= MAX_PROBLEMS:
-            raise TooMany
+        self.checks = check.Checks(most=document.MAX_VIOLATIONS)
+        # How many texts were wrong.
+        self.refused = 0
 
     def value(self, value: Json, place: Place, scope: Scope) -> Json:
-        """Evaluate every text of a value, keys aside. What is wrong becomes null."""
+        """Evaluate every text of a value, keys aside. What is wrong becomes null; so does all after too much of it."""
         match value:
             case str():
                 return value if language.is_plain(value) else self._text(value, place, scope)
@@ -81,25 +65,48 @@ class Evaluator:
                 return value
 
     def _text(self, text: str, place: Place, scope: Scope) -> Json:
+        if self.checks.is_full:
+            return None
         # If this is the end of the process, the parent tells both.
         self._begin(f"{place.field}\n{parse.excerpt(text)}")
         try:
-            return self._value(text, language.compile_text(text), place, scope)
+            return _value(text, language.compile_text(text), place, scope)
         except Unknown as fault:
-            reason = scope.explain(fault.name)
+            reason = _explain(fault.name, text, scope)
         except Fault as fault:
             reason = fault.reason
-        self.refuse(place.field, f"`{parse.excerpt(text)}`: {reason}")
+        self.refused += 1
+        self.checks.refuse(place.field, f"`{parse.excerpt(text)}`: {reason}")
         return None
 
-    def _value(self, text: str, compiled: language.Text, place: Place, scope: Scope) -> Json:
-        late = compiled.roots.intersection(scope.late)
-        if not late:
-            return compiled.evaluate(scope.now, depth=place.depth)
-        # What is misspelt must not come to light when half of the release has been changed.
-        if unknown := compiled.roots - late - compiled.optional - scope.now.keys() - language.GLOBALS.keys():
-            raise Unknown(min(unknown))
-        scope.noted.pointers.append(place.pointer)
-        scope.noted.roots |= late
-        scope.noted.needs_each |= "each" in compiled.roots - late
-        return text
+
+def _value(text: str, compiled: language.Text, place: Place, scope: Scope) -> Json:
+    roots = compiled.roots.difference(language.GLOBALS) | compiled.roots.intersection(scope.aliases)
+    unknown = roots.difference(scope.now, scope.aliases)
+    needed = unknown - compiled.optional | unknown.intersection(scope.resources)
+    if not scope.may_wait or not (needed or roots.intersection(scope.aliases)):
+        return compiled.evaluate(scope.now, depth=place.depth)
+    for root in sorted(needed.difference(scope.resources)):
+        if reason := _unwritable(root, text, scope):
+            raise Fault(reason)
+    scope.late[place.pointer] = {"names": [*sorted(roots)], "optional": [*sorted(roots & compiled.optional)]}
+    return text
+
+
+def _explain(unknown: str, text: str, scope: Scope) -> str:
+    if unknown in scope.aliases or unknown in scope.resources:
+        return f"{unknown} is known only when it has settled; config and outputs alone can name it"
+    if unknown == "each":
+        return "each is known only where for_each is given"
+    nearest = closed_object.nearest(unknown, [*scope.now])
+    return _unwritable(unknown, text, scope) or f"there is no {unknown} here; {nearest}"
+
+
+def _unwritable(unknown: str, text: str, scope: Scope) -> str:
+    """Say why something cannot be named at all; nothing if it can."""
+    if unknown in language.REMOVED_GLOBALS:
+        return f"{unknown} is not available in expressions"
+    for known in (*scope.aliases, *scope.now, *scope.resources):
+        if known.startswith(f"{unknown}-") and known in text:
+            return f"there is no {unknown} here; the - of {known} reads as minus, so give it an alias or another name"
+    return ""

@@ -23,9 +23,9 @@ from jinja2.exceptions import SecurityError, TemplateError, UndefinedError
 from jinja2.runtime import Context, StrictUndefined, Undefined
 from jinja2.utils import missing
 
-from tinkwell.core.value import document
+from tinkwell.core.value import closed_object, document
 from tinkwell.provisioner.release.expression import plain
-from tinkwell.provisioner.release.expression.fault import Fault, Unknown, nearest
+from tinkwell.provisioner.release.expression.fault import Fault, Unknown
 from tinkwell.provisioner.release.expression.plain import Json
 
 MAX_RANGE = 10_000
@@ -279,7 +279,8 @@ def _reason(error: Exception) -> str:
 def _missing_reason(parent: object, name: object) -> str:
     if not isinstance(parent, dict):
         return f"{_kind(parent)} has no {str(name)[:_SHOWN_CHARACTERS]}"
-    return f"there is no {str(name)[:_SHOWN_CHARACTERS]} in it{nearest(str(name), parent)}"
+    known = [key for key in parent if isinstance(key, str)]
+    return f"there is no {str(name)[:_SHOWN_CHARACTERS]} in it; {closed_object.nearest(str(name), known)}"
 
 
 def _kind(value: object) -> str:

@@ -55,6 +55,11 @@ def open_client(settings: setting.DockerSettings, *, connections: int, answer_se
     return _Client(version="auto", timeout=answer_seconds, max_pool_size=connections, **arguments)
 
 
+def is_local(client: docker.APIClient) -> bool:
+    """Say whether a client reaches its engine by a socket of this machine."""
+    return isinstance(client.adapters.get(adapter.SCHEME), unix.UnixAdapter)
+
+
 def _open_by(way: adapter.EngineAdapter, arguments: Mapping[str, object], answer_seconds: int) -> docker.APIClient:
     """Open a client that sends its requests in a way of ours."""
     try:

@@ -112,6 +112,11 @@ class Engine:
         self._long.shutdown(wait=False, cancel_futures=True)
         self._client.close()
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it is reached by a socket of this machine."""
+        return connection.is_local(self._client)
+
     async def identity(self) -> str:
         """Return the id that the engine has given itself."""
         found: Mapping[str, Any] = await self._call(self._client.info)

@@ -69,6 +69,11 @@ class DockerRuntime:
                 found.close()
                 raise
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the engine is reached by a socket of this machine; any other may be anywhere."""
+        return self._engine.is_local
+
     def seen_at(self, mount: port.Mount) -> str:
         """Return where the mount is in the container."""
         return mount.target

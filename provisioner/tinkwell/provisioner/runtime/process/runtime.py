@@ -45,6 +45,7 @@ class ProcessRuntime:
 
     name = "process"
     engine_id = ""  # there is one for each state directory
+    is_local = True
 
     def __init__(self, directory: state_dir.StateDir, images: Path | None, *, threads: int = 4) -> None:
         self._directory = directory

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from tinkwell.core import errors
+from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease
 from tinkwell.core.release import plan as plans
 from tinkwell.core.release.kinds import OperationKind
@@ -86,7 +87,11 @@ class Carrying:
                 return None
             reporter = _reporter(lease_token, locked)
             acquired = rules.acquire(
-                locked.operation, release_engine=locked.release_engine, hold=locked.hold, reporter=reporter
+                locked.operation,
+                release_engine=locked.release_engine,
+                running=[s for s in (await lock.leftover(transaction, locked)).steps if s.state is State.RUNNING],
+                hold=locked.hold,
+                reporter=reporter,
             )
             move = change.Move(operation_id=operation_id, changes=acquired.changes, lease_id=reporter.lease_id)
             await change.write(transaction, move)

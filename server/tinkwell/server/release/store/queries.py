@@ -65,11 +65,11 @@ _OPERATIONS = sqlalchemy.text(f"""
 """).execution_options(yield_per=_LISTED_ROWS)
 _NODES = sqlalchemy.text(f"""
     SELECT {row.NODE} FROM node n WHERE n.operation_id = CAST(:operation_id AS uuid) ORDER BY n.ordinal
-""").execution_options(yield_per=_LISTED_ROWS)  # noqa: S608
+""")  # noqa: S608
 _STEPS = sqlalchemy.text(f"""
     SELECT {row.STEP} FROM node n JOIN step s ON s.node_id = n.id WHERE n.operation_id = CAST(:operation_id AS uuid)
      ORDER BY n.ordinal, s.ordinal
-""").execution_options(yield_per=_LISTED_ROWS)  # noqa: S608
+""")  # noqa: S608
 # By the places of the nodes in the plan, from which their ordinals come.
 _AFTER = sqlalchemy.text("""
     SELECT ARRAY(SELECT json_array_elements_text(planned.node -> 'after')) AS paths

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from unit.core.release_model import ENGINE, HOLD, OPERATION_ID, OWNER, operation, planned, release
+from unit.core.release_model import ACTION, ENGINE, HOLD, OPERATION_ID, OWNER, STATE, operation, planned, release, step
 
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
@@ -13,7 +13,7 @@ from tinkwell.core.lease import lease
 from tinkwell.core.release.kinds import OperationKind, ReleaseState, RevisionState
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.transition import operation as rule
-from tinkwell.core.release.transition.change import TakeHold, WriteOperation
+from tinkwell.core.release.transition.change import MoveStep, TakeHold, WriteOperation
 from tinkwell.core.release.transition.operation import Begun
 from tinkwell.core.release.transition.row import ReleaseRow, RevisionRow
 
@@ -25,6 +25,7 @@ CHANGING = [
     ReleaseState.UNINSTALLING,
 ]
 SETTLED = [ReleaseState.DEPLOYED, ReleaseState.FAILED]
+LOST = "STEP_LOST: its owner is dead, and its engine is another one, so nobody can tell how it ended"
 OLD = RevisionRow(revision=1, state=RevisionState.SUPERSEDED)
 
 
@@ -148,16 +149,18 @@ def test_what_nobody_alive_holds_is_taken(
     state: State, hold: lease.Hold | None, is_first: bool, is_same_engine: bool, takes: bool
 ) -> None:
     before = operation(state=state)
-    acquired = rule.acquire(before, release_engine="", hold=hold, reporter=OWNER)
+    running = [step(1, STATE, State.RUNNING), step(3, ACTION, State.RUNNING, 2)]
+    acquired = rule.acquire(before, release_engine="", running=running, hold=hold, reporter=OWNER)
     begun = (WriteOperation(replace(before, state=State.RUNNING)),) if is_first else ()
-    assert acquired.changes == (*begun, *((TakeHold(),) if takes else ()))
+    lost = () if is_same_engine else (MoveStep(path="db", ordinal=3, state=State.FAILED, attempt=2, message=LOST),)
+    assert acquired.changes == (*lost, *begun, *((TakeHold(),) if takes else ()))
     assert (acquired.is_first, acquired.is_same_engine) == (is_first, is_same_engine)
 
 
 @pytest.mark.parametrize("state", [State.PENDING, State.RUNNING])
 def test_what_somebody_alive_holds_is_not_taken(state: State) -> None:
     with pytest.raises(errors.LeaseHeld, match="operation 1111"):
-        rule.acquire(operation(state=state), release_engine="", hold=held(live=True), reporter=OWNER)
+        rule.acquire(operation(state=state), release_engine="", running=(), hold=held(live=True), reporter=OWNER)
 
 
 @pytest.mark.parametrize(
@@ -165,28 +168,30 @@ def test_what_somebody_alive_holds_is_not_taken(state: State) -> None:
 )
 def test_nothing_is_taken_under_a_lease_that_is_over(reporter: lease.Reporter) -> None:
     with pytest.raises(errors.LeaseLost):
-        rule.acquire(operation(state=State.PENDING), release_engine="", hold=None, reporter=reporter)
+        rule.acquire(operation(state=State.PENDING), release_engine="", running=(), hold=None, reporter=reporter)
 
 
 def test_nothing_is_taken_without_a_lease() -> None:
     with pytest.raises(errors.InvalidField, match="lease_token"):
-        rule.acquire(operation(state=State.PENDING), release_engine="", hold=None, reporter=lease.Reporter())
+        rule.acquire(
+            operation(state=State.PENDING), release_engine="", running=(), hold=None, reporter=lease.Reporter()
+        )
 
 
 @pytest.mark.parametrize("state", [state for state in State if state.is_final])
 def test_what_has_ended_is_not_taken(state: State) -> None:
     with pytest.raises(errors.IllegalTransition, match=f"it has ended as {state}"):
-        rule.acquire(operation(state=state), release_engine="", hold=None, reporter=OWNER)
+        rule.acquire(operation(state=state), release_engine="", running=(), hold=None, reporter=OWNER)
 
 
 @pytest.mark.parametrize("state", [State.PENDING, State.RUNNING])
 def test_a_release_that_keeps_files_on_another_engine_waits_for_that(state: State) -> None:
     asked = operation(state=state)
     with pytest.raises(errors.IllegalTransition, match="waits for engine b"):
-        rule.acquire(asked, release_engine="b", hold=None, reporter=OWNER)
-    assert rule.acquire(asked, release_engine=ENGINE, hold=None, reporter=OWNER).changes
+        rule.acquire(asked, release_engine="b", running=(), hold=None, reporter=OWNER)
+    assert rule.acquire(asked, release_engine=ENGINE, running=(), hold=None, reporter=OWNER).changes
     moving = replace(asked, options=Options(move_engine=True))
-    assert rule.acquire(moving, release_engine="b", hold=None, reporter=OWNER).changes
+    assert rule.acquire(moving, release_engine="b", running=(), hold=None, reporter=OWNER).changes
 
 
 @pytest.mark.parametrize(("now", "grace"), [(False, 30), (True, 0)])

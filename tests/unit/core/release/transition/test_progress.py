@@ -258,7 +258,7 @@ def test_reports_about_what_is_not_in_the_plan_are_refused(report: Report) -> No
 
 def test_a_group_is_judged_report_upon_report() -> None:
     known = store(node("db"), node("web"))
-    reports = [
+    reports: list[Report] = [
         moved(INSTALLING),
         told(1, STATE, RUNNING),
         told(1, STATE, SUCCEEDED, exit_code=0),
@@ -353,7 +353,7 @@ def test_an_end_goes_by_what_was_reported_with_it() -> None:
 
 def test_steps_that_a_group_adds_are_there_for_its_end() -> None:
     known = store(node("db", INSTALLING))
-    asked = [told(1, STATE, RUNNING), FinishReport(state=FAILED, cause=WHY)]
+    asked: list[Report] = [told(1, STATE, RUNNING), FinishReport(state=FAILED, cause=WHY)]
     known.report(*asked)
     assert known.steps["db"][0].row.state is CANCELLED
 
@@ -369,7 +369,8 @@ def test_an_operation_that_has_ended_refuses_everything_but_its_end_once_more(st
     finish = FinishReport(state=state, cause="" if state is SUCCEEDED else WHY)
     assert known.report(moved(READY), finish, hold=None) == ()
     other = FinishReport(state=FAILED if state is not FAILED else SUCCEEDED, cause=WHY)
-    for reports in ([], [moved(INSTALLING)], [PhaseReport(Phase.APPLY)], [resource()], [other]):
+    refused: list[list[Report]] = [[], [moved(INSTALLING)], [PhaseReport(Phase.APPLY)], [resource()], [other]]
+    for reports in refused:
         with pytest.raises(errors.IllegalTransition, match=f"it has ended as {state}; that is final"):
             known.report(*reports)
 
@@ -409,7 +410,7 @@ def test_an_owner_whose_lease_has_expired_tells_ends_only(report: Any, starts: b
 
 
 def test_a_group_says_what_is_needed_to_judge_it() -> None:
-    reports = [moved(READY, "a"), told(1, STATE, RUNNING, path="b"), resource("c"), RemovedReport("d")]
+    reports: list[Report] = [moved(READY, "a"), told(1, STATE, RUNNING, path="b"), resource("c"), RemovedReport("d")]
     assert progress.paths([*reports, PhaseReport(Phase.APPLY)]) == {"a", "b", "c", "d"}
     assert not progress.ends(reports)
     assert progress.ends([*reports, FinishReport(state=SUCCEEDED)])

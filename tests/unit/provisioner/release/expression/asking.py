@@ -1,34 +1,72 @@
-"""Calls of the child's module within the test's own process."""
+"""Expressions whose child's module runs in the test's own process."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
+import pytest
+
+from tinkwell.core import errors
+from tinkwell.core.release.manifest.model import Manifest
+from tinkwell.core.release.manifest.rendered import Late
 from tinkwell.provisioner.release.expression import child
+from tinkwell.provisioner.release.expression.evaluate import Expressions, Release, Rendered
+from tinkwell.sandbox.child import Child
 
-RELEASE = {"name": "shop", "namespace": "default", "revision": 3, "is_install": False, "is_upgrade": True}
-
-
-def ask(call: str, **request: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the answer, and what is wrong by its field; both as they come through JSON."""
-    given = json.loads(json.dumps({"call": call, **request}))
-    answer = json.loads(json.dumps(child.handle(given, lambda _: None)))
-    problems = answer.pop("problems", [])
-    assert len({field for field, _ in problems}) == len(problems)
-    return answer, dict(problems)
-
-
-def render(resources: Any, variables: Any = None, **others: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    manifest = {"resources": resources, **others}
-    return ask("render", manifest=manifest, variables=variables or {}, release=RELEASE)
+RELEASE: Release = {
+    "name": "shop",
+    "namespace": "default",
+    "revision": 3,
+    "is_install": False,
+    "is_upgrade": True,
+}
 
 
-def rendered(resources: Any, variables: Any = None, **others: Any) -> dict[str, Any]:
-    answer, problems = render(resources, variables, **others)
-    assert not problems
-    return answer
+class _SameProcess:
+    async def call(self, request: bytes) -> bytes:
+        return json.dumps(child.handle(json.loads(request), lambda _: None)).encode()
+
+    async def close(self) -> None:
+        pass
 
 
-def refused(resources: Any, variables: Any = None, **others: Any) -> dict[str, str]:
-    answer, problems = render(resources, variables, **others)
-    assert not answer
-    return problems
+def same_process() -> Expressions:
+    made = Expressions()
+    made._child = cast(Child, _SameProcess())
+    return made
+
+
+async def rendered(resources: Any, variables: Any = None, **others: Any) -> Rendered:
+    manifest = Manifest.from_json({"resources": resources, **others})
+    return await same_process().render(manifest, variables or {}, RELEASE)
+
+
+async def configs(resources: Any, variables: Any = None) -> dict[str, Any]:
+    """Render, and return the configs by their paths."""
+    found = await rendered(resources, variables)
+    return {path: resource.config for path, resource in found.manifest.resources.items()}
+
+
+async def refused(resources: Any, variables: Any = None, **others: Any) -> dict[str, str]:
+    """Return what is wrong with a manifest, by its field."""
+    with pytest.raises(errors.InvalidField) as raised:
+        await rendered(resources, variables, **others)
+    return _by_field(raised.value)
+
+
+async def resolved(document: Any, late: Late, names: Any, variables: Any = None) -> Any:
+    return await same_process().resolve(
+        document, late, names, variables=variables or {}, release=RELEASE, field="resources.web.config"
+    )
+
+
+async def unresolved(document: Any, late: Late, names: Any, variables: Any = None) -> dict[str, str]:
+    """Return what is wrong with texts that waited, by their fields."""
+    with pytest.raises(errors.InvalidField) as raised:
+        await resolved(document, late, names, variables)
+    return _by_field(raised.value)
+
+
+def _by_field(error: errors.InvalidField) -> dict[str, str]:
+    found = {violation.field: violation.description for violation in error.violations}
+    assert len(found) == len(error.violations)
+    return found

@@ -8,36 +8,36 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from unit.provisioner.release.expression.asking import RELEASE
 
+from support import waiting
 from tinkwell.core import errors
-from tinkwell.provisioner.release.expression.evaluate import Expressions, Release
+from tinkwell.core.release.manifest import reader
+from tinkwell.core.release.manifest.model import Manifest
+from tinkwell.core.release.manifest.rendered import Late
+from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.sandbox import errors as sandbox
-from tinkwell.sandbox.limit import Limits
 
-RELEASE: Release = {
-    "name": "shop",
-    "namespace": "default",
-    "revision": 1,
-    "is_install": True,
-    "is_upgrade": False,
-}
-MANIFEST: Any = {
-    "plugs": {"data": {"path": "{{ name }}"}},
-    "resources": {
-        "disk": {"type": "acme/disk", "config": {"size": "{{ size * 2 }}"}},
-        "vm": {
-            "type": "acme/vm",
-            "dependencies": {"d": "disk"},
-            "config": {"zone": "{{ d.state.zone }}", "tag": "{{ each.key }}-{{ d.name }}", "name": "{{ name }}"},
-            "for_each": {"a": 1, "b": 2},
+MANIFEST = Manifest.from_json(
+    {
+        "plugs": {"data": {"path": "{{ name }}"}},
+        "resources": {
+            "disk": {"type": "acme/disk", "config": {"size": "{{ size * 2 }}"}},
+            "vm": {
+                "type": "acme/vm",
+                "dependencies": {"d": "disk"},
+                "config": {"zone": "{{ d.state.zone }}", "tag": "{{ each.key }}-{{ d.name }}", "name": "{{ name }}"},
+                "for_each": {"a": 1, "b": 2},
+            },
+            "off": {"type": "acme/off", "when": "{{ release.is_install }}"},
         },
-        "off": {"type": "acme/off", "when": "{{ release.is_upgrade }}"},
-    },
-    "outputs": {"zone": "{{ disk.state.zone }}"},
-}
+        "outputs": {"zone": "{{ disk.state.zone }}"},
+    }
+)
 VARIABLES: Any = {"name": "front", "size": 5}
 DISK: Any = {"name": "disk", "type": "acme/disk", "state": {"zone": "eu"}}
 
@@ -48,7 +48,12 @@ async def expressions() -> AsyncIterator[Expressions]:
         yield made
 
 
-async def resolve(expressions: Expressions, config: Any, late: Any, names: Any) -> Any:
+def one(**members: Any) -> Manifest:
+    """Make a manifest of one resource."""
+    return Manifest.from_json({"resources": {"web": {"type": "t", **members}}})
+
+
+async def resolve(expressions: Expressions, config: Any, late: Late, names: Any) -> Any:
     return await expressions.resolve(
         config, late, names, variables=VARIABLES, release=RELEASE, field="resources.vm[a].config"
     )
@@ -56,22 +61,38 @@ async def resolve(expressions: Expressions, config: Any, late: Any, names: Any) 
 
 async def test_a_manifest_is_rendered_and_what_waits_is_resolved_later(expressions: Expressions) -> None:
     rendered = await expressions.render(MANIFEST, VARIABLES, RELEASE)
-    assert rendered.manifest["plugs"] == {"data": {"path": "front"}}
     assert rendered.disabled == ("off",)
     assert rendered.warnings == ()
-    resources: Any = rendered.manifest["resources"]
-    assert resources["disk"]["config"] == {"size": 10}
-    late: Any = rendered.late
-    config = await resolve(expressions, resources["vm[a]"]["config"], late["resources"]["vm[a]"], {"d": DISK})
-    assert config == {"zone": "eu", "tag": "a-disk", "name": "front"}
-    assert rendered.manifest["outputs"] == {"zone": "{{ disk.state.zone }}"}
-    outputs = await resolve(expressions, rendered.manifest["outputs"], late["outputs"], {"disk": DISK})
-    assert outputs == {"zone": "eu"}
+    manifest = rendered.manifest
+    assert manifest.plugs["data"].path == "front"
+    assert manifest.resources["disk"].config == {"size": 10}
+    vm = manifest.resources["vm[a]"]
+    assert await resolve(expressions, vm.config, vm.late, {"d": DISK}) == {
+        "zone": "eu",
+        "tag": "a-disk",
+        "name": "front",
+    }
+    assert await resolve(expressions, manifest.outputs, manifest.late_outputs, {"disk": DISK}) == {"zone": "eu"}
+
+
+async def test_the_example_of_the_documentation_is_rendered(expressions: Expressions) -> None:
+    page = (Path(__file__).parents[5] / "docs" / "expression.md").read_text(encoding="utf-8")
+    example = page.split("```yaml\n")[1].split("```")[0]
+    manifest = reader.read([("example.yaml", example)])
+    rendered = await expressions.render(manifest, {"gigabytes": 5, "version": "1.2"}, RELEASE)
+    resources = rendered.manifest.resources
+    assert list(resources) == ["disk[eu]", "disk[us]", "vm"]
+    assert resources["disk[us]"].config == {"name": "disk-us", "size": 10}
+    vm = resources["vm"]
+    assert vm.type == "acme/vm:1.2"
+    disks: Any = {"eu": DISK, "us": DISK}
+    config = await resolve(expressions, vm.config, vm.late, {"disks": disks, "first": DISK})
+    assert config == {"zone": "eu", "disks": 2}
 
 
 async def test_what_has_nothing_that_waits_asks_nobody(expressions: Expressions) -> None:
     config: Any = {"x": "{{ untouched }}"}
-    assert await resolve(expressions, config, {"pointers": [], "names": {}}, {}) is config
+    assert await resolve(expressions, config, Late(), {}) is config
     assert expressions._child.pid is None
 
 
@@ -83,20 +104,16 @@ async def test_files_of_variables_are_evaluated_one_after_the_other(expressions:
 async def test_numbers_go_through_as_doubles(expressions: Expressions) -> None:
     given: Any = {"a": decimal.Decimal("1.10"), "b": 10**40, "c": decimal.Decimal("1e300")}
     found = await expressions.variables([("v.yaml", {"d": "{{ a * 2 }}"})], given)
-    assert found == {
-        "a": decimal.Decimal("1.1"),
-        "b": 10**40,
-        "c": decimal.Decimal("1e300"),
-        "d": decimal.Decimal("2.2"),
-    }
+    decimals = {"a": decimal.Decimal("1.1"), "c": decimal.Decimal("1e300"), "d": decimal.Decimal("2.2")}
+    assert found == {**decimals, "b": 10**40}
 
 
 async def test_what_is_wrong_is_told_by_field(expressions: Expressions) -> None:
-    manifest: Any = {"resources": {"web": {"type": "{{ nme }}", "config": {"a b": ["{{ size + 'x' }}"]}}}}
+    manifest = one(type="{{ nme }}", config={"a b": ["{{ size + 'x' }}"]})
     with pytest.raises(errors.InvalidField) as raised:
         await expressions.render(manifest, VARIABLES, RELEASE)
     assert [(violation.field, violation.description) for violation in raised.value.violations] == [
-        ("resources.web.type", "`{{ nme }}`: nme is not known here; did you mean name?"),
+        ("resources.web.type", "`{{ nme }}`: there is no nme here; did you mean name?"),
         (
             'resources.web.config["a b"][0]',
             "`{{ size + 'x' }}`: + does not take a number and a string; ~ joins texts",
@@ -104,8 +121,8 @@ async def test_what_is_wrong_is_told_by_field(expressions: Expressions) -> None:
     ]
 
 
-async def test_a_state_that_leads_to_a_process_without_memory_is_told_by_field(expressions: Expressions) -> None:
-    late: Any = {"pointers": ["/x"], "names": {"d": "disk"}}
+async def test_a_state_that_makes_a_text_too_long_for_the_memory_is_told_by_field(expressions: Expressions) -> None:
+    late = Late(pointers=("/x",), names={"d": "disk"})
     with pytest.raises(errors.InvalidField) as raised:
         await resolve(expressions, {"x": "{{ 'x'.ljust(d.state) }}"}, late, {"d": {"state": 10**9}})
     (violation,) = raised.value.violations
@@ -114,62 +131,86 @@ async def test_a_state_that_leads_to_a_process_without_memory_is_told_by_field(e
 
 
 async def test_a_manifest_that_is_too_large_is_told(expressions: Expressions) -> None:
-    manifest: Any = {"resources": {"web": {"type": "t", "config": {"x": "x" * 9 * 1024 * 1024}}}}
+    manifest = one(config={"x": "x" * 9 * 1024 * 1024})
     with pytest.raises(errors.InvalidField, match=r"^manifest: has 9,437,\d+ bytes; at most 8,388,608 are allowed"):
         await expressions.render(manifest, {}, RELEASE)
 
 
 async def test_a_manifest_that_becomes_too_large_is_told(expressions: Expressions) -> None:
-    config = {"x": "{{ ('x' * 900000) }}"}
-    manifest: Any = {"resources": {"web": {"type": "t", "for_each": "{{ range(20) }}", "config": config}}}
+    manifest = one(for_each="{{ range(20) }}", config={"x": "{{ ('x' * 900000) }}"})
     with pytest.raises(errors.InvalidField, match="gives more than 16 MiB in all"):
         await expressions.render(manifest, {}, RELEASE)
 
 
-async def test_thousands_of_expressions_have_a_second_each_and_not_all_together(expressions: Expressions) -> None:
-    config = {"x": "{{ release.name }}-{{ each.key }}"}
-    manifest: Any = {
-        "resources": {f"web{n}": {"type": "t", "for_each": "{{ range(50) }}", "config": config} for n in range(100)}
-    }
-    rendered = await expressions.render(manifest, {}, RELEASE)
-    resources: Any = rendered.manifest["resources"]
+async def test_thousands_of_expressions_are_rendered_by_one_call(expressions: Expressions) -> None:
+    web: Any = {"type": "t", "for_each": "{{ range(50) }}", "config": {"x": "{{ release.name }}-{{ each.key }}"}}
+    manifest = Manifest.from_json({"resources": {f"web{number}": web for number in range(100)}})
+    resources = (await expressions.render(manifest, {}, RELEASE)).manifest.resources
     assert len(resources) == 5000
-    assert resources["web99[49]"]["config"] == {"x": "shop-49"}
+    assert resources["web99[49]"].config == {"x": "shop-49"}
 
 
 async def test_a_child_that_was_killed_is_told_and_the_next_call_works(expressions: Expressions) -> None:
-    manifest: Any = {
-        "resources": {"web": {"type": "t", "config": {"x": "{% for a in range(9999) %}" * 9 + "{% endfor %}" * 9}}}
-    }
     await expressions.render(MANIFEST, VARIABLES, RELEASE)
     pid = expressions._child.pid
     assert pid
+    manifest = one(config={"x": "{% for a in range(9999) %}" * 9 + "{% endfor %}" * 9})
     call = asyncio.create_task(expressions.render(manifest, VARIABLES, RELEASE))
-    async with asyncio.timeout(10):
-        while "web" not in expressions._child._piece:
-            await asyncio.sleep(0.005)
+    await waiting.eventually(lambda: "web" in expressions._child._piece)
     os.kill(pid, signal.SIGKILL)
-    with pytest.raises(
-        errors.InvalidField, match=r"resources\.web\.config\.x: .*: the child process ended of signal 9"
-    ):
+    said = r"resources\.web\.config\.x: .*: the child process ended of signal 9"
+    with pytest.raises(errors.InvalidField, match=said):
         await call
-    assert await expressions.render(MANIFEST, VARIABLES, RELEASE)
+    rendered = await expressions.render(MANIFEST, VARIABLES, RELEASE)
+    assert rendered.disabled == ("off",)
 
 
 async def test_two_operations_have_a_child_each(expressions: Expressions) -> None:
     async with Expressions() as other:
-        one, two = await asyncio.gather(
+        first, second = await asyncio.gather(
             expressions.render(MANIFEST, VARIABLES, RELEASE), other.render(MANIFEST, VARIABLES, RELEASE)
         )
-        assert one == two
+        assert first == second
         assert expressions._child.pid != other._child.pid
 
 
 async def test_after_the_end_nothing_is_evaluated() -> None:
-    async with Expressions(limits=Limits()) as expressions:
+    async with Expressions() as expressions:
         assert await expressions.variables([], {}) == {}
     with pytest.raises(sandbox.NotStarted, match="closed"):
         await expressions.variables([], {})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"plugs": {}, "instances": [1], "outputs": {}, "late_outputs": {}},
+        {"plugs": {}, "instances": [{"name": "nowhere", "key": None, "value": None, "when": True}], "outputs": {}},
+        {"plugs": {}, "instances": [], "outputs": {}, "late_outputs": {"/x": {"names": 1}}},
+        {
+            "plugs": {},
+            "instances": [{"name": "nowhere", "key": None, "value": None, "when": True}],
+            "outputs": {},
+            "late_outputs": {},
+        },
+    ],
+)
+async def test_an_answer_of_another_form_is_no_manifest(
+    expressions: Expressions, answer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def call(_: bytes) -> bytes:
+        return json.dumps(answer).encode()
+
+    monkeypatch.setattr(expressions._child, "call", call)
+    with pytest.raises(sandbox.Failed, match="no evaluated manifest"):
+        await expressions.render(MANIFEST, VARIABLES, RELEASE)
+
+
+def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(ModuleNotFoundError, match=r"jinja2 is not installed; install tinkwell\[provisioner\]"):
+        Expressions()
 
 
 def test_the_provisioner_does_not_load_jinja_and_the_child_loads_little_else() -> None:
