@@ -6,7 +6,7 @@ A block's first line says its language, and after a blank what tests are to do w
     ```sh acme/note/run  it is this file
 
 In a block without language, lines that begin with `$ ` are commands, which may go on behind a backslash, and what
-follows is their output.
+follows is their output. There `…` stands for whatever was printed: alone on a line, for any number of lines.
 """
 
 import re
@@ -19,11 +19,11 @@ _BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CHANGING = {
     r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b": "UUID",
     r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z": "TIME",
-    r"\b\d+\.\ds\b": "SECONDS",
+    r"\b(?:\d+\.\d|\d+m\d\d)s\b": "SECONDS",
     r"(?<= )\d+\.\d(?= )": "SECONDS",
     r"\b(?:127\.0\.0\.1|localhost):\d+": "ADDRESS",
     r"postgresql://\S+": "URL",
-    r"\bprocess:\S+": "ENGINE",
+    r"\b[0-9a-f]{32}:": "ENGINE:",
     r"[ \t]+": " ",
 }
 
@@ -72,9 +72,10 @@ def commands(text: str) -> list[Command]:
 
 
 def agrees(told: tuple[str, ...], printed: str) -> bool:
-    """Say whether a command has printed what the page says; a line `…` stands for any number of lines."""
+    """Say whether a command has printed what the page says."""
     pattern = "".join(
-        r"(?:[^\n]*\n)*?" if line.strip() == "…" else re.escape(line) + "\n" for line in _plain("\n".join(told))
+        r"(?:[^\n]*\n)*?" if line.strip() == "…" else re.escape(line).replace("…", r"[^\n]*") + "\n"
+        for line in _plain("\n".join(told))
     )
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in _plain(printed))) is not None
 
