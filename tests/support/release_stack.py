@@ -1,4 +1,4 @@
-"""Releases of real resource images: a provisioner as a process, what it is told to bring about, and what comes of it."""
+"""Releases of real resource images: a provisioner as a process, what it is to bring about, and what comes of it."""
 
 import contextlib
 import json
@@ -34,11 +34,7 @@ class Outcome:
     @property
     def became(self) -> dict[str, str]:
         """What became of each resource: `changed`, `unchanged`, `removed`, `left`, `failed` or `skipped`."""
-        words = {NodeState.READY: "unchanged"}
-        return {
-            path: "changed" if node.state is NodeState.READY and node.changed else words.get(node.state, node.state).lower()
-            for path, node in self.nodes.items()
-        }
+        return {path: _word(node) for path, node in self.nodes.items()}
 
     def steps(self, path: str) -> list[str]:
         """What was called of a resource, such as `STATE state` or `ACTION create-role`, in order."""
@@ -53,6 +49,12 @@ class Outcome:
         return next(step for step in self.nodes[path].steps if step.state not in (State.SUCCEEDED, State.PENDING))
 
 
+def _word(node: Node) -> str:
+    if node.state is NodeState.READY:
+        return "changed" if node.changed else "unchanged"
+    return node.state.lower()
+
+
 class Stack:
     """A server and a provisioner for it."""
 
@@ -61,7 +63,11 @@ class Stack:
         self.provisioner = provisioner
 
     async def apply(
-        self, name: str, manifest: object, variables: Mapping[str, Any] | None = None, **options: Unpack[OperationOptions]
+        self,
+        name: str,
+        manifest: object,
+        variables: Mapping[str, Any] | None = None,
+        **options: Unpack[OperationOptions],
     ) -> Outcome:
         """Apply a manifest, given as a text or as JSON, and wait for the end."""
         text = manifest if isinstance(manifest, str) else json.dumps(manifest)

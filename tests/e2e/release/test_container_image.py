@@ -36,10 +36,10 @@ async def test_a_container_is_made_left_alone_started_again_replaced_and_removed
             assert (await stack.apply("box", manifest(**config))).actions("box") == ["create", "start"]
             found = await stack.state("box", "box")
             assert (found["name"], found["image"], found["running"]) == (name, engine_image.IMAGE, True)
-            assert "A=1" in engine.inspect_container(name)["Config"]["Env"]  # type: ignore[no-untyped-call]
+            assert "A=1" in engine.inspect_container(name)["Config"]["Env"]
             assert (await stack.apply("box", manifest(**config))).became == {"box": "unchanged"}
 
-            engine.kill(name)  # type: ignore[no-untyped-call]
+            engine.kill(name)
             assert (await stack.apply("box", manifest(**config))).actions("box") == ["start"]
 
             changed = await stack.apply("box", manifest(**config | {"environment": {}}))
@@ -48,10 +48,10 @@ async def test_a_container_is_made_left_alone_started_again_replaced_and_removed
 
             assert (await stack.uninstall("box")).became == {"box": "removed"}
             with pytest.raises(docker.errors.NotFound):
-                engine.inspect_container(name)  # type: ignore[no-untyped-call]
+                engine.inspect_container(name)
         finally:
             with contextlib.suppress(docker.errors.NotFound):
-                engine.remove_container(name, force=True)  # type: ignore[no-untyped-call]
+                engine.remove_container(name, force=True)
 
 
 async def test_what_the_engine_refuses_is_told(

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-import pytest
 
-from support import process, release_stack
+from support import release_stack
 from support.release_stack import Stack
+from support.waiting import eventually
 from tinkwell.client import Client, State
 from tinkwell.core.release.kinds import ResourceStatus
 
@@ -21,6 +21,17 @@ def manifest(image: str, config: dict[str, Any], **more: Any) -> dict[str, Any]:
     """A manifest of one resource, called `it`, whose plug `files` is a folder of the release."""
     resource = {"type": f"tinkwell-resource/{image}:v1", "config": config, **more}
     return {"plugs": {"files": {"path": "files"}}, "resources": {"it": resource}}
+
+
+def contents(path: str) -> str | None:
+    """What is in a file; None where there is none."""
+    file = Path(path)
+    return file.read_text() if file.exists() else None
+
+
+def mode(path: str) -> int:
+    """Who may do what with a file."""
+    return Path(path).stat().st_mode & 0o777
 
 
 def unique(name: str) -> str:
@@ -34,28 +45,28 @@ async def test_a_file_is_written_left_alone_written_again_and_removed(stack: Sta
     assert (installed.operation.state, installed.became) == (State.SUCCEEDED, {"it": "changed"})
     assert installed.steps("it") == ["INIT init", "STATE state", "ACTION write", "RECHECK state"]
     found = await stack.state("a", "it")
-    file = Path(found["path"])
-    assert file.read_text() == config["content"]
-    assert (found["mode"], file.stat().st_mode & 0o777) == ("0644", 0o644)
+    file = found["path"]
+    assert contents(file) == config["content"]
+    assert (found["mode"], mode(file)) == ("0644", 0o644)
 
     again = await stack.apply("a", manifest("file", config))
     assert (again.became, again.steps("it")) == ({"it": "unchanged"}, ["STATE state"])
 
     changed = await stack.apply("a", manifest("file", {**config, "content": "", "mode": "0600"}))
     assert changed.became == {"it": "changed"}
-    assert (file.read_text(), file.stat().st_mode & 0o777) == ("", 0o600)
+    assert (contents(file), mode(file)) == ("", 0o600)
 
     assert (await stack.uninstall("a")).became == {"it": "removed"}
-    assert not file.exists()
+    assert contents(file) is None
 
 
 async def test_a_file_that_somebody_changed_is_found_and_mended(stack: Stack) -> None:
     asked = manifest("file", {"name": "a.txt", "content": "ours"})
     await stack.apply("a", asked)
-    file = Path((await stack.state("a", "it"))["path"])
-    file.write_bytes(b"theirs \xff")
+    file = (await stack.state("a", "it"))["path"]
+    await asyncio.to_thread(Path(file).write_bytes, b"theirs \xff")
     assert (await stack.apply("a", asked)).actions("it") == ["write"]
-    assert file.read_text() == "ours"
+    assert contents(file) == "ours"
 
 
 async def test_a_config_that_the_image_does_not_take_changes_nothing(stack: Stack) -> None:
@@ -107,9 +118,7 @@ async def test_a_role_is_created_left_alone_altered_and_dropped(stack: Stack, da
         assert await attributes() == ()
 
 
-async def test_a_password_is_set_compared_and_changed_and_stands_in_no_output(
-    stack: Stack, database_url: str
-) -> None:
+async def test_a_password_is_set_compared_and_changed_and_stands_in_no_output(stack: Stack, database_url: str) -> None:
     name, server = unique("role"), release_stack.postgres(database_url)
     async with cleaning(database_url, role=name) as sql:
 
@@ -195,8 +204,8 @@ async def test_a_page_that_does_not_answer_yet_is_waited_for(stack: Stack) -> No
     page.status = 503
     async with page.serving() as url:
         applying = asyncio.create_task(stack.apply("p", manifest("http-check", {"url": url})))
-        while page.asked < 3:  # by state, by the action, and when it is asked again
-            await asyncio.sleep(0.02)
+        # By state, by the action, and when it is asked again.
+        await eventually(lambda: page.asked >= 3, deadline_seconds=60)
         page.status = 200
         waited = await applying
     assert (waited.operation.state, waited.actions("it")) == (State.SUCCEEDED, ["wait"])
