@@ -1112,6 +1112,25 @@ CREATE TABLE public.schema_release (
     CONSTRAINT schema_release_one_check CHECK (one)
 );
 
+CREATE TABLE public.sealed_value (
+    id bigint NOT NULL,
+    owner_kind text NOT NULL,
+    owner_id text NOT NULL,
+    document text NOT NULL,
+    pointer text NOT NULL,
+    sealed bytea NOT NULL
+);
+ALTER TABLE ONLY public.sealed_value ALTER COLUMN sealed SET STORAGE EXTERNAL;
+
+ALTER TABLE public.sealed_value ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.sealed_value_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE public.self_enrolment (
     hardware_id uuid NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
@@ -1229,6 +1248,12 @@ ALTER TABLE ONLY public.schema_file
 ALTER TABLE ONLY public.schema_release
     ADD CONSTRAINT schema_release_pkey PRIMARY KEY (one);
 
+ALTER TABLE ONLY public.sealed_value
+    ADD CONSTRAINT sealed_value_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.sealed_value
+    ADD CONSTRAINT sealed_value_place UNIQUE (owner_kind, owner_id, document, pointer);
+
 ALTER TABLE ONLY public.self_enrolment
     ADD CONSTRAINT self_enrolment_pkey PRIMARY KEY (hardware_id);
 
@@ -1269,6 +1294,8 @@ CREATE INDEX release_deleted ON public.release USING btree (deleted_at) WHERE (d
 CREATE UNIQUE INDEX release_name ON public.release USING btree (namespace, name) WHERE (deleted_at IS NULL);
 
 CREATE UNIQUE INDEX release_revision_deployed ON public.release_revision USING btree (release_id) WHERE ((state)::text = 'DEPLOYED'::text);
+
+CREATE INDEX sealed_value_key ON public.sealed_value USING btree (SUBSTRING(sealed FROM 2 FOR 8), id);
 
 CREATE INDEX step_log_operation ON public.step_log USING btree (operation_id, id);
 
