@@ -295,7 +295,8 @@ def _describe(spec: port.RunSpec, entry_point: Path, path: Path) -> dict[str, An
     return {
         "key": asdict(spec.key),
         "argv": [str(entry_point), *(spec.command or ())],
-        "environment": {"PATH": shim.DEFAULT_PATH} | spec.variables(),
+        # What images of this runtime bring along are programs of this machine, wherever the provisioner finds its own.
+        "environment": {"PATH": os.environ.get("PATH", shim.DEFAULT_PATH)} | spec.variables(),
         "directory": shim.EMPTY if directory == str(path / shim.EMPTY) else directory,
         "stdin": "" if spec.stdin is None else str(path / shim.STDIN),
         "answer_bytes": spec.answer_bytes,
