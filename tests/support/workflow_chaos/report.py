@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from support.chaos import report
 from support.chaos.deck import Deck
 from support.chaos.server import Server
+from support.chaos.worker import Worker
 from support.history.record import Violation, Watcher
 from support.workflow_chaos.fault import Kind
-from support.workflow_chaos.worker import Worker
 from support.workflow_history.record import History, Mark
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 
