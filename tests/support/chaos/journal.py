@@ -25,8 +25,9 @@ class Journal:
         entry_point = self.images / image / "run"
         entry_point.parent.mkdir(parents=True)
         # Without site packages, and found by its package's name: it starts within some 20 ms.
-        command = (f"PYTHONPATH={_TESTS}", sys.executable, "-P", "-S", str(script), str(self.folder))
-        entry_point.write_text(f'#!/bin/sh\nexec env {shlex.join(command)} "$@"\n')
+        command = shlex.join((sys.executable, "-P", "-S", str(script), str(self.folder)))
+        path = shlex.quote(str(_TESTS))
+        entry_point.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {command} "$@"\n')
         entry_point.chmod(0o700)
 
     def lines(self) -> list[list[Any]]:
