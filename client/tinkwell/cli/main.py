@@ -49,6 +49,7 @@ _KNOWN = {
     "agent": ("Run the actions that are meant for certain machines.", "provisioner"),
     "automation": ("React to events by rules in a file.", "provisioner"),
     "db": ("Bring the database's schema up to date.", "server"),
+    "secret": ("Make the keys that seal secrets, and change them.", "server"),
 }
 
 

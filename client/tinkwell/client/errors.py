@@ -11,6 +11,7 @@ Error
 ├── Unauthenticated       no valid token came with the call
 ├── PermissionDenied      the caller may not do this
 │   └── WrongWorker       the reporting worker is not the action's
+├── SecretsDisabled       the server has no key for what it would have to keep secret
 ├── LostRace              another writer was faster: read again and retry
 │   └── OperationActive   the release has an operation that has not ended
 ├── HistoryGone           events from that revision on cannot be had: list again, then watch from now
@@ -23,6 +24,7 @@ Error
 ├── DeadlineExceeded      no answer came in time
 ├── Unimplemented         the server does not know the method
 ├── Internal              a fault of the server; `reference` finds it in the server's log
+├── ReleaseFailed         an operation that was waited for ended without success (`client.release.handle`)
 └── Closed                the client was closed, or is
 
 Whatever gRPC raises is turned into one of these by `from_rpc`: first by the reason in the status details, else by the
@@ -178,6 +180,12 @@ class WrongWorker(PermissionDenied):
     """The reporting worker is not the one that the action belongs to."""
 
 
+class SecretsDisabled(Error):
+    """The server has no key for what it would have to keep secret, or for what it keeps."""
+
+    default_code = "FAILED_PRECONDITION"
+
+
 class LostRace(Error):
     """Another writer was faster: read again and retry."""
 
@@ -276,6 +284,7 @@ _BY_REASON: Mapping[str, type[Error]] = {
     "LEASE_HELD": LeaseHeld,
     "LEASE_LOST": LeaseLost,
     "WRONG_WORKER": WrongWorker,
+    "SECRETS_DISABLED": SecretsDisabled,
     "LOST_RACE": LostRace,
     "OPERATION_ACTIVE": OperationActive,
     "COMPACTED": Compacted,

@@ -10,6 +10,7 @@ TinkwellError
 ├── LeaseHeld           somebody alive holds what the caller wants to work on
 ├── LeaseLost           the caller's lease is over, or its work was taken over
 ├── WrongWorker         the reporting worker is not the action's
+├── SecretsDisabled     the server has no key for what it would have to seal or to open
 ├── LostRace            another writer was faster; read again and retry
 ├── Compacted           the revision is older than the oldest kept one
 ├── OtherHistory        the revision belongs to another log, or lies beyond its end
@@ -131,6 +132,18 @@ class WrongWorker(TinkwellError):
         self.worker_id = worker_id
         self.expected = expected
         super().__init__(f"worker {worker_id} may not report for an action of worker {expected}")
+
+
+class SecretsDisabled(TinkwellError):
+    """The server has no key for what it would have to seal or to open."""
+
+    subject = "secrets"
+
+    def __init__(
+        self, description: str = "this server has no keys; give it a file of them by TINKWELL_SECRET_KEYS"
+    ) -> None:
+        self.description = description
+        super().__init__(f"{self.subject}: {description}")
 
 
 class LostRace(TinkwellError):

@@ -21,7 +21,7 @@ CREATE TYPE public.action_move AS (
 );
 
 CREATE DOMAIN public.event_type AS text
-	CONSTRAINT event_type_known CHECK (((VALUE = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text])) OR (VALUE = ANY (ARRAY['ACTION_STARTED'::text, 'ACTION_RETRYING'::text, 'ACTION_SUCCEEDED'::text, 'ACTION_FAILED'::text, 'ACTION_TIMEOUT'::text, 'ACTION_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['WORKFLOW_STARTED'::text, 'WORKFLOW_INPROGRESS'::text, 'WORKFLOW_SUCCEEDED'::text, 'WORKFLOW_FAILED'::text, 'WORKFLOW_TIMEOUT'::text, 'WORKFLOW_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['HARDWARE_PHONE_HOME'::text, 'CUSTOM'::text]))));
+	CONSTRAINT event_type_known CHECK (((VALUE = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text])) OR (VALUE = ANY (ARRAY['ACTION_STARTED'::text, 'ACTION_RETRYING'::text, 'ACTION_SUCCEEDED'::text, 'ACTION_FAILED'::text, 'ACTION_TIMEOUT'::text, 'ACTION_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['WORKFLOW_STARTED'::text, 'WORKFLOW_INPROGRESS'::text, 'WORKFLOW_SUCCEEDED'::text, 'WORKFLOW_FAILED'::text, 'WORKFLOW_TIMEOUT'::text, 'WORKFLOW_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['HARDWARE_PHONE_HOME'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['STEP_STARTED'::text, 'STEP_RETRYING'::text, 'STEP_SUCCEEDED'::text, 'STEP_FAILED'::text, 'STEP_TIMEOUT'::text, 'STEP_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['NODE_STARTED'::text, 'NODE_READY'::text, 'NODE_FAILED'::text, 'NODE_SKIPPED'::text, 'NODE_REMOVED'::text, 'NODE_LEFT'::text])) OR (VALUE = ANY (ARRAY['RELEASE_DEPLOYED'::text, 'RELEASE_FAILED'::text, 'RELEASE_UNINSTALLED'::text, 'OPERATION_STARTED'::text, 'OPERATION_SUCCEEDED'::text, 'OPERATION_FAILED'::text, 'OPERATION_TIMEOUT'::text, 'OPERATION_CANCELLED'::text]))));
 
 CREATE DOMAIN public.jsonb_document AS jsonb
 	CONSTRAINT jsonb_document_object CHECK ((jsonb_typeof(VALUE) = 'object'::text));
@@ -29,8 +29,44 @@ CREATE DOMAIN public.jsonb_document AS jsonb
 CREATE DOMAIN public.lifecycle_state AS text
 	CONSTRAINT lifecycle_state_known CHECK ((VALUE = ANY (ARRAY['PENDING'::text, 'RUNNING'::text, 'SUCCEEDED'::text, 'FAILED'::text, 'TIMEOUT'::text, 'CANCELLED'::text])));
 
+CREATE DOMAIN public.node_kind AS text
+	CONSTRAINT node_kind_known CHECK ((VALUE = 'RESOURCE'::text));
+
+CREATE DOMAIN public.node_state AS text
+	CONSTRAINT node_state_known CHECK ((VALUE = ANY (ARRAY['PENDING'::text, 'INSTALLING'::text, 'REMOVING'::text, 'READY'::text, 'FAILED'::text, 'SKIPPED'::text, 'REMOVED'::text, 'LEFT'::text])));
+
+CREATE DOMAIN public.node_task AS text
+	CONSTRAINT node_task_known CHECK ((VALUE = ANY (ARRAY['INSTALL'::text, 'REMOVE'::text])));
+
+CREATE DOMAIN public.operation_kind AS text
+	CONSTRAINT operation_kind_known CHECK ((VALUE = ANY (ARRAY['INSTALL'::text, 'UPGRADE'::text, 'ROLLBACK'::text, 'UNINSTALL'::text])));
+
+CREATE DOMAIN public.operation_phase AS text
+	CONSTRAINT operation_phase_known CHECK ((VALUE = ANY (ARRAY['LOAD'::text, 'RENDER'::text, 'VALIDATE'::text, 'APPLY'::text, 'CLEANUP'::text])));
+
+CREATE DOMAIN public.release_document AS json
+	CONSTRAINT release_document_size CHECK ((octet_length((VALUE)::text) <= 8388608));
+
+CREATE DOMAIN public.release_state AS text
+	CONSTRAINT release_state_known CHECK ((VALUE = ANY (ARRAY['PENDING_INSTALL'::text, 'PENDING_UPGRADE'::text, 'PENDING_ROLLBACK'::text, 'DEPLOYED'::text, 'FAILED'::text, 'UNINSTALLING'::text, 'UNINSTALLED'::text])));
+
+CREATE DOMAIN public.resource_answer AS json
+	CONSTRAINT resource_answer_size CHECK ((octet_length((VALUE)::text) <= 1048576));
+
+CREATE DOMAIN public.resource_config AS json
+	CONSTRAINT resource_config_size CHECK ((octet_length((VALUE)::text) <= 3145728));
+
+CREATE DOMAIN public.resource_status AS text
+	CONSTRAINT resource_status_known CHECK ((VALUE = ANY (ARRAY['UNKNOWN'::text, 'VALID'::text, 'STALE'::text, 'ABSENT'::text, 'LEFT'::text])));
+
 CREATE DOMAIN public.resource_type AS text
-	CONSTRAINT resource_type_known CHECK ((VALUE = ANY (ARRAY['TEMPLATE'::text, 'HARDWARE'::text, 'WORKFLOW'::text, 'ACTION'::text, 'CUSTOM'::text])));
+	CONSTRAINT resource_type_known CHECK (((VALUE = ANY (ARRAY['TEMPLATE'::text, 'HARDWARE'::text, 'WORKFLOW'::text, 'ACTION'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['RELEASE'::text, 'OPERATION'::text, 'NODE'::text, 'STEP'::text]))));
+
+CREATE DOMAIN public.revision_state AS text
+	CONSTRAINT revision_state_known CHECK ((VALUE = ANY (ARRAY['PENDING'::text, 'DEPLOYED'::text, 'FAILED'::text, 'SUPERSEDED'::text, 'UNINSTALLED'::text])));
+
+CREATE DOMAIN public.step_kind AS text
+	CONSTRAINT step_kind_known CHECK ((VALUE = ANY (ARRAY['INIT'::text, 'STATE'::text, 'ACTION'::text, 'RECHECK'::text, 'DESTROY'::text])));
 
 CREATE DOMAIN public.template_text AS text
 	CONSTRAINT template_size CHECK ((octet_length(VALUE) <= 1048576));
@@ -106,6 +142,52 @@ CREATE FUNCTION public.change_type(operation text, was_deleted timestamp with ti
     END
 $$;
 
+CREATE FUNCTION public.check_release_transition() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    subject text;
+BEGIN
+    IF NEW.state = OLD.state OR (CASE TG_TABLE_NAME
+        WHEN 'release' THEN CASE
+            WHEN OLD.state IN ('PENDING_INSTALL', 'PENDING_UPGRADE', 'PENDING_ROLLBACK')
+                THEN NEW.state IN ('DEPLOYED', 'FAILED')
+            WHEN OLD.state = 'DEPLOYED' THEN NEW.state IN ('PENDING_UPGRADE', 'PENDING_ROLLBACK', 'UNINSTALLING')
+            WHEN OLD.state = 'FAILED'
+                THEN NEW.state IN ('PENDING_INSTALL', 'PENDING_UPGRADE', 'PENDING_ROLLBACK', 'UNINSTALLING')
+            WHEN OLD.state = 'UNINSTALLING' THEN NEW.state IN ('UNINSTALLED', 'FAILED', 'DEPLOYED')
+        END
+        WHEN 'release_revision' THEN CASE OLD.state
+            WHEN 'PENDING' THEN NEW.state IN ('DEPLOYED', 'FAILED')
+            WHEN 'FAILED' THEN NEW.state IN ('PENDING', 'UNINSTALLED')
+            WHEN 'DEPLOYED' THEN NEW.state IN ('SUPERSEDED', 'UNINSTALLED')
+            WHEN 'SUPERSEDED' THEN NEW.state IN ('PENDING', 'DEPLOYED', 'UNINSTALLED')
+        END
+        WHEN 'operation' THEN CASE OLD.state
+            WHEN 'PENDING' THEN NEW.state IN ('RUNNING', 'CANCELLED', 'TIMEOUT')
+            WHEN 'RUNNING' THEN NEW.state IN ('SUCCEEDED', 'FAILED', 'TIMEOUT', 'CANCELLED')
+        END
+        WHEN 'node' THEN CASE OLD.state
+            WHEN 'PENDING' THEN NEW.state IN ('INSTALLING', 'REMOVING', 'SKIPPED', 'LEFT', 'FAILED')
+            WHEN 'INSTALLING' THEN NEW.state IN ('READY', 'FAILED')
+            WHEN 'REMOVING' THEN NEW.state IN ('REMOVED', 'LEFT', 'FAILED')
+        END
+        WHEN 'step' THEN CASE OLD.state
+            WHEN 'PENDING' THEN NEW.state IN ('RUNNING', 'CANCELLED')
+            WHEN 'RUNNING' THEN NEW.state IN ('PENDING', 'SUCCEEDED', 'FAILED', 'TIMEOUT', 'CANCELLED')
+        END
+    END) THEN
+        RETURN NEW;
+    END IF;
+    IF TG_TABLE_NAME = 'release_revision' THEN
+        subject := format('%s of release %s', OLD.revision, OLD.release_id);
+    ELSE
+        subject := OLD.id;
+    END IF;
+    RAISE EXCEPTION '% % may not go from % to %', TG_TABLE_NAME, subject, OLD.state, NEW.state
+        USING ERRCODE = 'check_violation', CONSTRAINT = TG_TABLE_NAME || '_transition', TABLE = TG_TABLE_NAME;
+END $$;
+
 CREATE FUNCTION public.check_retry() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -115,6 +197,21 @@ BEGIN
     END IF;
     RAISE EXCEPTION 'action % has no attempt left: % of % are used', NEW.id, NEW.attempt, NEW.retries + 1
         USING ERRCODE = 'check_violation', CONSTRAINT = 'action_transition', TABLE = TG_TABLE_NAME;
+END $$;
+
+CREATE FUNCTION public.check_superseded() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    IF EXISTS (SELECT FROM release_revision WHERE release_id = NEW.release_id AND state = 'DEPLOYED')
+       -- Deleted since, or moved on.
+       OR NOT EXISTS (SELECT FROM release_revision
+                       WHERE release_id = NEW.release_id AND revision = NEW.revision AND state = 'SUPERSEDED') THEN
+        RETURN NULL;
+    END IF;
+    RAISE EXCEPTION 'revision % of release % is superseded by none', NEW.revision, NEW.release_id
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'release_revision_transition', TABLE = TG_TABLE_NAME;
 END $$;
 
 CREATE FUNCTION public.check_transition() RETURNS trigger
@@ -322,6 +419,88 @@ CREATE FUNCTION public.new_event_id(at timestamp with time zone) RETURNS uuid
     LANGUAGE sql
     RETURN (lpad(to_hex(((date_part('epoch'::text, at) * (1000000)::double precision))::bigint), 32, to_hex(((((random() * ('70368744177663'::bigint)::double precision))::bigint << 16) | ('1000000000000000000000000000000000000000000000001000000000000000'::"bit")::bigint))))::uuid;
 
+CREATE TABLE public.node (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    operation_id uuid NOT NULL,
+    release_id uuid NOT NULL,
+    path text NOT NULL,
+    kind public.node_kind DEFAULT 'RESOURCE'::text NOT NULL,
+    task public.node_task NOT NULL,
+    ordinal integer NOT NULL,
+    batch integer NOT NULL,
+    state public.node_state DEFAULT 'PENDING'::text NOT NULL,
+    changed boolean DEFAULT false NOT NULL,
+    message text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone
+);
+
+CREATE FUNCTION public.node_shape(n public.node) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', n.id, '", "operation_id": "', n.operation_id, '", "release_id": "', n.release_id, '", "path": ',
+        to_json(n.path), ', "kind": "', n.kind, '", "task": "', n.task, '", "ordinal": ', n.ordinal, ', "batch": ',
+        n.batch, ', "state": "', n.state, '", "changed": ', to_json(n.changed), ', "message": ', to_json(n.message),
+        ', "version": ', n.version, time_member('created_at', n.created_at), time_member('updated_at', n.updated_at),
+        time_member('started_at', n.started_at), time_member('finished_at', n.finished_at), '}'
+    )::json
+$$;
+
+CREATE TABLE public.operation (
+    id uuid NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    release_id uuid NOT NULL,
+    revision integer DEFAULT 0 NOT NULL,
+    kind public.operation_kind NOT NULL,
+    state public.lifecycle_state DEFAULT 'PENDING'::text NOT NULL,
+    phase public.operation_phase DEFAULT 'LOAD'::text NOT NULL,
+    request jsonb NOT NULL,
+    options jsonb NOT NULL,
+    source public.release_document,
+    plan public.release_document,
+    former_state public.release_state NOT NULL,
+    rollback_of integer DEFAULT 0 NOT NULL,
+    follows uuid,
+    cause jsonb,
+    actor text DEFAULT COALESCE(NULLIF(current_setting('tinkwell.actor'::text, true), ''::text), (SESSION_USER)::text) NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    total_nodes integer DEFAULT 0 NOT NULL,
+    changed_nodes integer DEFAULT 0 NOT NULL,
+    failed_nodes integer DEFAULT 0 NOT NULL,
+    skipped_nodes integer DEFAULT 0 NOT NULL,
+    lease_id uuid,
+    cancel_requested_at timestamp with time zone,
+    cancel_grace_seconds integer DEFAULT 0 NOT NULL,
+    cancel_reason text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    started_at timestamp with time zone,
+    deadline_at timestamp with time zone NOT NULL,
+    finished_at timestamp with time zone
+);
+
+CREATE FUNCTION public.operation_shape(o public.operation) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', o.id, '", "release_id": "', o.release_id, '", "namespace": "', r.namespace,
+        '", "release_name": "', r.name, '", "revision": ', o.revision, ', "kind": "', o.kind, '", "state": "', o.state,
+        '", "phase": "', o.phase, '", "version": ', o.version, ', "cause": ' || o.cause::text, ', "actor": ',
+        to_json(o.actor), ', "reason": ' || to_json(nullif(o.reason, '')), ', "follows": "' || o.follows || '"',
+        ', "total_nodes": ', o.total_nodes, ', "changed_nodes": ', o.changed_nodes, ', "failed_nodes": ',
+        o.failed_nodes, ', "skipped_nodes": ', o.skipped_nodes, ', "cancel_requested": ',
+        to_json(o.cancel_requested_at IS NOT NULL), ', "cancel_grace_seconds": ', o.cancel_grace_seconds,
+        ', "cancel_reason": ' || to_json(nullif(o.cancel_reason, '')), time_member('created_at', o.created_at),
+        time_member('updated_at', o.updated_at), time_member('started_at', o.started_at),
+        time_member('finished_at', o.finished_at), '}'
+    )::json
+      FROM (SELECT) one LEFT JOIN release r ON r.id = o.release_id
+$$;
+
 CREATE FUNCTION public.phone_home(machine uuid, call jsonb, actor text) RETURNS TABLE(revision bigint)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -352,6 +531,37 @@ CREATE FUNCTION public.refuse_truncate() RETURNS trigger
 BEGIN
     RAISE EXCEPTION 'TRUNCATE of % would lose events; use DELETE', TG_TABLE_NAME USING ERRCODE = 'feature_not_supported';
 END $$;
+
+CREATE TABLE public.release (
+    id uuid NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    state public.release_state DEFAULT 'PENDING_INSTALL'::text NOT NULL,
+    revision integer DEFAULT 0 NOT NULL,
+    latest_revision integer DEFAULT 0 NOT NULL,
+    operation_id uuid NOT NULL,
+    engine text DEFAULT ''::text NOT NULL,
+    description text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    deleted_at timestamp with time zone,
+    CONSTRAINT release_deletion CHECK (((deleted_at IS NULL) OR ((state)::text = 'UNINSTALLED'::text))),
+    CONSTRAINT release_name_form CHECK ((name ~ '^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$'::text)),
+    CONSTRAINT release_namespace_form CHECK ((namespace ~ '^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$'::text))
+);
+
+CREATE FUNCTION public.release_shape(r public.release) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', r.id, '", "namespace": "', r.namespace, '", "name": "', r.name, '", "state": "', r.state,
+        '", "version": ', r.version, ', "revision": ', r.revision, ', "latest_revision": ', r.latest_revision,
+        ', "operation_id": "', r.operation_id, '"', ', "engine": ' || to_json(nullif(r.engine, '')),
+        ', "description": ' || to_json(nullif(r.description, '')), time_member('created_at', r.created_at),
+        time_member('updated_at', r.updated_at), time_member('deleted_at', r.deleted_at), '}'
+    )::json
+$$;
 
 CREATE FUNCTION public.request_bell() RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -417,6 +627,45 @@ BEGIN
 EXCEPTION WHEN lock_not_available THEN
     RETURN false;
 END $$;
+
+CREATE TABLE public.step (
+    id uuid NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    node_id uuid NOT NULL,
+    operation_id uuid NOT NULL,
+    release_id uuid NOT NULL,
+    path text NOT NULL,
+    ordinal integer NOT NULL,
+    kind public.step_kind NOT NULL,
+    name text DEFAULT ''::text NOT NULL,
+    description text DEFAULT ''::text NOT NULL,
+    image text DEFAULT ''::text NOT NULL,
+    entrypoint text DEFAULT ''::text NOT NULL,
+    args text[],
+    state public.lifecycle_state DEFAULT 'PENDING'::text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    exit_code bigint,
+    message text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone
+);
+
+CREATE FUNCTION public.step_shape(s public.step) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', s.id, '", "node_id": "', s.node_id, '", "operation_id": "', s.operation_id, '", "release_id": "',
+        s.release_id, '", "path": ', to_json(s.path), ', "ordinal": ', s.ordinal, ', "kind": "', s.kind, '", "name": ',
+        to_json(s.name), ', "description": ' || to_json(nullif(s.description, '')),
+        ', "image": ' || to_json(nullif(s.image, '')), ', "entrypoint": ' || to_json(nullif(s.entrypoint, '')),
+        ', "state": "', s.state, '", "attempt": ', s.attempt, ', "exit_code": ' || s.exit_code, ', "message": ',
+        to_json(s.message), ', "version": ', s.version, time_member('created_at', s.created_at),
+        time_member('updated_at', s.updated_at), time_member('started_at', s.started_at),
+        time_member('finished_at', s.finished_at), '}'
+    )::json
+$$;
 
 CREATE TABLE public.template (
     id uuid NOT NULL,
@@ -551,6 +800,108 @@ BEGIN
             USING ERRCODE = 'check_violation', CONSTRAINT = 'hardware_size', TABLE = 'hardware';
     END IF;
     PERFORM write_event('HARDWARE', NEW.id, NULL, kind, NEW.version, shape);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.write_node_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind text := 'UPDATED';
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        IF NOT EXISTS (SELECT FROM operation WHERE id = OLD.operation_id) THEN
+            RETURN NULL;
+        END IF;
+        kind := 'DELETED';
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+    ELSIF NEW.state <> OLD.state THEN
+        kind := CASE WHEN NEW.state IN ('INSTALLING', 'REMOVING') THEN 'NODE_STARTED' ELSE 'NODE_' || NEW.state END;
+    END IF;
+    PERFORM write_event('NODE', NEW.id, NEW.release_id, kind, NEW.version, node_shape(NEW));
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.write_operation_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind text;
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        kind := 'CREATED';
+    ELSIF TG_OP = 'DELETE' THEN
+        IF NOT EXISTS (SELECT FROM release WHERE id = OLD.release_id) THEN
+            RETURN NULL;
+        END IF;
+        kind := 'DELETED';
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+    ELSIF NEW.state <> OLD.state THEN
+        kind := CASE NEW.state WHEN 'RUNNING' THEN 'OPERATION_STARTED' ELSE 'OPERATION_' || NEW.state END;
+    ELSIF (NEW.cancel_requested_at, NEW.cancel_grace_seconds)
+          IS DISTINCT FROM (OLD.cancel_requested_at, OLD.cancel_grace_seconds) THEN
+        kind := 'UPDATED';
+    ELSE
+        RETURN NULL;
+    END IF;
+    PERFORM write_event('OPERATION', NEW.id, NEW.release_id, kind, NEW.version, operation_shape(NEW));
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.write_release_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind text := change_type(TG_OP, OLD.deleted_at, NEW.deleted_at);
+BEGIN
+    IF kind IS NULL THEN
+        RETURN NULL;
+    ELSIF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+    ELSIF kind = 'UPDATED' AND NEW.state <> OLD.state THEN
+        kind := CASE
+            WHEN NEW.state = 'UNINSTALLED' THEN 'RELEASE_UNINSTALLED'
+            WHEN NEW.state = 'DEPLOYED' AND EXISTS (
+                SELECT FROM operation WHERE id = NEW.operation_id AND state = 'SUCCEEDED') THEN 'RELEASE_DEPLOYED'
+            WHEN NEW.state = 'FAILED' AND (OLD.state = 'PENDING_INSTALL' OR NOT EXISTS (
+                SELECT FROM operation
+                 WHERE id = NEW.operation_id AND former_state = 'FAILED' AND plan IS NULL)) THEN 'RELEASE_FAILED'
+            ELSE 'UPDATED' END;
+    END IF;
+    PERFORM write_event('RELEASE', NEW.id, NULL, kind, NEW.version, release_shape(NEW));
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.write_step_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind text := 'UPDATED';
+BEGIN
+    IF coalesce(NEW.kind, OLD.kind) NOT IN ('ACTION', 'DESTROY') THEN
+        RETURN NULL;
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        IF NOT EXISTS (SELECT FROM operation WHERE id = OLD.operation_id) THEN
+            RETURN NULL;
+        END IF;
+        kind := 'DELETED';
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+    ELSIF TG_OP = 'INSERT' AND NEW.state = 'PENDING' THEN
+        RETURN NULL;
+    ELSIF TG_OP = 'INSERT' OR NEW.state <> OLD.state THEN
+        kind := CASE NEW.state WHEN 'RUNNING' THEN 'STEP_STARTED' WHEN 'PENDING' THEN 'STEP_RETRYING'
+                               ELSE 'STEP_' || NEW.state END;
+    END IF;
+    PERFORM write_event('STEP', NEW.id, NEW.release_id, kind, NEW.version, step_shape(NEW));
     RETURN NULL;
 END $$;
 
@@ -718,6 +1069,37 @@ CREATE TABLE public.log_line (
     CONSTRAINT log_line_stream_known CHECK ((stream = ANY (ARRAY['STDOUT'::text, 'STDERR'::text])))
 );
 
+CREATE TABLE public.release_resource (
+    release_id uuid NOT NULL,
+    path text NOT NULL,
+    type text NOT NULL,
+    revision integer NOT NULL,
+    image_id text DEFAULT ''::text NOT NULL,
+    init public.resource_answer,
+    config public.resource_config,
+    state public.resource_answer,
+    status public.resource_status DEFAULT 'UNKNOWN'::text NOT NULL,
+    owned boolean DEFAULT false NOT NULL,
+    observed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.release_revision (
+    release_id uuid NOT NULL,
+    revision integer NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    state public.revision_state DEFAULT 'PENDING'::text NOT NULL,
+    source public.release_document NOT NULL,
+    manifest public.release_document NOT NULL,
+    late public.release_document NOT NULL,
+    plan public.release_document NOT NULL,
+    rollback_of integer DEFAULT 0 NOT NULL,
+    operation_id uuid NOT NULL,
+    description text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    CONSTRAINT release_revision_number CHECK ((revision > 0))
+);
+
 CREATE TABLE public.schema_file (
     name text NOT NULL,
     sha256 text NOT NULL
@@ -730,9 +1112,49 @@ CREATE TABLE public.schema_release (
     CONSTRAINT schema_release_one_check CHECK (one)
 );
 
+CREATE TABLE public.sealed_value (
+    id bigint NOT NULL,
+    owner_kind text NOT NULL,
+    owner_id text NOT NULL,
+    document text NOT NULL,
+    pointer text NOT NULL,
+    sealed bytea NOT NULL
+);
+ALTER TABLE ONLY public.sealed_value ALTER COLUMN sealed SET STORAGE EXTERNAL;
+
+ALTER TABLE public.sealed_value ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.sealed_value_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE public.self_enrolment (
     hardware_id uuid NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.step_log (
+    id bigint NOT NULL,
+    operation_id uuid NOT NULL,
+    step_id uuid NOT NULL,
+    attempt integer NOT NULL,
+    number bigint NOT NULL,
+    stream text NOT NULL,
+    line text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT step_log_stream_known CHECK ((stream = ANY (ARRAY['STDOUT'::text, 'STDERR'::text])))
+);
+
+ALTER TABLE public.step_log ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.step_log_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 
 CREATE TABLE public.workflow_data (
@@ -799,14 +1221,50 @@ ALTER TABLE ONLY public.log_line
 ALTER TABLE ONLY public.machine_hold
     ADD CONSTRAINT machine_hold_pkey PRIMARY KEY (worker_id);
 
+ALTER TABLE ONLY public.node
+    ADD CONSTRAINT node_path UNIQUE (operation_id, path);
+
+ALTER TABLE ONLY public.node
+    ADD CONSTRAINT node_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.node
+    ADD CONSTRAINT node_place UNIQUE (operation_id, ordinal);
+
+ALTER TABLE ONLY public.operation
+    ADD CONSTRAINT operation_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.release
+    ADD CONSTRAINT release_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.release_resource
+    ADD CONSTRAINT release_resource_pkey PRIMARY KEY (release_id, path);
+
+ALTER TABLE ONLY public.release_revision
+    ADD CONSTRAINT release_revision_pkey PRIMARY KEY (release_id, revision);
+
 ALTER TABLE ONLY public.schema_file
     ADD CONSTRAINT schema_file_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY public.schema_release
     ADD CONSTRAINT schema_release_pkey PRIMARY KEY (one);
 
+ALTER TABLE ONLY public.sealed_value
+    ADD CONSTRAINT sealed_value_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.sealed_value
+    ADD CONSTRAINT sealed_value_place UNIQUE (owner_kind, owner_id, document, pointer);
+
 ALTER TABLE ONLY public.self_enrolment
     ADD CONSTRAINT self_enrolment_pkey PRIMARY KEY (hardware_id);
+
+ALTER TABLE ONLY public.step_log
+    ADD CONSTRAINT step_log_pkey PRIMARY KEY (step_id, attempt, number);
+
+ALTER TABLE ONLY public.step
+    ADD CONSTRAINT step_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.step
+    ADD CONSTRAINT step_place UNIQUE (node_id, ordinal);
 
 ALTER TABLE ONLY public.template
     ADD CONSTRAINT template_pkey PRIMARY KEY (id);
@@ -824,6 +1282,22 @@ CREATE INDEX action_worker ON public.action USING btree (worker_id, workflow_id)
 CREATE INDEX hardware_address_hardware ON public.hardware_address USING btree (hardware_id);
 
 CREATE INDEX machine_hold_workflow ON public.machine_hold USING btree (workflow_id);
+
+CREATE UNIQUE INDEX operation_active ON public.operation USING btree (release_id) WHERE ((state)::text = ANY (ARRAY['PENDING'::text, 'RUNNING'::text]));
+
+CREATE INDEX operation_release ON public.operation USING btree (release_id, created_at, id);
+
+CREATE INDEX operation_unfinished ON public.operation USING btree (created_at, id) WHERE ((state)::text = ANY (ARRAY['PENDING'::text, 'RUNNING'::text]));
+
+CREATE INDEX release_deleted ON public.release USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
+
+CREATE UNIQUE INDEX release_name ON public.release USING btree (namespace, name) WHERE (deleted_at IS NULL);
+
+CREATE UNIQUE INDEX release_revision_deployed ON public.release_revision USING btree (release_id) WHERE ((state)::text = 'DEPLOYED'::text);
+
+CREATE INDEX sealed_value_key ON public.sealed_value USING btree (SUBSTRING(sealed FROM 2 FOR 8), id);
+
+CREATE INDEX step_log_operation ON public.step_log USING btree (operation_id, id);
 
 CREATE INDEX template_live ON public.template USING btree (created_at, id) WHERE (deleted_at IS NULL);
 
@@ -850,6 +1324,44 @@ CREATE CONSTRAINT TRIGGER hardware_event AFTER INSERT OR DELETE OR UPDATE ON pub
 CREATE TRIGGER hardware_truncate BEFORE TRUNCATE ON public.hardware FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
 CREATE TRIGGER hardware_version BEFORE UPDATE ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+CREATE CONSTRAINT TRIGGER node_event AFTER DELETE OR UPDATE ON public.node DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_node_event();
+
+CREATE TRIGGER node_transition BEFORE UPDATE OF state ON public.node FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
+
+CREATE TRIGGER node_truncate BEFORE TRUNCATE ON public.node FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+CREATE TRIGGER node_version BEFORE UPDATE ON public.node FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+CREATE CONSTRAINT TRIGGER operation_event AFTER INSERT OR DELETE OR UPDATE ON public.operation DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_operation_event();
+
+CREATE TRIGGER operation_transition BEFORE UPDATE OF state ON public.operation FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
+
+CREATE TRIGGER operation_truncate BEFORE TRUNCATE ON public.operation FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+CREATE TRIGGER operation_version BEFORE UPDATE ON public.operation FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+CREATE CONSTRAINT TRIGGER release_event AFTER INSERT OR DELETE OR UPDATE ON public.release DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_release_event();
+
+CREATE CONSTRAINT TRIGGER release_revision_superseded AFTER UPDATE ON public.release_revision DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((((old.state)::text <> 'SUPERSEDED'::text) AND ((new.state)::text = 'SUPERSEDED'::text))) EXECUTE FUNCTION public.check_superseded();
+
+CREATE TRIGGER release_revision_transition BEFORE UPDATE OF state ON public.release_revision FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
+
+CREATE TRIGGER release_revision_version BEFORE UPDATE ON public.release_revision FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+CREATE TRIGGER release_transition BEFORE UPDATE OF state ON public.release FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
+
+CREATE TRIGGER release_truncate BEFORE TRUNCATE ON public.release FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+CREATE TRIGGER release_version BEFORE UPDATE ON public.release FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+CREATE CONSTRAINT TRIGGER step_event AFTER INSERT OR DELETE OR UPDATE ON public.step DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_step_event();
+
+CREATE TRIGGER step_transition BEFORE UPDATE OF state ON public.step FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
+
+CREATE TRIGGER step_truncate BEFORE TRUNCATE ON public.step FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+CREATE TRIGGER step_version BEFORE UPDATE ON public.step FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
 CREATE CONSTRAINT TRIGGER template_event AFTER INSERT OR DELETE OR UPDATE ON public.template DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_template_event();
 
@@ -881,8 +1393,26 @@ ALTER TABLE ONLY public.log_line
 ALTER TABLE ONLY public.machine_hold
     ADD CONSTRAINT machine_hold_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES public.workflow(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.node
+    ADD CONSTRAINT node_operation_id_fkey FOREIGN KEY (operation_id) REFERENCES public.operation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.operation
+    ADD CONSTRAINT operation_release_id_fkey FOREIGN KEY (release_id) REFERENCES public.release(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.release_resource
+    ADD CONSTRAINT release_resource_release_id_fkey FOREIGN KEY (release_id) REFERENCES public.release(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.release_revision
+    ADD CONSTRAINT release_revision_release_id_fkey FOREIGN KEY (release_id) REFERENCES public.release(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.self_enrolment
     ADD CONSTRAINT self_enrolment_hardware_id_fkey FOREIGN KEY (hardware_id) REFERENCES public.hardware(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.step_log
+    ADD CONSTRAINT step_log_step_id_fkey FOREIGN KEY (step_id) REFERENCES public.step(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.step
+    ADD CONSTRAINT step_node_id_fkey FOREIGN KEY (node_id) REFERENCES public.node(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.workflow_data
     ADD CONSTRAINT workflow_data_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES public.workflow(id) ON DELETE CASCADE;

@@ -103,6 +103,8 @@ class Settings(pydantic_settings.BaseSettings):
     """PEM file of its private key."""
     tokens: dict[Name, pydantic.SecretStr] = pydantic.Field(default_factory=dict)
     """Bearer tokens by the name of their owner; with none, everybody is admitted."""
+    secret_keys: pydantic.FilePath | None = None
+    """File of the keys that seal secrets; without it, requests that have secrets are refused."""
     reflection: bool = True
     """Let tools such as grpcurl ask for the services' descriptions."""
 
@@ -229,7 +231,7 @@ class Settings(pydantic_settings.BaseSettings):
             login = urllib.parse.urlsplit(url)
             # A name that stands alone is a token.
             found += filter(None, (login.password or login.username, login.password))
-        return found + _secrets_in(self.nats_credentials)
+        return found + _secrets_in(self.nats_credentials) + _secrets_in(self.secret_keys)
 
     @property
     def tink_bundle(self) -> Path | None:
@@ -275,11 +277,11 @@ def networks(joined: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]
 
 
 def _secrets_in(file: Path | None) -> list[str]:
-    """Return the lines of a credentials file that are neither empty nor words around what is secret."""
+    """Return the lines of a file of credentials or keys that are neither empty nor words around what is secret."""
     if file is None:
         return []
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("-", "*"))]
+    return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("-", "*", "#"))]
 
 
 def _is_nats_url(url: str) -> bool:

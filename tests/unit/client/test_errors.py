@@ -23,6 +23,7 @@ RAISED: list[tuple[core.TinkwellError, type[errors.Error], str]] = [
     (core.LeaseHeld("operation", "o1"), errors.LeaseHeld, "FAILED_PRECONDITION"),
     (core.LeaseLost(7), errors.LeaseLost, "FAILED_PRECONDITION"),
     (core.WrongWorker("m1", "m2"), errors.WrongWorker, "PERMISSION_DENIED"),
+    (core.SecretsDisabled(), errors.SecretsDisabled, "FAILED_PRECONDITION"),
     (core.LostRace("again"), errors.LostRace, "ABORTED"),
     (core.OperationActive("shop", operation_id="o1"), errors.OperationActive, "ABORTED"),
     (core.Compacted(3, 10), errors.Compacted, "OUT_OF_RANGE"),

@@ -154,11 +154,13 @@ def test_a_secret_that_is_wrong_or_at_a_wrong_place_is_not_told(
 
 def test_every_secret_is_kept_out_of_what_people_read(monkeypatch: pytest.MonkeyPatch) -> None:
     write("-----BEGIN USER NKEY SEED-----\nsecret in a file\n------END------\n", "nats.creds")
+    write("# the first seals\nsecret of secrets\n", "keys")
+    monkeypatch.setenv("TINKWELL_SECRET_KEYS", "keys")
     monkeypatch.setenv("TINKWELL_TOKENS", '{"bob": "secret token"}')
     monkeypatch.setenv("TINKWELL_NATS_URL", "nats://u:first secret@a,nats://second secret@b,nats://c")
     monkeypatch.setenv("TINKWELL_NATS_CREDENTIALS", "nats.creds")
     chosen = settings.load(database_url="postgresql://u:secret password@h/d?sslpassword=secret passphrase")
     secrets = ["secret password", "secret passphrase", "secret token"]
-    secrets += ["first secret", "second secret", "secret in a file"]
+    secrets += ["first secret", "second secret", "secret in a file", "secret of secrets"]
     assert sorted(set(chosen.secrets())) == sorted(secrets)
     assert [redaction.redact(secret) for secret in secrets] == ["***"] * len(secrets)

@@ -19,6 +19,7 @@ _TABLE: Mapping[type[errors.TinkwellError], tuple[StatusCode, str]] = {
     errors.LeaseLost: (StatusCode.FAILED_PRECONDITION, "LEASE_LOST"),
     errors.WrongWorker: (StatusCode.PERMISSION_DENIED, "WRONG_WORKER"),
     errors.OperationActive: (StatusCode.ABORTED, "OPERATION_ACTIVE"),
+    errors.SecretsDisabled: (StatusCode.FAILED_PRECONDITION, "SECRETS_DISABLED"),
     errors.LostRace: (StatusCode.ABORTED, "LOST_RACE"),
     errors.Compacted: (StatusCode.OUT_OF_RANGE, "COMPACTED"),
     errors.OtherHistory: (StatusCode.OUT_OF_RANGE, "OTHER_HISTORY"),
@@ -75,7 +76,13 @@ def _details(error: errors.TinkwellError) -> tuple[any_pb2.Any, ...]:
         case errors.NotFound():
             info = error_details_pb2.ResourceInfo(resource_type=error.resource_type, resource_name=error.resource_id)
             return (_packed(info),)
-        case errors.IllegalTransition() | errors.MachineBusy() | errors.LeaseHeld() | errors.LeaseLost():
+        case (
+            errors.IllegalTransition()
+            | errors.MachineBusy()
+            | errors.LeaseHeld()
+            | errors.LeaseLost()
+            | errors.SecretsDisabled()
+        ):
             violation = error_details_pb2.PreconditionFailure.Violation(
                 type="state", subject=error.subject, description=error.description
             )

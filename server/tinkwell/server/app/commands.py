@@ -1,7 +1,7 @@
-"""This component's commands: `tinkwell dev`, `tinkwell server`, `tinkwell db`."""
+"""This component's commands: `tinkwell dev`, `tinkwell server`, `tinkwell db`, `tinkwell secret`."""
 
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +18,8 @@ from tinkwell.server.app import main, process
 from tinkwell.server.app.dev import binaries, place, postgres, stack
 from tinkwell.server.app.workers import supervisor
 from tinkwell.server.database import engine, readiness, schema
+from tinkwell.server.secret import keys
+from tinkwell.server.secret.service.rekey import Outcome
 from tinkwell.server.settings import Settings
 
 T = TypeVar("T")
@@ -27,6 +29,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _EXPECTED = (
     binaries.NoBinaries,
     errors.TinkwellError,
+    keys.InvalidKeys,
     place.NotAvailable,
     postgres.NotRunning,
     readiness.NotUsable,
@@ -172,6 +175,52 @@ def maintain(config: Path | None, database_url: str | None) -> None:
     setup.set_up(chosen.log_level, log_format=chosen.log_format)
     if _run(main.maintain(chosen)) == "watched":
         raise click.ClickException("nothing was done: another one is at it, or this role does not own the event log")
+
+
+@click.group()
+def secret() -> None:
+    """Make keys for secrets, and seal anew what former keys have sealed."""
+
+
+@secret.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--append", is_flag=True, help="Add a key to a key file, behind those that it has.")
+def keygen(file: Path, append: bool) -> None:
+    """Write a new key to FILE, which only this account can read.
+
+    Servers find it by TINKWELL_SECRET_KEYS. Keep a copy in a safe place: what a lost key has sealed is lost.
+    """
+    try:
+        key = keys.create(file, append=append)
+    except keys.InvalidKeys as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{file} has the new key {key.id.hex()}.")
+
+
+@secret.command()
+@_configured
+def rekey(config: Path | None, database_url: str | None) -> None:
+    """Seal by the first key of the key file what other keys have sealed.
+
+    Servers may run meanwhile, if all of them have that key. It may be stopped and begun again.
+    """
+    chosen = _load(config, database_url=database_url)
+    setup.set_up(chosen.log_level, log_format=chosen.log_format)
+    outcome = _run(main.rekey(chosen))
+    if outcome is None:
+        raise click.ClickException("it was stopped before the end; begin it again to go on")
+    click.echo(f"{outcome.sealed:,} values were sealed anew by the key {outcome.key}.")
+    if problems := list(_problems(outcome)):
+        raise click.ClickException("\n".join(problems))
+
+
+def _problems(outcome: Outcome) -> Iterator[str]:
+    for key, count in outcome.unknown.items():
+        yield f"{count:,} values are sealed by the key {key}, which the key file lacks: put it back, and begin again"
+    for key, count in outcome.left.items():
+        yield f"{count:,} values are still sealed by the key {key}: keep it, and look which servers seal by it"
+    if outcome.broken:
+        yield f"{outcome.broken:,} of these do not open: they were changed in the database, or moved there"
 
 
 def _told(state: schema.State) -> str:

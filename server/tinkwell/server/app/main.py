@@ -37,6 +37,8 @@ from tinkwell.server.rpc.health import Health
 from tinkwell.server.rpc.metric import CallMetrics
 from tinkwell.server.rpc.room import Room
 from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.secret import keys
+from tinkwell.server.secret.service.rekey import Outcome, Rekey
 from tinkwell.server.settings import Settings
 from tinkwell.server.template.room import TemplateRoom
 from tinkwell.server.tink.edge import Edge
@@ -46,6 +48,7 @@ logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.005
 _PHONE_CONNECTIONS = 2
+_REKEY_CONNECTIONS = 1
 # A client that vanished without goodbye is found within half a minute; clients may ask as often about us. gRPC waits
 # for the answer to a ping as long as ping_timeout says, a minute by default, however short the keepalive timeout is.
 _OPTIONS = (
@@ -83,8 +86,12 @@ async def serve(
     without it, a second server there is refused.
 
     Raises `errors.Unavailable` when the database cannot be reached, and `readiness.NotUsable` when its schema is not
-    the one that this release works on, or when it would not survive a crash.
+    the one that this release works on, or when it would not survive a crash, and `keys.InvalidKeys` for a key file that
+    cannot be used.
     """
+    if settings.secret_keys is not None:
+        # Not at the first secret that somebody asks for.
+        logger.info("secrets are sealed", extra={"key": keys.read(settings.secret_keys).first.id.hex()})
     database_url = settings.database_url.get_secret_value()
     await readiness.wait(database_url, allow_unsafe=settings.throwaway_database)
     async with contextlib.AsyncExitStack() as stack:
@@ -113,6 +120,23 @@ async def maintain(settings: Settings) -> Result:
     database_url = settings.database_url.get_secret_value()
     await readiness.wait(database_url, allow_unsafe=settings.throwaway_database)
     return await event_log.retention(settings).run_once()
+
+
+async def rekey(settings: Settings) -> Outcome:
+    """Seal by the first key what others have sealed.
+
+    Raises `keys.InvalidKeys`, `readiness.NotUsable` and `errors.Unavailable`.
+    """
+    if settings.secret_keys is None:
+        raise keys.InvalidKeys("TINKWELL_SECRET_KEYS is not set: let it name the key file")
+    known = keys.read(settings.secret_keys)
+    database_url = settings.database_url.get_secret_value()
+    await readiness.wait(database_url, allow_unsafe=settings.throwaway_database)
+    pool = engine.create(database_url, pool_size=_REKEY_CONNECTIONS)
+    try:
+        return await Rekey(Database(pool), known).run()
+    finally:
+        await pool.dispose()
 
 
 class _Server:

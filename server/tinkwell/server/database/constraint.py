@@ -20,6 +20,7 @@ _TOO_LARGE = {
     "events_size": ("data", "may not be larger than 8 MiB of JSON in its event"),
     "workflow_size": ("hardware", "the device map and the rendered template may not be larger than 3 MiB together"),
 }
+_RACED = {"sealed_value_place": "another writer has just stored the secrets of the same document; try again"}
 _BUSY = re.compile(r"=\((?P<worker_id>[0-9a-f-]+), (?P<workflow_id>[0-9a-f-]+)\)")
 _DETAIL = re.compile(r"=\((?P<value>.*)\) already exists")
 
@@ -35,6 +36,8 @@ def translate(error: object) -> errors.TinkwellError | None:
         return errors.AlreadyExists(_TAKEN[name], found["value"] if found else "")
     if name in _TOO_LARGE:
         return errors.InvalidField.of(*_TOO_LARGE[name])
+    if name in _RACED:
+        return errors.LostRace(_RACED[name])
     if name == "machine_transition" and (busy := _BUSY.search(getattr(cause, "detail", None) or "")):
         return errors.MachineBusy(busy["worker_id"], held_by=busy["workflow_id"])
     if name.endswith("_transition"):

@@ -30,6 +30,7 @@ CODES: Mapping[type[errors.TinkwellError], tuple[grpc.StatusCode, _Reason.ValueT
     errors.LeaseHeld: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_LEASE_HELD),
     errors.LeaseLost: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_LEASE_LOST),
     errors.WrongWorker: (_Code.PERMISSION_DENIED, _Reason.ERROR_REASON_WRONG_WORKER),
+    errors.SecretsDisabled: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_SECRETS_DISABLED),
     errors.LostRace: (_Code.ABORTED, _Reason.ERROR_REASON_LOST_RACE),
     errors.Compacted: (_Code.OUT_OF_RANGE, _Reason.ERROR_REASON_COMPACTED),
     errors.OtherHistory: (_Code.OUT_OF_RANGE, _Reason.ERROR_REASON_OTHER_HISTORY),
@@ -102,7 +103,7 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
             return {"subject": error.subject, "operation_id": error.operation_id}
         case errors.LeaseHeld():
             return {"subject": error.subject, _held_key(error.kind): error.id}
-        case errors.IllegalTransition() | errors.LeaseLost():
+        case errors.IllegalTransition() | errors.LeaseLost() | errors.SecretsDisabled():
             return {"subject": error.subject}
         case errors.WrongWorker():
             return {"worker_id": error.worker_id, "expected": error.expected}
@@ -128,7 +129,13 @@ def _details(error: errors.TinkwellError) -> Iterator[protobuf.Message]:
                 resource_type=_cut(error.resource_type, _MAX_FIELD_BYTES),
                 resource_name=_cut(error.resource_id, _MAX_FIELD_BYTES),
             )
-        case errors.IllegalTransition() | errors.MachineBusy() | errors.LeaseHeld() | errors.LeaseLost():
+        case (
+            errors.IllegalTransition()
+            | errors.MachineBusy()
+            | errors.LeaseHeld()
+            | errors.LeaseLost()
+            | errors.SecretsDisabled()
+        ):
             violation = error_details_pb2.PreconditionFailure.Violation(
                 type="STATE",
                 subject=_cut(error.subject, _MAX_FIELD_BYTES),

@@ -16,8 +16,9 @@ import asyncpg
 import pytest
 
 import tinkwell.client
-from support import process, waiting
+from support import process, release_stage, waiting
 from tinkwell.server.app.dev import place
+from tinkwell.server.secret import keys
 
 DEV = ("dev", "--port", "0", "--http-port", "0", "--runtime", "process")
 READY = r"^gRPC +(?P<grpc>\S+)\nHTTP +(?P<http>\S+)\nDatabase +(?P<database>\S+)$"
@@ -129,6 +130,17 @@ async def test_the_printed_addresses_answer(tmp_path: Path) -> None:
         await connection.close()
 
 
+async def test_it_carries_out_releases(tmp_path: Path) -> None:
+    manifest = {"resources": {"first": {"type": "thing", "config": {"path": str(tmp_path / "a"), "text": "content"}}}}
+    images = ("--process-images", str(release_stage.IMAGES))
+    async with (
+        running(tmp_path, "--ephemeral", *images) as stack,
+        tinkwell.client.connect(stack.grpc) as client,
+    ):
+        await (await client.releases.apply("shop", manifest=manifest)).result()
+        assert (tmp_path / "a").read_text() == "content"
+
+
 async def test_an_ephemeral_one_leaves_no_files(tmp_path: Path) -> None:
     async with running(tmp_path, "--ephemeral") as stack:
         directory = Path(stack.database.partition("host=")[2]).parent.parent
@@ -155,6 +167,25 @@ async def test_an_ephemeral_one_takes_running_actions_with_it(tmp_path: Path, nu
         await waiting.eventually(lambda: command_line(sleeper) == b"sleep\x001000\x00", deadline_seconds=20)
         await stack.command.stop(number)
     await waiting.eventually(lambda: not command_line(sleeper), deadline_seconds=20)
+
+
+async def test_it_makes_keys_for_secrets_once_and_keeps_them(tmp_path: Path, state_dir: Path) -> None:
+    file, texts = state_dir / "secret.keys", []
+    for _ in range(2):
+        async with running(tmp_path, "--state-dir", str(state_dir)) as stack:
+            texts.append(await asyncio.to_thread(file.read_text))
+            (id_,) = keys.read(file).ids
+            assert f"secrets are sealed key={id_.hex()}" in stack.command.output
+    assert texts[0] == texts[1]
+    assert texts[0].splitlines()[-1] not in stack.command.output
+
+
+async def test_keys_that_are_set_are_used_in_its_place(tmp_path: Path, state_dir: Path) -> None:
+    key = keys.create(tmp_path / "mine")
+    settings = {"TINKWELL_SECRET_KEYS": str(tmp_path / "mine")}
+    async with running(tmp_path, "--state-dir", str(state_dir), **settings) as stack:
+        assert f"secrets are sealed key={key.id.hex()}" in stack.command.output
+    assert not (state_dir / "secret.keys").exists()
 
 
 async def test_a_provisioner_that_dies_is_started_again(tmp_path: Path) -> None:

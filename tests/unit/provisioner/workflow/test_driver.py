@@ -501,5 +501,5 @@ async def test_a_server_that_does_not_know_us_ends_the_provisioner(stage: Stage)
     async with stage.connect() as server:
         stage.server.gate.token = "another"
         with pytest.raises(ExceptionGroup) as caught:
-            await together(*(each.run() for each in stage.make(server)))
+            await together(*(each.run for each in stage.make(server)))
     assert caught.group_contains(errors.Unauthenticated)

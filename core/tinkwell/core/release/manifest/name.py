@@ -4,6 +4,7 @@ import re
 
 from tinkwell.core import errors
 from tinkwell.core.value import parse
+from tinkwell.core.value import pointer as pointers
 from tinkwell.core.value.document import JsonValue
 
 MAX_NAME_CHARACTERS = 128
@@ -17,7 +18,6 @@ _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
 _KEY = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_.-]*")
 _PATH = re.compile(rf"({_NAME.pattern})(?:\[({_KEY.pattern})\])?")
 _EXPRESSION = re.compile(r"\{[{%#]")
-_BAD_TILDE = re.compile(r"~(?![01])")
 
 
 def parse_name(field: str, text: str) -> str:
@@ -79,11 +79,7 @@ def parse_pointer(field: str, text: str) -> str:
     """Check a JSON pointer (RFC 6901), such as `/users/0/password`; the empty one means the whole document."""
     if has_expression(text):
         raise errors.InvalidField.of(field, "is taken as it stands; a pointer cannot have an expression")
-    if (text and not text.startswith("/")) or _BAD_TILDE.search(text):
-        raise errors.InvalidField.of(
-            field,
-            f"{parse.show(text)} is not a JSON pointer; write it as /users/0/password, with ~1 for / and ~0 for ~",
-        )
+    pointers.parse_pointer(field, text)
     parse.check_size(field, text, max_bytes=MAX_POINTER_BYTES)
     return text
 
@@ -94,8 +90,7 @@ def locate(field: str, document: JsonValue, pointer: str) -> tuple[str, JsonValu
     Raises `errors.InvalidField` where it leads nowhere.
     """
     found = document
-    for part in pointer.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
+    for key in pointers.parse_pointer(field, pointer):
         match found:
             case dict() if key in found:
                 field, found = parse.child(field, key), found[key]
@@ -108,4 +103,4 @@ def locate(field: str, document: JsonValue, pointer: str) -> tuple[str, JsonValu
 
 def pointer_child(pointer: str, part: str | int) -> str:
     """Extend a JSON pointer by a key or an index."""
-    return f"{pointer}/{part}" if isinstance(part, int) else f"{pointer}/{part.replace('~', '~0').replace('/', '~1')}"
+    return pointer + pointers.write_pointer((str(part),))

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"tinkwell/api/v1/error_reason.proto\x12\x0ftinkwell.api.v1*\xb6\x04\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x45RROR_REASON_INVALID_FIELD\x10\x01\x12\x1a\n\x16\x45RROR_REASON_NOT_FOUND\x10\x02\x12\x1f\n\x1b\x45RROR_REASON_ALREADY_EXISTS\x10\x03\x12#\n\x1f\x45RROR_REASON_ILLEGAL_TRANSITION\x10\x04\x12\x1d\n\x19\x45RROR_REASON_WRONG_WORKER\x10\x05\x12\x1a\n\x16\x45RROR_REASON_LOST_RACE\x10\x06\x12\x1a\n\x16\x45RROR_REASON_COMPACTED\x10\x07\x12\x1e\n\x1a\x45RROR_REASON_OTHER_HISTORY\x10\x08\x12\x19\n\x15\x45RROR_REASON_TOO_SLOW\x10\t\x12\x1c\n\x18\x45RROR_REASON_UNAVAILABLE\x10\n\x12 \n\x1c\x45RROR_REASON_UNAUTHENTICATED\x10\x0b\x12\x1e\n\x1a\x45RROR_REASON_LIMIT_REACHED\x10\x0c\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\r\x12\x1d\n\x19\x45RROR_REASON_MACHINE_BUSY\x10\x0e\x12\x1b\n\x17\x45RROR_REASON_LEASE_HELD\x10\x0f\x12\x1b\n\x17\x45RROR_REASON_LEASE_LOST\x10\x10\x12!\n\x1d\x45RROR_REASON_OPERATION_ACTIVE\x10\x11\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"tinkwell/api/v1/error_reason.proto\x12\x0ftinkwell.api.v1*\xd9\x04\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x45RROR_REASON_INVALID_FIELD\x10\x01\x12\x1a\n\x16\x45RROR_REASON_NOT_FOUND\x10\x02\x12\x1f\n\x1b\x45RROR_REASON_ALREADY_EXISTS\x10\x03\x12#\n\x1f\x45RROR_REASON_ILLEGAL_TRANSITION\x10\x04\x12\x1d\n\x19\x45RROR_REASON_WRONG_WORKER\x10\x05\x12\x1a\n\x16\x45RROR_REASON_LOST_RACE\x10\x06\x12\x1a\n\x16\x45RROR_REASON_COMPACTED\x10\x07\x12\x1e\n\x1a\x45RROR_REASON_OTHER_HISTORY\x10\x08\x12\x19\n\x15\x45RROR_REASON_TOO_SLOW\x10\t\x12\x1c\n\x18\x45RROR_REASON_UNAVAILABLE\x10\n\x12 \n\x1c\x45RROR_REASON_UNAUTHENTICATED\x10\x0b\x12\x1e\n\x1a\x45RROR_REASON_LIMIT_REACHED\x10\x0c\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\r\x12\x1d\n\x19\x45RROR_REASON_MACHINE_BUSY\x10\x0e\x12\x1b\n\x17\x45RROR_REASON_LEASE_HELD\x10\x0f\x12\x1b\n\x17\x45RROR_REASON_LEASE_LOST\x10\x10\x12!\n\x1d\x45RROR_REASON_OPERATION_ACTIVE\x10\x11\x12!\n\x1d\x45RROR_REASON_SECRETS_DISABLED\x10\x12\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,5 +32,5 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tinkwell.api.v1.error_reaso
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_ERRORREASON']._serialized_start=56
-  _globals['_ERRORREASON']._serialized_end=622
+  _globals['_ERRORREASON']._serialized_end=657
 # @@protoc_insertion_point(module_scope)

@@ -59,6 +59,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """The lease of the caller is over, or the work was taken over by another one. FAILED_PRECONDITION."""
     ERROR_REASON_OPERATION_ACTIVE: _ErrorReason.ValueType  # 17
     """The release has an operation that has not ended, operation_id in metadata. ABORTED."""
+    ERROR_REASON_SECRETS_DISABLED: _ErrorReason.ValueType  # 18
+    """The server has no key for what it would have to keep secret, or for what it keeps. FAILED_PRECONDITION."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is the machine-readable reason in google.rpc.ErrorInfo, whose domain is "tinkwell"."""
@@ -100,4 +102,6 @@ ERROR_REASON_LEASE_LOST: ErrorReason.ValueType  # 16
 """The lease of the caller is over, or the work was taken over by another one. FAILED_PRECONDITION."""
 ERROR_REASON_OPERATION_ACTIVE: ErrorReason.ValueType  # 17
 """The release has an operation that has not ended, operation_id in metadata. ABORTED."""
+ERROR_REASON_SECRETS_DISABLED: ErrorReason.ValueType  # 18
+"""The server has no key for what it would have to keep secret, or for what it keeps. FAILED_PRECONDITION."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

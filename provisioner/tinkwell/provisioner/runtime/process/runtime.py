@@ -163,8 +163,8 @@ class ProcessRun:
         return await _call(self._threads, self._read_answer)
 
     async def was_fed(self) -> bool:
-        """Say yes: its input is a file."""
-        return True
+        """Say whether its supervisor has begun, for the input is a file: before that nothing of it has run."""
+        return await _call(self._threads, lambda: bool(self._recorded("shim")))
 
     async def kill(self) -> None:
         """Kill the process and its group."""

@@ -23,11 +23,13 @@ from tinkwell.server import settings
 from tinkwell.server.app import main
 from tinkwell.server.app.dev import child, place, postgres
 from tinkwell.server.database import schema
+from tinkwell.server.secret import keys
 from tinkwell.server.settings import Settings
 
 logger = logging.getLogger(__name__)
 
 _PROVISIONER = "provisioner"
+_KEYS = "secret.keys"
 _STOP_SECONDS = 15
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
@@ -74,12 +76,23 @@ async def run(options: Options, *, ready: Callable[[Addresses], None]) -> None:
 async def _serve_and_provision(
     options: Options, state_dir: Path, database_url: str, ready: Callable[[Addresses], None]
 ) -> None:
-    chosen, environment = _admit_provisioner(
-        settings.load(database_url=database_url, port=options.port, http_port=options.http_port)
-    )
+    loaded = settings.load(database_url=database_url, port=options.port, http_port=options.http_port)
+    chosen, environment = _admit_provisioner(_with_keys(loaded, state_dir))
     async with _serving(chosen) as addresses:
         ready(Addresses(addresses.grpc, addresses.http, database_url))
         await _keep_provisioning(_command(options, addresses.grpc, state_dir / _PROVISIONER), environment)
+
+
+def _with_keys(chosen: Settings, state_dir: Path) -> Settings:
+    """Let the server seal secrets by the keys beside its database, unless others are set; make some where none are."""
+    if chosen.secret_keys is not None:
+        return chosen
+    file = state_dir / _KEYS
+    if not file.exists():
+        keys.create(file)
+    with_keys = chosen.model_copy(update={"secret_keys": file})
+    redaction.register(*with_keys.secrets())
+    return with_keys
 
 
 def _admit_provisioner(chosen: Settings) -> tuple[Settings, Mapping[str, str]]:

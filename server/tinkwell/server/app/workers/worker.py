@@ -15,12 +15,20 @@ from tinkwell.server.app import main, process
 from tinkwell.server.app.workers.channel import Channel
 from tinkwell.server.database import readiness
 from tinkwell.server.http.probe import Probe
+from tinkwell.server.secret import keys
 from tinkwell.server.settings import Settings
 
 logger = logging.getLogger(__name__)
 
 # What the supervisor can tell in a sentence; all else is a fault, whose traceback goes to the log.
-_EXPECTED = (errors.TinkwellError, readiness.NotUsable, pydantic.ValidationError, OSError, TimeoutError)
+_EXPECTED = (
+    errors.TinkwellError,
+    keys.InvalidKeys,
+    readiness.NotUsable,
+    pydantic.ValidationError,
+    OSError,
+    TimeoutError,
+)
 
 
 class SupervisorGone(Exception):

@@ -281,3 +281,14 @@ async def test_an_image_is_another_one_when_a_file_of_it_has_changed(harness: Pr
     assert after != before
     os.utime(harness.images / "shell" / "lib" / "more", ns=(1, 1))
     assert await harness.runtime.image_id("shell") not in (before, after)
+
+
+async def test_a_run_whose_supervisor_was_never_started_has_not_got_its_input(harness: ProcessHarness) -> None:
+    key = new_key(kind=RunKind.RELEASE)
+    described = {"key": asdict(key), "answer_bytes": 0}
+    assert harness.directory.create_run(key, {shim.SPEC: json.dumps(described).encode()})
+    run = await harness.runtime.find(key)
+    assert run is not None
+    assert not await run.was_fed()
+    await run.remove()
+    assert await harness.runtime.find(key) is None

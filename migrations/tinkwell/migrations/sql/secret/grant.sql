@@ -1,0 +1,1 @@
+GRANT SELECT, INSERT, UPDATE, DELETE ON sealed_value TO :"server_role";

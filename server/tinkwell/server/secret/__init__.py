@@ -1,0 +1,1 @@
+"""The store of secrets: values that were taken out of documents, sealed by keys that the database never sees."""

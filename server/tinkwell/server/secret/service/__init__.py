@@ -1,0 +1,1 @@
+"""What other rooms do with secrets, and what `tinkwell secret` does."""

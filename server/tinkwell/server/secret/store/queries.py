@@ -1,0 +1,122 @@
+"""Sealed values: stored, read and deleted by their owners, and replaced key by key."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlalchemy
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tinkwell.server.secret.seal import Owner, Place
+
+_FORGET = sqlalchemy.text("""
+    DELETE FROM sealed_value
+     WHERE owner_kind = :kind AND owner_id = :id AND document = ANY (CAST(:documents AS text[]))
+""")
+_INSERT = sqlalchemy.text("""
+    INSERT INTO sealed_value (owner_kind, owner_id, document, pointer, sealed)
+    SELECT CAST(:kind AS text), CAST(:id AS text), *
+      FROM unnest(CAST(:documents AS text[]), CAST(:pointers AS text[]), CAST(:sealed AS bytea[]))
+""")
+_OF_OWNER = sqlalchemy.text("""
+    SELECT id, owner_kind, owner_id, document, pointer, sealed FROM sealed_value
+     WHERE owner_kind = :kind AND owner_id = :id
+     ORDER BY id
+""")
+_DELETE = sqlalchemy.text("""
+    DELETE FROM sealed_value WHERE owner_kind = :kind AND owner_id = ANY (CAST(:ids AS text[]))
+""")
+# One step in the index for each key.
+_KEYS = sqlalchemy.text("""
+    WITH RECURSIVE found (key) AS (
+        SELECT (SELECT substring(sealed FROM 2 FOR 8) FROM sealed_value ORDER BY substring(sealed FROM 2 FOR 8) LIMIT 1)
+         UNION ALL
+        SELECT (SELECT substring(v.sealed FROM 2 FOR 8) FROM sealed_value v
+                 WHERE substring(v.sealed FROM 2 FOR 8) > found.key
+                 ORDER BY substring(v.sealed FROM 2 FOR 8) LIMIT 1)
+          FROM found WHERE found.key IS NOT NULL
+    )
+    SELECT key FROM found WHERE key IS NOT NULL
+""")
+_COUNT = sqlalchemy.text("SELECT count(*) FROM sealed_value WHERE substring(sealed FROM 2 FOR 8) = :key")
+# At least one row, and others as long as they are not too large together. The order is that of the index by key, which
+# would not be used for an order by number alone: there may be few rows of a key among very many.
+_BATCH = sqlalchemy.text("""
+    SELECT id, owner_kind, owner_id, document, pointer, sealed
+      FROM (SELECT *, sum(octet_length(sealed)) OVER (ORDER BY id) AS bytes, row_number() OVER (ORDER BY id) AS number
+              FROM (SELECT * FROM sealed_value
+                     WHERE (substring(sealed FROM 2 FOR 8), id) > (CAST(:key AS bytea), CAST(:after AS bigint))
+                     ORDER BY substring(sealed FROM 2 FOR 8), id LIMIT :rows) AS following
+             WHERE substring(sealed FROM 2 FOR 8) = :key) AS summed
+     WHERE bytes <= CAST(:bytes AS bigint) OR number = 1
+     ORDER BY id
+""")
+# What somebody else has stored meanwhile has a row of its own: a row is never changed but here.
+_REPLACE = sqlalchemy.text("""
+    UPDATE sealed_value AS v SET sealed = changed.sealed
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:sealed AS bytea[])) AS changed (id, sealed)
+     WHERE v.id = changed.id
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One sealed value, by the number of its row."""
+
+    id: int
+    place: Place
+    sealed: bytes
+
+
+async def put(
+    connection: AsyncConnection, owner: Owner, documents: Sequence[str], sealed: Sequence[tuple[Place, bytes]]
+) -> None:
+    """Store all that is sealed of some documents of an owner, in the place of what was."""
+    of_owner = {"kind": owner.kind, "id": owner.id}
+    await connection.execute(_FORGET, {**of_owner, "documents": list(documents)})
+    if sealed:
+        values = {
+            "documents": [place.document for place, _ in sealed],
+            "pointers": [place.pointer for place, _ in sealed],
+            "sealed": [value for _, value in sealed],
+        }
+        await connection.execute(_INSERT, {**of_owner, **values})
+
+
+async def of_owner(connection: AsyncConnection, owner: Owner) -> list[Row]:
+    """Return all that is sealed of an owner, in the order in which it was stored."""
+    return _rows(await connection.execute(_OF_OWNER, {"kind": owner.kind, "id": owner.id}))
+
+
+async def delete(connection: AsyncConnection, kind: str, ids: Sequence[str]) -> None:
+    """Delete all that is sealed of owners of a kind."""
+    await connection.execute(_DELETE, {"kind": kind, "ids": list(ids)})
+
+
+async def keys(connection: AsyncConnection) -> list[bytes]:
+    """Return the ids of all keys by which something is sealed."""
+    return [bytes(key) for key in (await connection.execute(_KEYS)).scalars()]
+
+
+async def count(connection: AsyncConnection, key: bytes) -> int:
+    """Return how many values a key has sealed."""
+    found: int = (await connection.execute(_COUNT, {"key": key})).scalar_one()
+    return found
+
+
+async def batch(connection: AsyncConnection, key: bytes, *, after: int, max_rows: int, max_bytes: int) -> list[Row]:
+    """Return the next values that a key has sealed, by the number of their row; none when there are no more."""
+    limits = {"rows": max_rows, "bytes": max_bytes}
+    return _rows(await connection.execute(_BATCH, {"key": key, "after": after, **limits}))
+
+
+async def replace(connection: AsyncConnection, changed: Sequence[tuple[Row, bytes]]) -> int:
+    """Replace values in those rows that are still there, and return how many."""
+    values = {"ids": [row.id for row, _ in changed], "sealed": [sealed for _, sealed in changed]}
+    return (await connection.execute(_REPLACE, values)).rowcount
+
+
+def _rows(found: sqlalchemy.CursorResult[tuple[object, ...]]) -> list[Row]:
+    return [
+        Row(row.id, Place(Owner(row.owner_kind, row.owner_id), row.document, row.pointer), bytes(row.sealed))
+        for row in found
+    ]
