@@ -76,6 +76,30 @@ async def test_what_a_dead_owner_left_is_ended_with_its_nodes_and_steps(site: Si
     assert (await flow.refused(finish(FAILED))).reason == "ILLEGAL_TRANSITION"
 
 
+@pytest.mark.parametrize("call", [call for call in ASK if call not in ("AcquireOperation", "Resume")])
+async def test_what_was_cancelled_ends_when_its_owner_dies(site: Site, call: str) -> None:
+    flow = await site.apply("db")
+    await flow.acquire()
+    await flow.submit("db")
+    await site.stub.Cancel(pb.CancelRequest(operation_id=flow.id, reason="enough"))
+    # Its owner lives, and sees to it.
+    assert await flow.state() == "RUNNING"
+    await site.kill(flow.token)
+    await ASK[call](site, flow)
+    assert await site.sql.fetchval("SELECT state FROM operation WHERE id = $1", uuid.UUID(flow.id)) == "CANCELLED"
+    assert json.loads((await flow.get()).cause) == {"reason": "CANCELLED", "message": "enough"}
+
+
+async def test_what_was_cancelled_may_be_taken_as_long_as_nobody_has_ended_it(site: Site) -> None:
+    flow = await site.apply("db")
+    await flow.acquire()
+    await site.stub.Cancel(pb.CancelRequest(operation_id=flow.id))
+    await site.kill(flow.token)
+    taken = await flow.acquire(await site.acquire("b"))
+    assert taken.operation.cancel_requested
+    assert await flow.state() == "RUNNING"
+
+
 async def test_what_is_not_due_goes_on(site: Site) -> None:
     waiting_one, dead = await site.apply(release="a"), await site.apply(release="b")
     await dead.acquire()

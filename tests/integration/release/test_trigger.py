@@ -120,14 +120,18 @@ async def test_a_release_has_one_revision_that_is_deployed(sql: asyncpg.Connecti
         await sql.execute("UPDATE release_revision SET state = 'DEPLOYED' WHERE revision = 2")
     states = await sql.fetch("SELECT state FROM release_revision ORDER BY revision")
     assert [row["state"] for row in states] == ["SUPERSEDED", "DEPLOYED"]
-    # What has moved on, or is gone, needs none to follow it.
+    # What is gone needs none to follow it.
     async with sql.transaction():
         await sql.execute("UPDATE release_revision SET state = 'SUPERSEDED' WHERE revision = 2")
-        await sql.execute("UPDATE release_revision SET state = 'UNINSTALLED' WHERE revision = 2")
-    async with sql.transaction():
-        await sql.execute("UPDATE release_revision SET state = 'DEPLOYED' WHERE revision = 1")
-        await sql.execute("UPDATE release_revision SET state = 'SUPERSEDED' WHERE revision = 1")
-        await sql.execute("DELETE FROM release_revision WHERE revision = 1")
+        await sql.execute("DELETE FROM release_revision WHERE revision = 2")
+
+
+@pytest.mark.parametrize("state", ["PENDING", "DEPLOYED", "UNINSTALLED"])
+async def test_a_superseded_revision_stays_what_it_is(sql: asyncpg.Connection, state: str) -> None:
+    await add_release(sql)
+    await add_revision(sql, 1, "SUPERSEDED")
+    told = await refused(sql, f"UPDATE release_revision SET state = '{state}'")
+    assert told == "release_revision_transition"
 
 
 async def test_documents_have_limits(sql: asyncpg.Connection) -> None:

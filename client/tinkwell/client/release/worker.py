@@ -26,7 +26,7 @@ class ReleaseWorker(service.Service):
     def unfinished(self, namespaces: Iterable[str] = ()) -> AsyncIterator[UnfinishedOperation]:
         """Iterate over the operations that have not ended, in these namespaces or in all.
 
-        Those that are past their deadline and that nobody alive holds are ended by that.
+        Those that are past their deadline or cancelled, and that nobody alive holds, are ended by that.
         """
         request = field.build(pb.ListUnfinishedOperationsRequest, namespaces=tuple(namespaces))
         return self._list(self._stub.ListUnfinished, request, message.unfinished)

@@ -30,7 +30,8 @@ REVISION: Mapping[RevisionState, frozenset[RevisionState]] = {
     _V.FAILED: frozenset({_V.PENDING, _V.UNINSTALLED}),
     # SUPERSEDED only in the transaction in which another one becomes DEPLOYED.
     _V.DEPLOYED: frozenset({_V.SUPERSEDED, _V.UNINSTALLED}),
-    _V.SUPERSEDED: frozenset({_V.PENDING, _V.DEPLOYED, _V.UNINSTALLED}),
+    # A rollback makes a revision of its own, so none comes back.
+    _V.SUPERSEDED: frozenset(),
     _V.UNINSTALLED: frozenset(),
 }
 OPERATION: Mapping[State, frozenset[State]] = {
@@ -44,7 +45,7 @@ OPERATION: Mapping[State, frozenset[State]] = {
 NODE: Mapping[NodeState, frozenset[NodeState]] = {
     _N.PENDING: frozenset({_N.INSTALLING, _N.REMOVING, _N.SKIPPED, _N.LEFT, _N.FAILED}),
     _N.INSTALLING: frozenset({_N.READY, _N.FAILED}),
-    _N.REMOVING: frozenset({_N.REMOVED, _N.LEFT, _N.FAILED}),
+    _N.REMOVING: frozenset({_N.REMOVED, _N.FAILED}),
     _N.READY: frozenset(),
     _N.FAILED: frozenset(),
     _N.SKIPPED: frozenset(),

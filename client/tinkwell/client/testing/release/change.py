@@ -46,11 +46,12 @@ def write(
 
 
 def expire(world: World, operation: Operation) -> Operation:
-    """End an operation if it is past its deadline and nobody alive holds it; gives it as it is then."""
+    """End an operation if it is past its deadline or cancelled, and nobody alive holds it; gives it as it is then."""
     row = release_row.operation_row(world, operation)
     if not ending.is_due(row, release_row.hold(world, operation)):
         return operation
-    write(world, operation.id, ending.expire(row, release_row.leftover(world, operation)))
+    leftover = release_row.leftover(world, operation)
+    write(world, operation.id, ending.expire(row, leftover, cancel_reason=operation.cancel_reason))
     return world.find(Operation, operation.id)
 
 

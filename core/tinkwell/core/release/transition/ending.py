@@ -83,13 +83,16 @@ def cancel(operation: OperationRow, leftover: Leftover, *, reason: str) -> Chang
 
 
 def is_due(operation: OperationRow, hold: lease.Hold | None) -> bool:
-    """Return whether an operation is past its deadline and nobody alive holds it."""
+    """Return whether an operation is past its deadline, or was cancelled, and nobody alive holds it."""
     is_held = hold is not None and hold.is_live
-    return not operation.state.is_final and operation.remaining_seconds <= 0 and not is_held
+    is_over = operation.remaining_seconds <= 0 or operation.is_cancel_requested
+    return not operation.state.is_final and is_over and not is_held
 
 
-def expire(operation: OperationRow, leftover: Leftover) -> Changes:
-    """Say what ending an operation changes that is due; see `is_due`."""
+def expire(operation: OperationRow, leftover: Leftover, *, cancel_reason: str = "") -> Changes:
+    """Say what ending an operation changes that is due; see `is_due`. `cancel_reason` is empty where none was given."""
+    if operation.is_cancel_requested:
+        return cancel(operation, leftover, reason=cancel_reason)
     not_taken = operation.state is State.PENDING
     message = (
         "no provisioner took the operation before its deadline" if not_taken else "the operation's deadline passed"

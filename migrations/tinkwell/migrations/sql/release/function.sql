@@ -21,7 +21,6 @@ BEGIN
             WHEN 'PENDING' THEN NEW.state IN ('DEPLOYED', 'FAILED')
             WHEN 'FAILED' THEN NEW.state IN ('PENDING', 'UNINSTALLED')
             WHEN 'DEPLOYED' THEN NEW.state IN ('SUPERSEDED', 'UNINSTALLED')
-            WHEN 'SUPERSEDED' THEN NEW.state IN ('PENDING', 'DEPLOYED', 'UNINSTALLED')
         END
         WHEN 'operation' THEN CASE OLD.state
             WHEN 'PENDING' THEN NEW.state IN ('RUNNING', 'CANCELLED', 'TIMEOUT')
@@ -30,7 +29,7 @@ BEGIN
         WHEN 'node' THEN CASE OLD.state
             WHEN 'PENDING' THEN NEW.state IN ('INSTALLING', 'REMOVING', 'SKIPPED', 'LEFT', 'FAILED')
             WHEN 'INSTALLING' THEN NEW.state IN ('READY', 'FAILED')
-            WHEN 'REMOVING' THEN NEW.state IN ('REMOVED', 'LEFT', 'FAILED')
+            WHEN 'REMOVING' THEN NEW.state IN ('REMOVED', 'FAILED')
         END
         WHEN 'step' THEN CASE OLD.state
             WHEN 'PENDING' THEN NEW.state IN ('RUNNING', 'CANCELLED')
@@ -55,9 +54,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
     IF EXISTS (SELECT FROM release_revision WHERE release_id = NEW.release_id AND state = 'DEPLOYED')
-       -- Deleted since, or moved on.
-       OR NOT EXISTS (SELECT FROM release_revision
-                       WHERE release_id = NEW.release_id AND revision = NEW.revision AND state = 'SUPERSEDED') THEN
+       -- Deleted since.
+       OR NOT EXISTS (SELECT FROM release_revision WHERE release_id = NEW.release_id AND revision = NEW.revision) THEN
         RETURN NULL;
     END IF;
     RAISE EXCEPTION 'revision % of release % is superseded by none', NEW.revision, NEW.release_id

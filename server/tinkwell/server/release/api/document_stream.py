@@ -1,7 +1,7 @@
 """SubmitPlan and GetWork on the wire: documents of megabytes go in parts."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.core import errors
@@ -13,6 +13,8 @@ from tinkwell.server.release.service.work import DocumentPart, Part
 
 SILENCE_SECONDS = 60.0
 DOCUMENTS = ("manifest", "late", "plan")
+# So much of a stream is read when something in it is wrong.
+MAX_READ_BYTES = 64 * 1024 * 1024
 
 
 async def receive_plan(
@@ -25,24 +27,56 @@ async def receive_plan(
     first = await _next(requests, silence_seconds)
     if first is None or not first.HasField("head"):
         raise errors.InvalidField.of("head", "is missing; the first message of the stream has it")
-    parts: dict[str, list[str]] = {name: [] for name in DOCUMENTS}
-    sizes = dict.fromkeys(DOCUMENTS, 0)
+    documents = _Documents()
     while (request := await _next(requests, silence_seconds)) is not None:
-        name, text = request.document.name, request.document.text
-        if name not in parts:
-            raise errors.InvalidField.of("document.name", f"is {parse.show(name)}; give {', '.join(DOCUMENTS)}")
-        parts[name].append(text)
-        sizes[name] += len(text.encode())
-        if sizes[name] > MAX_DOCUMENT_BYTES:
-            raise errors.InvalidField.of(name, f"has more than the {MAX_DOCUMENT_BYTES:,} bytes that are allowed")
-    if not parts["plan"]:
-        raise errors.InvalidField.of("plan", "is missing; the stream ends with it")
+        documents.add(request.document)
     return NewPlan(
         operation_id=first.head.operation_id,
         lease_token=first.head.lease_token,
         has_plugs=first.head.has_plugs,
-        **{name: "".join(found) for name, found in parts.items()},
+        **documents.texts(),
     )
+
+
+class _Documents:
+    """Puts documents together, up to what is allowed.
+
+    What is wrong is told at the end of the stream, since a client that still writes may not learn why it was refused;
+    but not later than after `MAX_READ_BYTES`.
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[str]] = {name: [] for name in DOCUMENTS}
+        self._sizes = dict.fromkeys(DOCUMENTS, 0)
+        self._read_bytes = 0
+        self._wrong: errors.InvalidField | None = None
+
+    def add(self, part: pb.DocumentPart) -> None:
+        """Take a part, and read past it once anything is wrong; raises `errors.InvalidField` where that is too much."""
+        self._read_bytes += part.ByteSize()
+        if self._wrong is None:
+            self._wrong = self._take(part.name, part.text)
+        elif self._read_bytes > MAX_READ_BYTES:
+            raise self._wrong
+        if self._wrong is not None:
+            self._parts.clear()
+
+    def texts(self) -> Mapping[str, str]:
+        """Return the documents by their names; raises `errors.InvalidField`."""
+        if self._wrong is not None:
+            raise self._wrong
+        if not self._parts["plan"]:
+            raise errors.InvalidField.of("plan", "is missing; the stream ends with it")
+        return {name: "".join(found) for name, found in self._parts.items()}
+
+    def _take(self, name: str, text: str) -> errors.InvalidField | None:
+        if name not in self._parts:
+            return errors.InvalidField.of("document.name", f"is {parse.show(name)}; give {', '.join(DOCUMENTS)}")
+        self._parts[name].append(text)
+        self._sizes[name] += len(text.encode())
+        if self._sizes[name] > MAX_DOCUMENT_BYTES:
+            return errors.InvalidField.of(name, f"has more than the {MAX_DOCUMENT_BYTES:,} bytes that are allowed")
+        return None
 
 
 async def _next(requests: AsyncIterator[pb.SubmitPlanRequest], silence_seconds: float) -> pb.SubmitPlanRequest | None:

@@ -81,9 +81,10 @@ class Carrying:
         async def work(transaction: Transaction) -> Acquired | None:
             transaction.changed = False
             locked = await _lock(transaction, operation_id, lease_token)
-            if end_rules.is_due(locked.operation, locked.hold):
+            # One that was cancelled may be taken as long as it has time: its owner can stop what was left running.
+            if locked.operation.remaining_seconds <= 0 and end_rules.is_due(locked.operation, locked.hold):
                 leftover = await lock.leftover(transaction, locked)
-                await ending.write(transaction, locked, end_rules.expire(locked.operation, leftover))
+                await ending.write(transaction, locked, ending.expire(locked, leftover))
                 return None
             reporter = _reporter(lease_token, locked)
             acquired = rules.acquire(

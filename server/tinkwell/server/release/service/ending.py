@@ -14,7 +14,7 @@ FORGET_SECONDS = 86_400.0
 
 
 class Expiry:
-    """Ends operations that are past their deadline and held by nobody alive, when anybody asks about them."""
+    """Ends operations that are past their deadline or cancelled, and held by nobody alive, when anybody asks."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -27,7 +27,7 @@ class Expiry:
             locked = await lock.lock(transaction, operation_id)
             if locked is not None and ending.is_due(locked.operation, locked.hold):
                 leftover = await lock.leftover(transaction, locked)
-                await write(transaction, locked, ending.expire(locked.operation, leftover))
+                await write(transaction, locked, expire(locked, leftover))
 
         await self._database.write(work, actor=actor)
 
@@ -41,6 +41,11 @@ class Expiry:
         for operation_id in await queries.due(self._database.fetch, limit=MAX_DUE):
             await self.end(operation_id, actor=actor)
         await history.forget_releases(self._database.fetch, age_seconds=FORGET_SECONDS, limit=MAX_FORGOTTEN)
+
+
+def expire(locked: lock.Locked, leftover: ending.Leftover) -> rule.Changes:
+    """Say what ending an operation changes that is due."""
+    return ending.expire(locked.operation, leftover, cancel_reason=locked.cancel_reason)
 
 
 async def write(

@@ -36,7 +36,7 @@ class NodeOfPlan:
 class ReleaseService:
     """What can be done to releases. Whatever takes an id or a name raises `errors.InvalidField` and `errors.NotFound`.
 
-    Whoever names an operation or its release finds it ended if it is past its deadline and held by nobody alive.
+    Whoever names an operation or its release finds it ended if it is past its deadline or cancelled, and held by nobody alive.
     """
 
     def __init__(self, database: Database) -> None:
@@ -175,9 +175,16 @@ class ReleaseService:
 
     async def _operation(self, operation_id: str, *, actor: str) -> Operation:
         found = await queries.operation(self._database.fetch, operation_id)
-        if found is not None and found.remaining_seconds is not None and found.remaining_seconds <= 0:
+        if found is not None and _may_be_due(found):
             await self.expiry.end(operation_id, actor=actor)
             found = await queries.operation(self._database.fetch, operation_id)
         if found is None:
             raise ending.missing(operation_id)
         return found
+
+
+def _may_be_due(operation: Operation) -> bool:
+    """Return whether an operation is to be ended if nobody alive holds it."""
+    # There is time left only to what has not ended.
+    left = operation.remaining_seconds
+    return left is not None and (left <= 0 or operation.is_cancel_requested)

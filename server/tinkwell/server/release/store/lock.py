@@ -38,7 +38,7 @@ _COLUMNS = """
 """
 # A statement of its own, because it must see what was committed while the lock was waited for.
 STATE = f"""
-    SELECT {_COLUMNS}, r.engine AS release_engine, CAST(o.lease_id AS text) AS lease_id,
+    SELECT {_COLUMNS}, o.cancel_reason, r.engine AS release_engine, CAST(o.lease_id AS text) AS lease_id,
            CAST(l.id AS text) AS held_id, l.engine, l.expires_at > clock_timestamp() AS is_live,
            CAST(mine.id AS text) AS own_id, mine.engine AS own_engine,
            mine.expires_at > clock_timestamp() AS is_own_live
@@ -94,6 +94,7 @@ class Locked:
     operation: OperationRow
     release_id: str
     release_engine: str
+    cancel_reason: str
     hold: lease.Hold
     own: lease.Lease | None
 
@@ -175,6 +176,7 @@ def _locked(found: asyncpg.Record) -> Locked:
         operation=_operation(found),
         release_id=found["release_id"],
         release_engine=found["release_engine"],
+        cancel_reason=found["cancel_reason"],
         hold=lease.Hold(kind="operation", id=found["id"], lease_id=found["lease_id"] or "", lease=held),
         own=own,
     )

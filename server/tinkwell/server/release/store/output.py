@@ -22,10 +22,11 @@ _APPEND = """
         ON CONFLICT DO NOTHING
 """
 _EXISTS = "SELECT id FROM operation WHERE id = $1::text::uuid"
-# Once it is over, no more lines come; what is past its deadline without an owner is to be ended by whoever sees it.
+# Once it is over, no more lines come; what is past its deadline or cancelled and has no owner is to be ended by whoever sees it.
 STATE = """
     SELECT o.state NOT IN ('PENDING', 'RUNNING') AS is_over,
-           o.deadline_at <= clock_timestamp() AND coalesce(l.expires_at <= clock_timestamp(), true) AS is_late
+           (o.deadline_at <= clock_timestamp() OR o.cancel_requested_at IS NOT NULL)
+           AND coalesce(l.expires_at <= clock_timestamp(), true) AS is_late
       FROM operation o LEFT JOIN lease l ON l.id = o.lease_id WHERE o.id = $1::text::uuid
 """
 PAGE = """

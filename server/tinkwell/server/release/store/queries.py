@@ -20,9 +20,9 @@ _BY_NAME = "r.namespace = $1 AND r.name = $2 AND r.deleted_at IS NULL"
 BY_ID = f"SELECT {row.RELEASE} FROM release r WHERE r.id = $1::text::uuid"  # noqa: S608
 BY_NAME = f"SELECT {row.RELEASE} FROM release r WHERE {_BY_NAME}"  # noqa: S608
 OPERATION = f"SELECT {row.OPERATION} {row.FROM_OPERATION} WHERE o.id = $1::text::uuid"
-# An operation that is due: nobody alive holds it, and its deadline is past.
+# An operation that is due: nobody alive holds it, and its deadline is past, or it was cancelled.
 _IS_DUE = """
-    o.state IN ('PENDING', 'RUNNING') AND o.deadline_at <= clock_timestamp()
+    o.state IN ('PENDING', 'RUNNING') AND (o.deadline_at <= clock_timestamp() OR o.cancel_requested_at IS NOT NULL)
     AND NOT EXISTS (SELECT FROM lease h WHERE h.id = o.lease_id AND h.expires_at > clock_timestamp())
 """
 DUE_OF_RELEASE = f"""
@@ -112,13 +112,13 @@ async def revision(fetch: Fetch, namespace: str, name: str, number: int) -> reco
 
 
 async def due_of_release(fetch: Fetch, namespace: str, name: str) -> str | None:
-    """Return the operation of a release that is past its deadline and held by nobody alive, if there is one."""
+    """Return the operation of a release that is past its deadline or cancelled, and held by nobody alive."""
     found = await fetch(DUE_OF_RELEASE, namespace, name)
     return str(found[0]["id"]) if found else None
 
 
 async def due(fetch: Fetch, *, limit: int) -> list[str]:
-    """Return operations that are past their deadline and held by nobody alive, the oldest first."""
+    """Return operations that are past their deadline or cancelled, and held by nobody alive, the oldest first."""
     return [found["id"] for found in await fetch(DUE, limit)]
 
 

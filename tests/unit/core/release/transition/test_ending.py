@@ -243,6 +243,18 @@ def test_an_operation_that_nobody_took_says_so() -> None:
     assert ended.release == release(ReleaseState.FAILED)
 
 
+def test_what_was_cancelled_and_lost_its_owner_ends_as_cancelled_for_the_reason_that_was_given() -> None:
+    row = operation(state=RUNNING, is_cancel_requested=True)
+    dead = replace(HOLD, lease=lease.Lease(id=HOLD.lease_id, engine="", is_live=False))
+    alive = replace(HOLD, lease=lease.Lease(id=HOLD.lease_id, engine="", is_live=True))
+    assert ending.is_due(row, dead)
+    assert not ending.is_due(row, alive)
+    ended = half_done(state=RUNNING, is_cancel_requested=True)
+    ended.apply(ending.expire(ended.operation, ended.leftover(), cancel_reason="enough"))
+    assert ended.operation.state is CANCELLED
+    assert json.loads(ended.operation.cause) == {"reason": "CANCELLED", "message": "enough"}
+
+
 @pytest.mark.parametrize("state", [PENDING, RUNNING])
 @pytest.mark.parametrize("is_live", [True, False])
 @pytest.mark.parametrize("left", [1.0, 0.0, -1.0])
