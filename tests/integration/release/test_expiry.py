@@ -90,6 +90,15 @@ async def test_what_was_cancelled_ends_when_its_owner_dies(site: Site, call: str
     assert json.loads((await flow.get()).cause) == {"reason": "CANCELLED", "message": "enough"}
 
 
+async def test_who_cancels_once_more_without_a_reason_leaves_the_first(site: Site) -> None:
+    flow = await site.apply("db")
+    await flow.acquire()
+    await site.stub.Cancel(pb.CancelRequest(operation_id=flow.id, reason="enough"))
+    await site.kill(flow.token)
+    ended = await site.stub.Cancel(pb.CancelRequest(operation_id=flow.id))
+    assert json.loads(ended.cause) == {"reason": "CANCELLED", "message": "enough"}
+
+
 async def test_what_was_cancelled_may_be_taken_as_long_as_nobody_has_ended_it(site: Site) -> None:
     flow = await site.apply("db")
     await flow.acquire()

@@ -6,7 +6,7 @@ from tinkwell.cli.release import outline, summary
 from tinkwell.cli.release import tree as release_tree
 from tinkwell.cli.shell import output
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.kinds import NodeState, ReleaseState
+from tinkwell.core.release.kinds import NodeState
 
 if TYPE_CHECKING:
     from tinkwell.client import Node, Operation, Release
@@ -41,7 +41,7 @@ def _fields(release: "Release", tree: release_tree.Tree) -> list[tuple[str, str]
         ("OPERATION", f"{operation.id}  {_operation(operation, tree)}"),
         ("REASON", operation.reason),
         ("CAUSE", why),
-        ("NEXT", _next(release, operation)),
+        ("NEXT", _next(operation, tree)),
         ("ID", release.id),
         ("CREATED", output.moment(release.created_at)),
         ("UPDATED", output.moment(release.updated_at)),
@@ -56,13 +56,11 @@ def _operation(operation: "Operation", tree: release_tree.Tree) -> str:
     return f"{words}: {counted}" if counted else words
 
 
-def _next(release: "Release", operation: "Operation") -> str:
+def _next(operation: "Operation", tree: release_tree.Tree) -> str:
     """Say which command line there is to go on with."""
     if not operation.state.is_final:
         return f"{summary.command('watch', operation)} shows it"
-    if release.state is ReleaseState.FAILED and operation.total_nodes:
-        return f"{summary.command('resume', operation)} goes on"
-    return ""
+    return "" if operation.state is State.SUCCEEDED else summary.way_on(operation, tree.nodes)
 
 
 def _row(tree: release_tree.Tree, node: "Node") -> tuple[str, ...]:

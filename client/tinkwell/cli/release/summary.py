@@ -6,12 +6,17 @@ from tinkwell.cli.release import outline
 from tinkwell.cli.release import tree as release_tree
 from tinkwell.cli.shell import output
 from tinkwell.core.event.kinds import State
+from tinkwell.core.release import report
 from tinkwell.core.release.cause import Reason
 from tinkwell.core.release.kinds import NodeState, OperationKind
 from tinkwell.core.release.name import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tinkwell.client import Node, Operation
+
+_APPLIED = (OperationKind.INSTALL, OperationKind.UPGRADE)
 
 
 def success(tree: release_tree.Tree) -> str:
@@ -30,12 +35,32 @@ def failure(tree: release_tree.Tree, *, may_resume: bool) -> list[str]:
     assert operation is not None  # as above
     node = words.first_failed(tree.nodes)
     why = words.of_node(node) if node is not None else words.reason(operation)
+    way = way_on(operation, tree.nodes) if may_resume else ""
     if not operation.total_nodes:
         ended = f"{operation.release_name} {operation.state}{_time(operation)}, before anything was changed"
-        return [output.clean(f"{ended}{_colon(why)}")]
-    ended = f"{operation.release_name} {operation.state}{_time(operation)}{_colon(counts(tree))}"
-    resume = f"; {_resume(operation, node)}" if may_resume else ""
-    return [output.clean(sentence) for sentence in (why, f"{ended}{resume}") if sentence]
+        sentences = (f"{ended}{_colon(why)}", way)
+    else:
+        ended = f"{operation.release_name} {operation.state}{_time(operation)}{_colon(counts(tree))}"
+        sentences = (why, "; ".join(filter(None, (ended, way))))
+    return [output.clean(sentence) for sentence in sentences if sentence]
+
+
+def way_on(operation: "Operation", nodes: "Iterable[Node]") -> str:
+    """Say how to go on after an operation that ended without success; empty where there is nothing to go on with.
+
+    What its manifest is the cause of would fail once more in the same way.
+    """
+    from tinkwell.client.release import failure as words  # gRPC costs start-up time, see main
+
+    failed = [node for node in nodes if node.state is NodeState.FAILED]
+    is_early = _reason(operation) == Reason.PREPARATION_FAILED
+    if any(report.is_wrong_config(node.message) for node in failed) or (is_early and operation.kind in _APPLIED):
+        return f"mend that, and run {command('apply', operation, 'FILE...')} again"
+    if not operation.total_nodes:
+        return ""
+    node = words.first_failed(failed)
+    resume = command("resume", operation, *(("--accept-lost",) if _reason(operation) == Reason.STEP_LOST else ()))
+    return f"{resume} goes on{f' from {node.path}' if node is not None else ''}"
 
 
 def counts(tree: release_tree.Tree) -> str:
@@ -58,10 +83,8 @@ def command(verb: str, operation: "Operation", *options: str) -> str:
     return f'"tinkwell release {verb} {operation.release_name}{elsewhere}{words}"'
 
 
-def _resume(operation: "Operation", node: "Node | None") -> str:
-    is_lost = (operation.cause or {}).get("reason") == Reason.STEP_LOST
-    resume = command("resume", operation, *(("--accept-lost",) if is_lost else ()))
-    return f"{resume} goes on{f' from {node.path}' if node is not None else ''}"
+def _reason(operation: "Operation") -> str:
+    return str((operation.cause or {}).get("reason", ""))
 
 
 def _time(operation: "Operation") -> str:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from tinkwell.client.release.model import Node, Operation, Step
 from tinkwell.core.event.kinds import State
+from tinkwell.core.release import report
 from tinkwell.core.release.kinds import NodeState, StepKind
 
 _LATEST = datetime.max.replace(tzinfo=UTC)
@@ -34,12 +35,18 @@ def step_title(step: Step) -> str:
 
 
 def of_node(node: Node) -> str:
-    """Say of a node that failed at which step, and why: `db failed at action create-role (exit 3): role exists`."""
+    """Say of a node that failed at which step, and why: `db failed at action create-role (exit 3): role exists`.
+
+    Where no call of it failed, or its config is at fault, it is only said why: `db: its config is not what …`.
+    """
     step = last_step(node)
-    if step is None or step.state in (State.PENDING, State.RUNNING, State.SUCCEEDED):
-        return f"{node.path} failed{_colon(node.message)}"
+    is_call = step is not None and step.state in (State.FAILED, State.TIMEOUT, State.CANCELLED)
+    if step is None or not is_call or report.is_wrong_config(node.message):
+        return f"{node.path}: {node.message}" if node.message else f"{node.path} failed"
     code = f" (exit {step.exit_code})" if step.exit_code else ""
-    return f"{node.path} failed at {step_title(step)}{code}{_colon(step.message or node.message)}"
+    # Before the colon the node's message says what is said here, too.
+    why = step.message or node.message.partition(": ")[2]
+    return f"{node.path} failed at {step_title(step)}{code}{_colon(why)}"
 
 
 def reason(operation: Operation) -> str:

@@ -104,7 +104,9 @@ def lost_message(found: str) -> str:
 
 
 def describe(step: StepView) -> str:
-    """Say for people how a step ended without success."""
+    """Say for people how a step ended without success. A config that is wrong is no fault of the call."""
+    if report.is_wrong_config(step.message):
+        return step.message
     what = {StepKind.ACTION: f"action {step.call.name}", StepKind.DESTROY: "destroy"}.get(step.kind, step.kind.lower())
     tries = f" at attempt {step.attempt}" if step.attempt > 1 else ""
     code = f" (exit {step.exit_code})" if step.exit_code else ""

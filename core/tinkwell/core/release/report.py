@@ -13,6 +13,8 @@ from tinkwell.core.release.kinds import NodeState, Phase, ResourceStatus, StepKi
 MAX_MESSAGE = 1_000
 # How the message of a step begins of which nobody can tell how it ended; see `is_lost`.
 STEP_LOST = "STEP_LOST"
+# How the message of a step, and of its node, begins that cannot be done with its config; see `is_wrong_config`.
+_WRONG_CONFIG = "its config is not what"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,3 +103,13 @@ def step_id(operation_id: str, path: str, ordinal: int) -> str:
 def is_lost(*, state: State, message: str) -> bool:
     """Return whether nobody can tell how a step ended, since its owner died and its engine is another one's."""
     return state is State.FAILED and message.startswith(STEP_LOST)
+
+
+def wrong_config(type_: str, problems: str) -> str:
+    """Say that a config does not match the schema of the image of this type."""
+    return f"{_WRONG_CONFIG} {type_} takes: {problems}"
+
+
+def is_wrong_config(message: str) -> bool:
+    """Return whether a step or a node failed by a config that is not what its image takes: no other try helps."""
+    return message.startswith(_WRONG_CONFIG)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from tinkwell.client.release.model import Operation
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
+from tinkwell.core.release import report
 from tinkwell.core.release.command import StartStep
 from tinkwell.core.release.kinds import NodeTask, ResourceStatus, StepKind
 from tinkwell.core.release.outcome import Outcome
@@ -24,6 +25,7 @@ from tinkwell.provisioner.release.config import Configs
 from tinkwell.provisioner.release.image_policy import ImagePolicy
 from tinkwell.provisioner.release.plug import Plugs
 from tinkwell.provisioner.release.resource import Resource, Resources
+from tinkwell.provisioner.release.schema.check import WrongConfig
 from tinkwell.provisioner.release.step import Result, StepRun
 from tinkwell.provisioner.runtime import port
 from tinkwell.sandbox import errors as sandbox
@@ -53,7 +55,7 @@ class Caller:
                 known.config = await self.configs.resolve(known, self.resources)
             spec = self._describe(known, run.key, command)
         except (errors.InvalidField, sandbox.SandboxError) as error:
-            return Outcome(state=State.FAILED, message=str(error))
+            return Outcome(state=State.FAILED, message=_explain(error, known))
         result = await run.start(
             spec,
             timeout_seconds=command.timeout_seconds,
@@ -66,7 +68,7 @@ class Caller:
         try:
             return await self._read(known, command.kind, result)
         except (errors.InvalidField, answer.WrongAnswer, sandbox.SandboxError) as error:
-            return Outcome(state=State.FAILED, exit_code=result.exit_code, message=str(error))
+            return Outcome(state=State.FAILED, exit_code=result.exit_code, message=_explain(error, known))
 
     def _describe(self, known: Resource, key: RunKey, command: StartStep) -> port.RunSpec:
         """Say what a call's container is given; raises `errors.InvalidField` for what it may not have."""
@@ -192,6 +194,11 @@ class Caller:
             config=document.dump_json(known.config),
             resource_state=state,
         )
+
+
+def _explain(error: Exception, known: Resource) -> str:
+    """Say why a call comes to nothing, though its container has not failed."""
+    return report.wrong_config(known.type, str(error)) if isinstance(error, WrongConfig) else str(error)
 
 
 def _ended(result: Result) -> Outcome:

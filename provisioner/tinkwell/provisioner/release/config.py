@@ -26,7 +26,7 @@ class Configs:
     async def check(self, resource: Resource, init: answer.InitAnswer) -> None:
         """Check the config of a resource as far as that can be done before anything has changed.
 
-        Raises `errors.InvalidField` where it breaks the schema, or the schema is none.
+        Raises `WrongConfig` where it breaks the schema, and `errors.InvalidField` where the schema is none.
         """
         rendered = resource.rendered
         if init.config_schema is not None and rendered is not None:

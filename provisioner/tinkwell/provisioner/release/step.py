@@ -210,4 +210,6 @@ class StepRun:
 
 
 def _result(outcome: Outcome) -> Result:
-    return Result(state=outcome.state, message=outcome.message, exit_code=outcome.exit_code)
+    # The exit code is told by itself, so a message that says no more than that is none.
+    message = "" if outcome.message == f"exited with code {outcome.exit_code}" else outcome.message
+    return Result(state=outcome.state, message=message, exit_code=outcome.exit_code)

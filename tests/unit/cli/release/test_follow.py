@@ -174,7 +174,7 @@ async def test_both_failures_are_told_where_it_could_not_be_made_up_for(site: Si
     assert [text.partition(" in ")[0] for text in stderr.splitlines()] == [
         "Error: db failed at action create (exit 3): exited with code 3",
         "Error: shop FAILED",
-        "Error: role failed: it is",
+        "Error: role: it is",
         "Error: shop FAILED",
     ]
 

@@ -2,11 +2,14 @@
 
 import dataclasses
 
-from unit.cli.operation import at, failed, node, operation, tree
+import pytest
+from unit.cli.operation import at, failed, node, operation, step, tree
 
 from tinkwell.cli.release import summary
+from tinkwell.client.release import failure
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.kinds import NodeState, OperationKind
+from tinkwell.core.release import report
+from tinkwell.core.release.kinds import NodeState, OperationKind, StepKind
 
 
 def test_a_success_counts_what_was_done() -> None:
@@ -48,8 +51,43 @@ def test_before_a_plan_nothing_was_changed() -> None:
     cause = {"reason": "PREPARATION_FAILED", "message": "resources.db.config.size: replicas is unknown"}
     early = tree(operation(State.FAILED, total_nodes=0, finished_at=at(1.2), cause=cause))
     assert summary.failure(early, may_resume=True) == [
-        "shop FAILED in 1.2s, before anything was changed: resources.db.config.size: replicas is unknown"
+        "shop FAILED in 1.2s, before anything was changed: resources.db.config.size: replicas is unknown",
+        'mend that, and run "tinkwell release apply shop FILE..." again',
     ]
+    assert len(summary.failure(early, may_resume=False)) == 1
+
+
+@pytest.mark.parametrize("kind", [OperationKind.ROLLBACK, OperationKind.UNINSTALL])
+def test_what_brings_about_no_files_has_none_to_mend(kind: OperationKind) -> None:
+    cause = {"reason": "PREPARATION_FAILED", "message": "it went wrong"}
+    early = tree(operation(State.FAILED, kind=kind, total_nodes=0, finished_at=at(1.2), cause=cause))
+    assert len(summary.failure(early, may_resume=True)) == 1
+
+
+@pytest.mark.parametrize("kind", [StepKind.INIT, StepKind.STATE])
+def test_a_wrong_config_is_told_once_and_is_not_to_be_resumed(kind: StepKind) -> None:
+    message = report.wrong_config("acme/file:1", 'resources.a.config: "content" is a required property')
+    wrong = tree(
+        operation(State.FAILED, total_nodes=2, finished_at=at(1.2), cause={"reason": "NODE_FAILED", "path": "a"}),
+        node(0, "a", NodeState.FAILED, step("a", 1, State.FAILED, kind, exit_code=0, message=message), message=message),
+        node(1, "b", NodeState.SKIPPED),
+    )
+    assert summary.failure(wrong, may_resume=True) == [
+        'a: its config is not what acme/file:1 takes: resources.a.config: "content" is a required property',
+        'shop FAILED in 1.2s: 1 failed, 1 skipped; mend that, and run "tinkwell release apply shop FILE..." again',
+    ]
+
+
+def test_a_call_without_a_message_is_told_once() -> None:
+    broken = step("a", 1, State.FAILED, StepKind.INIT, exit_code=2)
+    told = failure.of_node(node(0, "a", NodeState.FAILED, broken, message="init FAILED (exit 2)"))
+    assert told == "a failed at init (exit 2)"
+
+
+def test_where_no_call_failed_it_is_said_why() -> None:
+    asked = step("a", 1, State.SUCCEEDED, StepKind.STATE)
+    stale = "state is STALE, and the manifest says readonly, so no action may change that"
+    assert failure.of_node(node(0, "a", NodeState.FAILED, asked, message=stale)) == f"a: {stale}"
 
 
 def test_what_ran_out_of_time_says_after_how_long() -> None:

@@ -147,7 +147,8 @@ async def test_a_config_is_held_to_its_schema_before_anything_changes(stage: Sta
         operation_id = await stage.apply(manifest)
         await stage.ends(operation_id, State.FAILED)
     assert stage.images.calls("other") == ["init"]
-    assert "resources.disk.config.size" in (await stage.nodes(operation_id))["disk"].message
+    message = (await stage.nodes(operation_id))["disk"].message
+    assert message.startswith("its config is not what acme/disk:1 takes: resources.disk.config.size: ")
 
 
 async def test_a_config_that_is_known_late_is_held_to_its_schema_before_the_first_state(stage: Stage) -> None:
@@ -156,7 +157,17 @@ async def test_a_config_that_is_known_late_is_held_to_its_schema_before_the_firs
         operation_id = await stage.apply(TWO)
         await stage.ends(operation_id, State.FAILED)
     assert stage.images.calls("db") == ["init"]
-    assert "resources.db.config.on" in (await stage.nodes(operation_id))["db"].message
+    message = (await stage.nodes(operation_id))["db"].message
+    assert message.startswith("its config is not what acme/db:1 takes: resources.db.config.on: ")
+
+
+async def test_a_schema_that_is_none_is_the_fault_of_the_init(stage: Stage) -> None:
+    stage.images.thing("disk", init={"config_schema": {"type": 7}})
+    async with stage.provisioner():
+        operation_id = await stage.apply(ONE)
+        await stage.ends(operation_id, State.FAILED)
+    message = (await stage.nodes(operation_id))["disk"].message
+    assert message.startswith("init FAILED: config_schema: is no JSON Schema")
 
 
 async def test_an_expression_that_a_state_does_not_bear_fails_its_resource_by_its_path(stage: Stage) -> None:

@@ -66,6 +66,7 @@ async def test_an_answer_and_all_output_are_there_when_it_has_ended(scene: Scene
     await container.exit()
     result = await task
     assert (result.state, result.exit_code, result.answer, scene.lines) == (State.SUCCEEDED, 0, b"answer", ["line"])
+    assert result.message == "", "the exit code is told once"
     assert scene.claims.slots == {KEY: 0}
     assert await scene.run.clear()
     assert (scene.world.runs, scene.claims.slots) == ({}, {})

@@ -7,6 +7,7 @@ column where that stands. Expressions are not looked into, but for those of Go t
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ruamel.yaml.nodes import Node
 
@@ -18,6 +19,7 @@ from tinkwell.core.value.document import JsonValue
 MAX_FILE_BYTES = document.MAX_DOCUMENT_BYTES
 MAX_FILES = 1_000
 MAX_ALIASES = 100
+_KINDS = ("plugs", "resources", "outputs")
 MAX_EXPANSION = 10
 # What all of it may take once aliases are copied.
 MAX_MANIFEST_BYTES = 8 * 1024 * 1024
@@ -42,6 +44,8 @@ def read(files: Sequence[tuple[str, str]]) -> Manifest:
     for file_name, text in files:
         for part in _documents(checks, file_name, text):
             united.add(part)
+            if checks.is_full:
+                break
     checks.finish()
     return united.manifest
 
@@ -71,7 +75,7 @@ class _United:
     """The manifest that grows document by document."""
 
     def __init__(self, checks: check.Checks) -> None:
-        self.manifest = Manifest()
+        self._parts: dict[str, dict[str, Any]] = {kind: {} for kind in _KINDS}
         self._checks = checks
         self._first: dict[str, _Document] = {}
 
@@ -88,18 +92,20 @@ class _United:
             checks.finish()
         except errors.InvalidField as error:
             self._checks.note(part.located(error))
-        for kind in ("plugs", "resources", "outputs"):
+        for kind in _KINDS:
             for key in getattr(found, kind):
                 self._refuse_repeated(part, parse.child(kind, key))
-        self.manifest = Manifest(
-            plugs={**self.manifest.plugs, **found.plugs},
-            resources={**self.manifest.resources, **found.resources},
-            outputs={**self.manifest.outputs, **found.outputs},
-        )
+            self._parts[kind].update(getattr(found, kind))
+
+    @property
+    def manifest(self) -> Manifest:
+        """All that was added."""
+        return Manifest(**self._parts)
 
     def _refuse_repeated(self, part: _Document, path: str) -> None:
         first = self._first.setdefault(path, part)
-        if first is not part:
+        # To look for the places takes long in a large document.
+        if first is not part and not self._checks.is_full:
             self._note(part, path, f"is also in {first.place(path)}; a name may occur once in all files together")
 
     def _note(self, part: _Document, path: str, description: str) -> None:

@@ -16,11 +16,15 @@ from tinkwell.sandbox.child import Child
 _MODULE = "tinkwell.provisioner.release.schema.child"
 
 
+class WrongConfig(errors.InvalidField):
+    """A config does not match its schema."""
+
+
 class Schemas:
     """Checks one config after the other, in a child that starts with the first one.
 
-    Raises `errors.InvalidField`, also for a check that takes too long, and `tinkwell.sandbox.errors.SandboxError` where
-    the fault is not the schema's.
+    Raises `WrongConfig`, `errors.InvalidField` for a schema that is none and for a check that takes too long, and
+    `tinkwell.sandbox.errors.SandboxError` where the fault is not the schema's.
     """
 
     def __init__(self) -> None:
@@ -34,8 +38,10 @@ class Schemas:
         except (sandbox.Exceeded, sandbox.Died) as error:
             raise errors.InvalidField.of(path, f"cannot be checked: its schema {error.reason}") from error
         found = document.parse_json_object(path, answer, max_bytes=len(answer))
+        if why := cast(str, found["wrong_schema"]):
+            raise errors.InvalidField.of("config_schema", f"is no JSON Schema: {why}")
         if problems := cast("list[tuple[str, str]]", found["problems"]):
-            raise errors.InvalidField(errors.Violation(field, description) for field, description in problems)
+            raise WrongConfig(errors.Violation(field, description) for field, description in problems)
 
     async def close(self) -> None:
         """End the child."""

@@ -9,9 +9,9 @@ from tinkwell.core.value.document import JsonObject
 
 
 def handle(request: object, begin: Callable[[str], None]) -> object:
-    """Answer `{"path", "schema", "config"}` with `{"problems": [[path, description], …]}`.
+    """Answer `{"path", "schema", "config"}` with `{"wrong_schema": why, "problems": [[path, description], …]}`.
 
-    A config of null is not checked, only the schema.
+    `wrong_schema` is empty for a schema that is one. A config of null is not checked, only the schema.
     """
     given = cast(JsonObject, request)
     path = cast(str, given["path"])
@@ -21,7 +21,8 @@ def handle(request: object, begin: Callable[[str], None]) -> object:
         if given["config"] is not None:
             schema.check(path, given["config"])
     except WrongSchema as error:
-        return {"problems": [["config_schema", f"is no JSON Schema: {error}"]]}
+        return {"wrong_schema": str(error), "problems": []}
     except errors.InvalidField as error:
-        return {"problems": [[violation.field, violation.description] for violation in error.violations]}
-    return {"problems": []}
+        problems = [[violation.field, violation.description] for violation in error.violations]
+        return {"wrong_schema": "", "problems": problems}
+    return {"wrong_schema": "", "problems": []}

@@ -112,12 +112,12 @@ class Carrying:
         operation has ended, is to end, or has another plan.
         """
         operation_id = parse_operation(new.operation_id, new.lease_token)
-        plan = await self._aside.run(_parse, new)
+        plan, installation = await self._aside.run(_parse, new)
 
         async def work(transaction: Transaction) -> Submitted:
             transaction.changed = False
             locked = await _lock(transaction, operation_id, new.lease_token)
-            accepted = await _submit(transaction, locked, new, plan)
+            accepted = await _submit(transaction, locked, new, plan, installation)
             return Submitted(accepted.revision, await store.nodes(transaction, operation_id))
 
         return (await self._database.write(work, actor=actor)).value
@@ -149,9 +149,11 @@ def parse_operation(operation_id: str, lease_token: int) -> str:
     return operation_id
 
 
-async def _submit(transaction: Transaction, locked: lock.Locked, new: NewPlan, plan: plans.Plan) -> submission.Accepted:
+async def _submit(
+    transaction: Transaction, locked: lock.Locked, new: NewPlan, plan: plans.Plan, installation: str
+) -> submission.Accepted:
     operation, release_id = locked.operation, locked.release_id
-    documents = _documents(operation, new, plan)
+    documents = _documents(operation, new, installation)
     submitted = submission.Submission(
         release=await lock.lock_release(transaction, release_id),
         operation=operation,
@@ -169,7 +171,7 @@ async def _submit(transaction: Transaction, locked: lock.Locked, new: NewPlan, p
     return accepted
 
 
-def _documents(operation: OperationRow, new: NewPlan, plan: plans.Plan) -> change.Documents:
+def _documents(operation: OperationRow, new: NewPlan, installation: str) -> change.Documents:
     """Return what is to be stored; an operation that has rendered nothing brings about what is stored."""
     manifest, late = None, None
     if operation.kind in (OperationKind.INSTALL, OperationKind.UPGRADE) and not operation.revision:
@@ -179,7 +181,7 @@ def _documents(operation: OperationRow, new: NewPlan, plan: plans.Plan) -> chang
             if not text:
                 checks.refuse(field, "is missing; an operation of files submits it")
         checks.finish()
-    return change.Documents(manifest=manifest, late=late, plan=new.plan, installation=plan.installation.dump())
+    return change.Documents(manifest=manifest, late=late, plan=new.plan, installation=installation)
 
 
 async def _report(
@@ -198,12 +200,13 @@ async def _report(
         await change.write(transaction, change.Move(operation_id=operation.id, changes=changes))
 
 
-def _parse(new: NewPlan) -> plans.Plan:
-    """Check the documents of a submission, and return the plan."""
+def _parse(new: NewPlan) -> tuple[plans.Plan, str]:
+    """Check the documents of a submission, and return the plan, and the text of what it installs."""
     for field, text in (("manifest", new.manifest), ("late", new.late)):
         if text:
             document.parse_json_object(field, text, max_bytes=MAX_DOCUMENT_BYTES)
-    return plans.Plan.load(new.plan)
+    plan = plans.Plan.load(new.plan)
+    return plan, plan.installation.dump()
 
 
 async def _lock(transaction: Transaction, operation_id: str, lease_token: int) -> lock.Locked:

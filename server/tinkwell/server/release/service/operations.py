@@ -36,7 +36,8 @@ class NodeOfPlan:
 class ReleaseService:
     """What can be done to releases. Whatever takes an id or a name raises `errors.InvalidField` and `errors.NotFound`.
 
-    Whoever names an operation or its release finds it ended if it is past its deadline or cancelled, and held by nobody alive.
+    Whoever names an operation or its release finds it ended if it is past its deadline or cancelled, and nobody alive
+    holds it.
     """
 
     def __init__(self, database: Database) -> None:
@@ -62,7 +63,7 @@ class ReleaseService:
             changes = rules.cancel(locked.operation, hold=locked.hold, now=now)
             if changes is None:
                 leftover = await lock.leftover(transaction, locked)
-                changes = end_rules.cancel(locked.operation, leftover, reason=reason)
+                changes = end_rules.cancel(locked.operation, leftover, reason=reason or locked.cancel_reason)
                 await ending.write(transaction, locked, changes, cancel_reason=reason or None)
             else:
                 move = change.Move(operation_id=operation_id, changes=changes, cancel_reason=reason or None)

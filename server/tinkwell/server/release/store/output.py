@@ -22,7 +22,8 @@ _APPEND = """
         ON CONFLICT DO NOTHING
 """
 _EXISTS = "SELECT id FROM operation WHERE id = $1::text::uuid"
-# Once it is over, no more lines come; what is past its deadline or cancelled and has no owner is to be ended by whoever sees it.
+# Once it is over, no more lines come. What is past its deadline or cancelled, and has no owner, is to be ended by
+# whoever sees it.
 STATE = """
     SELECT o.state NOT IN ('PENDING', 'RUNNING') AS is_over,
            (o.deadline_at <= clock_timestamp() OR o.cancel_requested_at IS NOT NULL)

@@ -244,6 +244,17 @@ def test_aliases_are_counted_and_so_is_what_they_unfold_to() -> None:
     assert refused("outputs: {a: &a [*a]}")
 
 
+def test_no_more_is_looked_at_once_enough_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    located: list[object] = []
+    locate = reader.yaml_node.locate
+    monkeypatch.setattr(reader.yaml_node, "locate", lambda *given: located.append(given) or locate(*given))
+    text = "resources:\n" + "".join(f"  a{number}: {{type: x}}\n" for number in range(200))
+    with pytest.raises(errors.InvalidField) as caught:
+        reader.read([("a", text), ("b", text), ("c", "[")])
+    assert len(caught.value.violations) == document.MAX_VIOLATIONS
+    assert len(located) == 2 * document.MAX_VIOLATIONS
+
+
 def test_there_may_be_so_many_files_and_no_more() -> None:
     with pytest.raises(errors.InvalidField, match="has 1,001 files; at most 1,000"):
         reader.read([("a.yaml", "{}")] * 1_001)

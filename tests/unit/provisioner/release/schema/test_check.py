@@ -6,7 +6,7 @@ import pytest
 
 from tinkwell.core import errors
 from tinkwell.core.value.document import JsonObject
-from tinkwell.provisioner.release.schema.check import Schemas
+from tinkwell.provisioner.release.schema.check import Schemas, WrongConfig
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"size": {"type": "integer"}}, "additionalProperties": False}
 
@@ -20,7 +20,7 @@ async def schemas() -> AsyncIterator[Schemas]:
 
 async def test_a_config_that_fits_passes_and_another_one_is_refused_by_its_path(schemas: Schemas) -> None:
     await schemas.check("web.config", SCHEMA, {"size": 3})
-    with pytest.raises(errors.InvalidField) as caught:
+    with pytest.raises(WrongConfig) as caught:
         await schemas.check("web.config", SCHEMA, {"size": "3"})
     assert [violation.field for violation in caught.value.violations] == ["web.config.size"]
 
