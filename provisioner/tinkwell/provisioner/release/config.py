@@ -3,15 +3,13 @@
 from dataclasses import dataclass
 
 from tinkwell.core import errors
+from tinkwell.core.release.manifest.rendered import MAX_CONFIG_BYTES
 from tinkwell.core.release.protocol import answer
 from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.release.expression.evaluate import Expressions, Release
 from tinkwell.provisioner.release.resource import Resource, Resources
 from tinkwell.provisioner.release.schema.check import Schemas
-
-# With the answer of a call it is stored by one message, which may have 4 MiB.
-MAX_CONFIG_BYTES = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,7 +112,9 @@ def assemble(manifest: Manifest, evaluated: Evaluated) -> Assembled:
     if edges > MAX_EDGES:
         checks.refuse("resources", f"has {edges:,} dependencies; at most {MAX_EDGES:,} are allowed")
     checks.finish()
-    parse.check_size("resources", document.dump_json(rendered.as_json()), max_bytes=MAX_MANIFEST_BYTES)
+    # What names the expressions that are evaluated late is stored beside it, with the same limit.
+    for stored in (rendered.as_json(), rendered.late_as_json()):
+        parse.check_size("resources", document.dump_json(stored), max_bytes=MAX_MANIFEST_BYTES)
     return Assembled(rendered, tuple(assembly.warnings))
 
 

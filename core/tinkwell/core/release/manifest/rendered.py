@@ -35,7 +35,8 @@ Target: TypeAlias = str | tuple[str, ...]
 
 MAX_RESOURCES = 5_000
 MAX_EDGES = 20_000
-MAX_CONFIG_BYTES = 4 * 1024 * 1024
+# With the answer of a call it is stored by one message, which may have 4 MiB.
+MAX_CONFIG_BYTES = 2 * 1024 * 1024
 MAX_MANIFEST_BYTES = 8 * 1024 * 1024
 
 MAX_LATE = 100_000

@@ -257,7 +257,8 @@ class ReleaseServiceServicer:
     def ListUnfinished(self, request, context):
         """The calls below are made by those who carry operations out.
 
-        ListUnfinished streams the operations that are not finished, and ends those that nobody alive holds past their deadline.
+        ListUnfinished streams the operations that are not finished, and ends those that nobody alive holds and that are past
+        their deadline or cancelled.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -52,7 +52,8 @@ class ReleaseServiceStub:
     ListUnfinished: _aio.UnaryStreamMultiCallable[_release_service_pb2.ListUnfinishedOperationsRequest, _release_service_pb2.UnfinishedOperation]
     """The calls below are made by those who carry operations out.
 
-    ListUnfinished streams the operations that are not finished, and ends those that nobody alive holds past their deadline.
+    ListUnfinished streams the operations that are not finished, and ends those that nobody alive holds and that are past
+    their deadline or cancelled.
     """
     AcquireOperation: _aio.UnaryUnaryMultiCallable[_release_service_pb2.AcquireOperationRequest, _release_service_pb2.AcquireOperationResponse]
     """AcquireOperation takes an operation under the caller's lease, and starts it if it is PENDING. It is refused while
@@ -200,7 +201,8 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _abc.AsyncIterator[_release_service_pb2.UnfinishedOperation]:
         """The calls below are made by those who carry operations out.
 
-        ListUnfinished streams the operations that are not finished, and ends those that nobody alive holds past their deadline.
+        ListUnfinished streams the operations that are not finished, and ends those that nobody alive holds and that are past
+        their deadline or cancelled.
         """
 
     @_abc_1.abstractmethod

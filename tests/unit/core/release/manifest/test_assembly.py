@@ -174,7 +174,7 @@ def test_a_resource_whose_when_is_false_is_left_out() -> None:
         ([Instance(name="a", type="x", config={"b": ["\0"]})], "resources.a.config.b[0]: the text"),
         (
             [Instance(name="a", type="x", config={"b": "x" * rendered.MAX_CONFIG_BYTES})],
-            "resources.a.config: has 4,194,312 bytes; at most 4,194,304 are allowed",
+            "resources.a.config: has 2,097,160 bytes; at most 2,097,152 are allowed",
         ),
         (
             [Instance(name="a", type="x", timeouts={"state": "5"})],
@@ -190,6 +190,13 @@ def test_a_resource_whose_when_is_false_is_left_out() -> None:
 )
 def test_what_evaluation_gives_is_checked(instances: list[Instance], sentence: str) -> None:
     assert any(told.startswith(sentence) for told in refused(manifest("a", "b"), *instances))
+
+
+def test_what_is_late_may_not_be_more_than_can_be_stored() -> None:
+    late = {f"/{number}{'x' * 1_000}": Roots({"region"}) for number in range(9_000)}
+    [told] = refused(manifest("a"), Instance(name="a", type="x", late=late))
+    assert told.startswith("resources: has 9,")
+    assert told.endswith("at most 8,388,608 are allowed")
 
 
 def test_plugs_and_outputs_are_checked_once_more() -> None:

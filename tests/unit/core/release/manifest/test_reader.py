@@ -1,11 +1,12 @@
 """Reading manifests: what is united, what is refused, and where the mistake is said to be."""
 
 import pytest
+from ruamel.yaml.nodes import Node
 
 from tinkwell.core import errors
 from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.manifest.model import Manifest, ManifestResource, Plug
-from tinkwell.core.value import document
+from tinkwell.core.value import document, position, yaml_node
 
 SEED = """
 resources:
@@ -245,9 +246,14 @@ def test_aliases_are_counted_and_so_is_what_they_unfold_to() -> None:
 
 
 def test_no_more_is_looked_at_once_enough_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    located: list[object] = []
-    locate = reader.yaml_node.locate
-    monkeypatch.setattr(reader.yaml_node, "locate", lambda *given: located.append(given) or locate(*given))
+    located: list[position.Path] = []
+    locate = yaml_node.locate
+
+    def count(node: Node, path: position.Path) -> position.Position:
+        located.append(path)
+        return locate(node, path)
+
+    monkeypatch.setattr(yaml_node, "locate", count)
     text = "resources:\n" + "".join(f"  a{number}: {{type: x}}\n" for number in range(200))
     with pytest.raises(errors.InvalidField) as caught:
         reader.read([("a", text), ("b", text), ("c", "[")])
