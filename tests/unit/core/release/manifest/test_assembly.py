@@ -193,8 +193,10 @@ def test_what_evaluation_gives_is_checked(instances: list[Instance], sentence: s
 
 
 def test_what_is_late_may_not_be_more_than_can_be_stored() -> None:
-    late = {f"/{number}{'x' * 1_000}": Roots({"region"}) for number in range(9_000)}
-    [told] = refused(manifest("a"), Instance(name="a", type="x", late=late))
+    key, leaves = "k" * 1_000, [str(number) for number in range(9_000)]
+    late = {f"/{key}/{leaf}": Roots({"region"}) for leaf in leaves}
+    config: document.JsonObject = {key: dict.fromkeys(leaves, "{{ region }}")}
+    [told] = refused(manifest("a"), Instance(name="a", type="x", config=config, late=late))
     assert told.startswith("resources: has 9,")
     assert told.endswith("at most 8,388,608 are allowed")
 
