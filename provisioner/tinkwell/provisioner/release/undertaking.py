@@ -97,7 +97,7 @@ class Undertaking:
 
     def hear(self, operation: Operation) -> None:
         """Take note of how the operation is by the server's account, where somebody may have cancelled it."""
-        if operation.cancel_requested and self._cancelled is None:
+        if operation.cancel_requested:
             self._cancelled = operation
             if self._walk is not None:
                 self._walk.hear(operation)

@@ -101,10 +101,16 @@ class Walk:
         return reports
 
     def hear(self, operation: Operation) -> None:
-        """Take note of how the operation is by the server's account, where somebody may have cancelled it."""
-        if operation.cancel_requested and self._view.cancel_seconds is None:
-            self._tick()
-            self._view = replace(self._view, cancel_seconds=float(operation.cancel_grace_seconds))
+        """Take note of how the operation is by the server's account, where somebody may have cancelled it.
+
+        Who cancels once more may leave less time than is left, and never more.
+        """
+        if not operation.cancel_requested:
+            return
+        self._tick()
+        grace, left = float(operation.cancel_grace_seconds), self._view.cancel_seconds
+        if left is None or grace < left:
+            self._view = replace(self._view, cancel_seconds=grace)
             self._has_changed.set()
 
     async def run(self) -> Finish:
