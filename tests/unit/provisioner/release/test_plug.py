@@ -127,7 +127,7 @@ def test_a_link_that_has_taken_the_place_of_a_folder_is_not_mounted(tmp_path: Pa
         folder.rename(folder.with_name("aside"))
         folder.symlink_to("/etc")
     for grant in granted.grants:
-        with pytest.raises(errors.InvalidField, match="leads over a link|is not a folder"):
+        with pytest.raises(errors.InvalidField, match=r"leads over a link|is not a folder"):
             plugs.mounts([grant])
 
 
