@@ -17,6 +17,7 @@ from types import TracebackType
 
 from tinkwell.sandbox import errors, frame
 from tinkwell.sandbox.limit import Limits
+from tinkwell.sandbox.room import Room
 
 _log = logging.getLogger(__name__)
 
@@ -31,11 +32,17 @@ _MIB = 1024 * 1024
 class Child:
     """A limited child process that runs `module` (see `runner`). As many calls wait as there are callers."""
 
-    def __init__(self, module: str, paths: Sequence[Path], *, limits: Limits | None = None) -> None:
-        """Nothing is started yet. `paths` are the folders to import from, besides the standard library and this one."""
+    def __init__(
+        self, module: str, paths: Sequence[Path], *, limits: Limits | None = None, room: Room | None = None
+    ) -> None:
+        """Nothing is started yet. `paths` are the folders to import from, besides the standard library and this one.
+
+        A `room` bounds how many children live at once; without one it shares it with nobody.
+        """
         self._module = module
         self._paths = (_ROOT, *paths)
         self._limits = limits or Limits()
+        self._room = room or Room(1)
         self._turn = asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
         # The piece of work under way, as the child named it.
@@ -65,7 +72,7 @@ class Child:
         """
         if len(request) > self._limits.request_bytes:
             raise errors.Exceeded(f"has {len(request):,} bytes; at most {self._limits.request_bytes:,} are allowed")
-        async with self._turn:
+        async with self._turn, self._room.place(self):
             process = await self._ready_process()
             is_answered = False
             try:
@@ -89,6 +96,11 @@ class Child:
         self._kill()
         async with self._turn:
             await self._stop()
+        self._room.forget(self)
+
+    async def rest(self) -> None:
+        """End the process, which is not at work; the next call starts another one."""
+        await self._stop()
 
     async def _ready_process(self) -> asyncio.subprocess.Process:
         if self._process and self._process.returncode is not None:

@@ -25,12 +25,15 @@ from tinkwell.provisioner.runtime.docker.runtime import ANSWER_SECONDS, DockerRu
 from tinkwell.provisioner.runtime.process.runtime import ProcessRuntime
 from tinkwell.provisioner.state_dir import state_dir
 from tinkwell.provisioner.workflow import driver
+from tinkwell.sandbox.room import Room
 
 logger = logging.getLogger(__name__)
 
 # An engine on this machine answers within milliseconds; without one, nobody should wait for it.
 AUTO_SECONDS = 2
 REMOVE_SECONDS = 20
+# So many processes at once evaluate and check what strangers wrote.
+CHILDREN = 4
 # Objects made before the youngest are looked at for garbage, and how often they are before the older ones.
 COLLECT_AFTER = (50_000, 20, 20)
 
@@ -182,6 +185,7 @@ def _host(
         images=settings.images,
         places=place.Places(settings.concurrency),
         keys=place.Keys(),
+        room=Room(CHILDREN),
     )
 
 

@@ -62,7 +62,8 @@ class Caller:
             permit=permit,
             is_fetched=spec.image in self.fetched,
         )
-        self.fetched.add(spec.image)
+        if result.exit_code is not None:
+            self.fetched.add(spec.image)
         if result.state is not State.SUCCEEDED:
             return _ended(result)
         try:

@@ -24,6 +24,7 @@ from tinkwell.provisioner.release.image_policy import ImagePolicy
 from tinkwell.provisioner.release.place import Keys, Places
 from tinkwell.provisioner.release.plug import Grant
 from tinkwell.provisioner.runtime import port
+from tinkwell.sandbox.room import Room
 
 
 class ReleaseApi(Protocol):
@@ -74,3 +75,5 @@ class Host:
     images: ImagePolicy
     places: Places
     keys: Keys
+    # For the children in which what strangers wrote is evaluated and checked.
+    room: Room

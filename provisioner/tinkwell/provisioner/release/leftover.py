@@ -9,7 +9,7 @@ Of a release without an operation that has not ended, no run is needed, and all 
 
 import asyncio
 import logging
-from collections.abc import Container, Iterable
+from collections.abc import Awaitable, Container, Iterable
 
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent.run_spec import fields
@@ -27,9 +27,8 @@ async def clear(runtime: port.Runtime, claims: run_claim.Claims, release_id: str
     """See to it that nothing of a release runs here but what is needed; tries for a minute, and then goes on."""
     for attempt in range(1, TRIES + 1):
         try:
-            for run in await runtime.find_owned(RunKind.RELEASE, release_id):
-                if run.key not in needed:
-                    await _end(run, claims)
+            found = await runtime.find_owned(RunKind.RELEASE, release_id)
+            await _all(_end(run, claims) for run in found if run.key not in needed)
         except (port.RunError, OSError) as error:
             log = logger.warning if attempt in (1, TRIES) else logger.debug
             log("what is left of a release cannot be removed", extra={"release": release_id, "cause": str(error)})
@@ -42,10 +41,26 @@ async def sweep(runtime: port.Runtime, claims: run_claim.Claims, held: Iterable[
     """Remove the runs of `held` whose releases are not `busy`, unless somebody else watches them."""
     idle = [key for key in held if key.owner not in busy]
     others = await asyncio.to_thread(claims.others, RunKind.RELEASE) if idle else frozenset[RunKey]()
-    for key in idle:
-        if key not in others and (run := await runtime.find(key)) is not None:
-            logger.warning("a run is removed whose operation has ended", extra=fields(key))
-            await run.remove()
+    await _all(_remove(runtime, key) for key in idle if key not in others)
+
+
+async def _all(works: Iterable[Awaitable[None]]) -> None:
+    """Do one after the other; raises the first error after the last of them."""
+    problem: port.RunError | OSError | None = None
+    for work in works:
+        try:
+            await work
+        except (port.RunError, OSError) as error:
+            problem = problem or error
+    if problem is not None:
+        raise problem
+
+
+async def _remove(runtime: port.Runtime, key: RunKey) -> None:
+    run = await runtime.find(key)
+    if run is not None:
+        logger.warning("a run is removed whose operation has ended", extra=fields(key))
+        await run.remove()
 
 
 async def _end(run: port.Run, claims: run_claim.Claims) -> None:

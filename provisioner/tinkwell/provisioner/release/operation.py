@@ -97,6 +97,9 @@ class OperationRun:
         except BaseExceptionGroup as failures:
             await self._give_up(failures, fields)
             return None
+        finally:
+            if self._undertaking is not None:
+                self._undertaking.leave()
         logger.info("an operation has ended", extra=fields | {"state": self._operation.state.value})
         return self._operation
 
@@ -157,8 +160,7 @@ class OperationRun:
         """Kill and remove runs; what cannot be removed in time is found by whoever takes the release next."""
         try:
             async with asyncio.timeout(REMOVE_SECONDS):
-                for run in runs:
-                    await run.clear(is_taken=is_taken)
+                await asyncio.gather(*(run.clear(is_taken=is_taken) for run in runs))
         except TimeoutError:
             logger.warning("what runs cannot be removed in time", extra={"operation": self.id})
 

@@ -16,7 +16,7 @@ the machine, so no link is followed anywhere in a path.
 
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -161,6 +161,8 @@ class Plugs:
 
     def __init__(self, machine: Machine, manifest: Mapping[str, model.Plug]) -> None:
         checks = check.Checks()
+        self._machine = machine
+        self._manifest = manifest
         self._places: dict[str, Place] = {}
         for name, plug in manifest.items():
             try:
@@ -172,20 +174,34 @@ class Plugs:
             {name: replace(plug, read_only=self._places[name].read_only) for name, plug in manifest.items()}
         )
 
-    def grant(self, path: str, image_type: str, requests: Iterable[PlugRequest]) -> rules.Granted:
+    def grant(self, path: str, image_type: str, requests: Collection[PlugRequest]) -> rules.Granted:
         """Say which plugs a resource gets; raises `errors.InvalidField` for each that it needs and cannot have."""
+        optional = {request.name for request in requests if request.optional}
         granted = self._rules.grant(path, image_type, requests)
+        grants, warnings = [], list(granted.warnings)
         for grant in granted.grants:
-            if not self._places[grant.name].allows_image(image_type):
-                message = f"is needed by {path}, but may not be used by the image {parse.show(image_type)} here"
+            problem = f"may not be used by the image {parse.show(image_type)} here"
+            if self._places[grant.name].allows_image(image_type):
+                grants.append(grant)
+            elif grant.name in optional:
+                warnings.append(f"{path}: the plug {grant.name} {problem}; {path} goes without it")
+            else:
+                message = f"is needed by {path}, but {problem}"
                 raise errors.InvalidField.of(parse.child("plugs", grant.name), message)
-        return granted
+        return rules.Granted(tuple(grants), tuple(warnings))
 
     def mounts(self, grants: Iterable[rules.Grant]) -> dict[str, port.Mount]:
-        """Return what is mounted for plugs, by their names."""
+        """Return what is mounted for plugs, by their names; raises `errors.InvalidField` for what is gone by now.
+
+        What ran before may have put a link where a folder was, so each is looked at once more.
+        """
         return {
             grant.name: port.Mount(
-                source=self._places[grant.name].path, target=grant.container_path, read_only=grant.read_only
+                source=self._find(grant.name).path, target=grant.container_path, read_only=grant.read_only
             )
             for grant in grants
         }
+
+    def _find(self, name: str) -> Place:
+        plug = self._manifest[name]
+        return self._machine.find(name, plug.path, read_only=plug.read_only)

@@ -77,8 +77,8 @@ class Undertaking:
         self._ends_at = ends_at
         self._reporter = reporter
         self._group = group
-        self._expressions = Expressions()
-        self._schemas = Schemas()
+        self._expressions = Expressions(room=host.room)
+        self._schemas = Schemas(room=host.room)
         release = work.release
         folder = host.folder / release.id
         self._machine = Machine(host.grants, namespace=release.namespace, folder=folder)
@@ -97,7 +97,7 @@ class Undertaking:
 
     def hear(self, operation: Operation) -> None:
         """Take note of how the operation is by the server's account, where somebody may have cancelled it."""
-        if operation.cancel_requested and self._cancelled is None:
+        if operation.cancel_requested:
             self._cancelled = operation
             if self._walk is not None:
                 self._walk.hear(operation)
@@ -107,6 +107,11 @@ class Undertaking:
     def abandon(self, reason: str) -> Sequence[Report]:
         """Return what is to be reported of steps that are not seen to any more."""
         return self._walk.abandon(reason) if self._walk is not None else ()
+
+    def leave(self) -> None:
+        """Give back what excludes other operations: nothing of this one runs here that is seen to."""
+        if self._walk is not None:
+            self._walk.leave()
 
     async def close(self) -> None:
         """End the child processes."""

@@ -82,6 +82,8 @@ class Walk:
         # What may still be here, and who sees to it.
         self._tasks: dict[StepRun, asyncio.Task[None]] = {}
         self._stopping: set[StepKey] = set()
+        # Who has a place and uses a concurrency key, which may be none.
+        self._holding: dict[StepRun, str] = {}
 
     @property
     def runs(self) -> Sequence[StepRun]:
@@ -101,11 +103,23 @@ class Walk:
         return reports
 
     def hear(self, operation: Operation) -> None:
-        """Take note of how the operation is by the server's account, where somebody may have cancelled it."""
-        if operation.cancel_requested and self._view.cancel_seconds is None:
-            self._tick()
-            self._view = replace(self._view, cancel_seconds=float(operation.cancel_grace_seconds))
+        """Take note of how the operation is by the server's account, where somebody may have cancelled it.
+
+        Who cancels once more may leave less time than is left, and never more.
+        """
+        if not operation.cancel_requested:
+            return
+        self._tick()
+        grace, left = float(operation.cancel_grace_seconds), self._view.cancel_seconds
+        if left is None or grace < left:
+            self._view = replace(self._view, cancel_seconds=grace)
             self._has_changed.set()
+
+    def leave(self) -> None:
+        """Give back all places and keys: nothing of the operation is seen to here any more."""
+        for run in list(self._holding):
+            self._let_go(run)
+        self._keys.leave(self._view.id)
 
     async def run(self) -> Finish:
         """Do all that is to be done, and return how the operation ends; nothing of it runs here any more then."""
@@ -122,7 +136,6 @@ class Walk:
             return ending
         finally:
             self._places.leave(self._view.id)
-            self._keys.leave(self._view.id)
 
     async def _rest(self, seconds: float) -> None:
         """Wait for a change, or until so much time has passed."""
@@ -237,20 +250,16 @@ class Walk:
         node, has_effects = self._view.nodes[key.path], self._view.step(key).kind.has_effects
         concurrency_key = node.settings.concurrency_key if has_effects else ""
         self._keys.use(self._view.id, concurrency_key)
+        self._holding[run] = concurrency_key
         self._running[key] = run
         self._tasks[run] = self._group.create_task(
-            self._see_through(key, run, work, concurrency_key), name=f"step {key.path}/{key.ordinal}"
+            self._see_through(key, run, work), name=f"step {key.path}/{key.ordinal}"
         )
 
-    async def _see_through(
-        self, key: StepKey, run: StepRun, work: Callable[[], Awaitable[Outcome]], concurrency_key: str
-    ) -> None:
+    async def _see_through(self, key: StepKey, run: StepRun, work: Callable[[], Awaitable[Outcome]]) -> None:
         """Bring a step to its end, report that, and remove what is left once the report is stored."""
-        try:
-            ended = await work()
-        finally:
-            self._places.free()
-            self._keys.free(self._view.id, concurrency_key)
+        ended = await work()
+        self._let_go(run)
         self._tick()
         stored = self._settle(outcome.end(self._view, key, ended))
         del self._running[key]
@@ -259,6 +268,11 @@ class Walk:
         await stored
         await run.clear()
         del self._tasks[run]
+
+    def _let_go(self, run: StepRun) -> None:
+        """Give back the place and the key of an attempt whose container runs no more."""
+        self._places.free()
+        self._keys.free(self._view.id, self._holding.pop(run))
 
     def _settle(self, settled: Settled) -> "asyncio.Future[None]":
         """Go on with the view, and have reported what has changed."""

@@ -24,6 +24,7 @@ from tinkwell.provisioner.release import driver, place, plug
 from tinkwell.provisioner.release.host import Host
 from tinkwell.provisioner.release.image_policy import ImagePolicy
 from tinkwell.provisioner.runtime import port
+from tinkwell.sandbox.room import Room
 
 
 @dataclass
@@ -145,6 +146,7 @@ class Stage:
             images=images or ImagePolicy(),
             places=place.Places(concurrency),
             keys=place.Keys(),
+            room=Room(2),
         )
         worker = driver.Driver(host, namespaces=namespaces, concurrency=concurrency, resync_seconds=resync_seconds)
         lease.add(RunKind.RELEASE, worker)

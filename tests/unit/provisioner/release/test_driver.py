@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 
 import pytest
+from unit.provisioner.fake_runtime import FakeRun
 from unit.provisioner.release.stage import Stage
 
 from support.waiting import eventually
@@ -101,6 +102,34 @@ async def test_actions_with_one_concurrency_key_exclude_each_other_over_all_oper
         for operation_id in ids:
             await stage.ends(operation_id)
     assert max(running) == 1
+
+
+async def test_an_action_keeps_others_with_its_key_back_until_it_is_dead_though_its_operation_is_lost(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_removing, may_remove = asyncio.Event(), asyncio.Event()
+    remove = FakeRun.remove
+
+    async def remove_late(run: FakeRun) -> None:
+        if run.spec.command == ("create",):
+            is_removing.set()
+            await may_remove.wait()
+        await remove(run)
+
+    monkeypatch.setattr(FakeRun, "remove", remove_late)
+    stage.images.thing("disk", gates={"create": asyncio.Event()})
+    async with stage.provisioner() as worker:
+        lost = await stage.apply("resources: {disk: {type: acme/disk:1, concurrency_key: api}}")
+        await stage.has_called("disk", "create")
+        await stage.steal(lost, engine="elsewhere")
+        worker.lose()
+        await is_removing.wait()
+        other = await stage.apply("resources: {db: {type: acme/db:1, concurrency_key: api}}", name="other")
+        await stage.has_called("db", "state")
+        await stage.rest()
+        assert "create" not in stage.images.calls("db")
+        may_remove.set()
+        await stage.ends(other)
 
 
 async def test_events_that_were_missed_are_made_up_for_by_a_list(stage: Stage) -> None:

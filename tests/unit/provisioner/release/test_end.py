@@ -53,6 +53,19 @@ async def test_who_cancels_at_once_has_the_action_killed(stage: Stage, gate: asy
     assert operation.cause["reason"] == "CANCELLED"
 
 
+async def test_who_cancels_once_more_and_at_once_is_obeyed_at_once(stage: Stage, gate: asyncio.Event) -> None:
+    async with stage.provisioner():
+        operation_id = await stage.apply(ONE)
+        await stage.has_called("disk", "create")
+        await stage.operator.cancel(operation_id)
+        await stage.rest()
+        assert len(stage.world.running) == 1
+        await stage.operator.cancel(operation_id, now=True)
+        await stage.ends(operation_id, State.CANCELLED)
+        await stage.is_clear()
+    assert await _action(stage, operation_id) is State.CANCELLED
+
+
 async def test_a_call_without_effects_is_killed_at_once(stage: Stage) -> None:
     stage.images.thing("disk", gates={"state": asyncio.Event()})
     async with stage.provisioner():

@@ -47,6 +47,16 @@ async def test_a_runtime_that_never_answers_is_not_waited_for_for_ever(
     assert caplog.text.count("what is left of a release cannot be removed") == 2
 
 
+async def test_a_run_that_cannot_be_removed_keeps_no_other_one_here(world: FakeWorld) -> None:
+    world.unremovable.add(ONE)
+    await leftover.clear(FakeRuntime(world), Claims().of(0), "release", needed=())
+    assert set(world.runs) == {ONE}
+    world.runs[TWO] = FakeRun(world, port.RunSpec(key=TWO, image="x"))
+    with pytest.raises(port.RunError):
+        await leftover.sweep(FakeRuntime(world), Claims().of(0), [ONE, TWO], busy=())
+    assert set(world.runs) == {ONE}
+
+
 async def test_what_somebody_else_watches_is_killed_and_left_to_that_one(world: FakeWorld) -> None:
     claims = Claims()
     claims.living.add(1)

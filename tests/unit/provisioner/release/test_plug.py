@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from tinkwell.core import errors
+from tinkwell.core.release.manifest.model import Plug
+from tinkwell.core.release.protocol.answer import PlugRequest
 from tinkwell.provisioner.release import plug
 
 
@@ -112,3 +114,27 @@ def test_images_are_looked_at_by_the_grant_alone(tmp_path: Path) -> None:
     assert found.allows_image("good/x:1")
     assert not found.allows_image("bad/good/x:1")
     assert places.find("own", "x", read_only=False).allows_image("anything")
+
+
+def test_a_link_that_has_taken_the_place_of_a_folder_is_not_mounted(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    machine = _machine(tmp_path / "id", f"d={tmp_path}/inner")
+    plugs = plug.Plugs(machine, {"d": Plug(path=f"{tmp_path}/inner"), "own": Plug(path="www")})
+    requests = [PlugRequest(name=name, container_path=f"/{name}") for name in ("d", "own")]
+    granted = plugs.grant("web", "acme/web:1", requests)
+    assert set(plugs.mounts(granted.grants)) == {"d", "own"}
+    for folder in (tmp_path / "inner", tmp_path / "id" / "www"):
+        folder.rename(folder.with_name("aside"))
+        folder.symlink_to("/etc")
+    for grant in granted.grants:
+        with pytest.raises(errors.InvalidField, match=r"leads over a link|is not a folder"):
+            plugs.mounts([grant])
+
+
+def test_an_image_that_may_not_use_an_optional_plug_goes_without_it(tmp_path: Path) -> None:
+    plugs = plug.Plugs(_machine(tmp_path / "id", f"d={tmp_path},images=good/.*"), {"d": Plug(path=str(tmp_path))})
+    granted = plugs.grant("web", "bad/x:1", [PlugRequest(name="d", container_path="/d", optional=True)])
+    assert granted.grants == ()
+    assert granted.warnings == ('web: the plug d may not be used by the image "bad/x:1" here; web goes without it',)
+    with pytest.raises(errors.InvalidField, match=r"plugs\.d: is needed by web, but may not be used"):
+        plugs.grant("web", "bad/x:1", [PlugRequest(name="d", container_path="/d")])

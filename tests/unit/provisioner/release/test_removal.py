@@ -67,6 +67,19 @@ async def test_what_its_manifest_keeps_is_left_though_that_manifest_is_an_earlie
     assert "destroy" not in stage.images.calls("disk")
 
 
+@pytest.mark.parametrize("keep", ["keep: true", "keep: false"])
+async def test_what_was_left_is_in_no_later_plan(stage: Stage, keep: str) -> None:
+    if keep == "keep: false":
+        stage.images.thing("disk", state={"size": 3})
+    async with stage.provisioner():
+        await stage.ends(await stage.apply(f"resources: {{disk: {{type: acme/disk:1, config: {{size: 3}}, {keep}}}}}"))
+        await stage.ends(await stage.apply(NONE))
+        assert stage.resources()["disk"].status is ResourceStatus.LEFT
+        again = await stage.apply("resources: {new: {type: acme/new:1}}")
+        await stage.ends(again)
+    assert set(await stage.nodes(again)) == {"new"}
+
+
 async def test_what_has_no_destroy_action_is_left(stage: Stage) -> None:
     stage.images.thing("disk", answers={"init": '{"state_action": {"args": ["state"]}}'})
     async with stage.provisioner():

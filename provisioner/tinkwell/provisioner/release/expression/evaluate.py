@@ -18,6 +18,7 @@ from tinkwell.provisioner.release import import_path
 from tinkwell.sandbox import errors as sandbox
 from tinkwell.sandbox.child import Child
 from tinkwell.sandbox.limit import Limits
+from tinkwell.sandbox.room import Room
 
 _MODULE = "tinkwell.provisioner.release.expression.child"
 _LIBRARIES = ("jinja2", "markupsafe")
@@ -50,9 +51,9 @@ class Expressions:
     Numbers with a fraction go through as doubles.
     """
 
-    def __init__(self, *, limits: Limits | None = None) -> None:
+    def __init__(self, *, limits: Limits | None = None, room: Room | None = None) -> None:
         """Start nothing yet."""
-        self._child = Child(_MODULE, import_path.of(*_LIBRARIES), limits=limits)
+        self._child = Child(_MODULE, import_path.of(*_LIBRARIES), limits=limits, room=room)
 
     async def __aenter__(self) -> "Expressions":
         """Start nothing; the first call does."""

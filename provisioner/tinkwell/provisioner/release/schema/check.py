@@ -12,6 +12,7 @@ from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.release import import_path
 from tinkwell.sandbox import errors as sandbox
 from tinkwell.sandbox.child import Child
+from tinkwell.sandbox.room import Room
 
 _MODULE = "tinkwell.provisioner.release.schema.child"
 
@@ -27,16 +28,23 @@ class Schemas:
     `tinkwell.sandbox.errors.SandboxError` where the fault is not the schema's.
     """
 
-    def __init__(self) -> None:
-        self._child = Child(_MODULE, import_path.of("jsonschema_rs"))
+    def __init__(self, *, room: Room | None = None) -> None:
+        self._child = Child(_MODULE, import_path.of("jsonschema_rs"), room=room)
 
     async def check(self, path: str, schema: JsonObject, config: JsonObject | None) -> None:
         """Check a config, whose path is `path`, against a schema; without a config, whether the schema is one."""
         request = document.dump_json({"path": path, "schema": schema, "config": config})
         try:
             answer = await self._child.call(request.encode())
-        except (sandbox.Exceeded, sandbox.Died) as error:
+        except sandbox.Exceeded as error:
             raise errors.InvalidField.of(path, f"cannot be checked: its schema {error.reason}") from error
+        except sandbox.Died as error:
+            # What checks it asks for memory in a way that ends the process.
+            message = (
+                f"cannot be checked: {error.reason}, most likely since its schema takes all memory; "
+                "let the image's author write a simpler one"
+            )
+            raise errors.InvalidField.of(path, message) from error
         found = document.parse_json_object(path, answer, max_bytes=len(answer))
         if why := cast(str, found["wrong_schema"]):
             raise errors.InvalidField.of("config_schema", f"is no JSON Schema: {why}")

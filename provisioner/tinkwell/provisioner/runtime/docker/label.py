@@ -1,7 +1,7 @@
 """How a container says which run it is: by its name, which no two can have, and by labels.
 
-    tinkwell.managed=true  .instance=STATE_DIRECTORY  .attempt=N  .hook=NAME
-    of a workflow's:  .workflow=ID  .action=ID          of a release's:  .release=ID  .step=ID
+    tinkwell.managed=true  .instance=STATE_DIRECTORY  .attempt=N  .hook=NAME, empty for what is no hook
+    of a workflow's:  .workflow=ID  .action=ID          of a release's:  .release=ID  .step=ID, the others are empty
 
 Other labels are the caller's. What does not carry its own labels in this way is nobody's run.
 """
@@ -16,14 +16,15 @@ MANAGED: Mapping[str, str] = {"managed": "true"}
 
 
 def labels_of(key: RunKey, *, instance: str, others: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels of a run's container; what the others say of the run itself does not count."""
+    """Return the labels of a run's container; what the others say of the run itself does not count.
+
+    A container has its image's labels, too, but for those that it was given: what it is not is given as empty.
+    """
     owner, run = WORDS[key.kind]
+    none = {word: "" for words in WORDS.values() for word in words}
     own = {**MANAGED, "instance": instance, owner: key.owner, run: key.run, "attempt": str(key.attempt)}
-    if key.hook:
-        own["hook"] = key.hook
-    reserved = {"hook", *(word for words in WORDS.values() for word in words)}
-    given = {name: value for name, value in others.items() if name not in reserved}
-    return {f"{PREFIX}{name}": value for name, value in (given | own).items()}
+    labels = {**others, **none, **own, "hook": key.hook}
+    return {f"{PREFIX}{name}": value for name, value in labels.items()}
 
 
 def filters(labels: Mapping[str, str]) -> list[str]:

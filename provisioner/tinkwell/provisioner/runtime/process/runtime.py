@@ -306,9 +306,14 @@ def _describe(spec: port.RunSpec, entry_point: Path, path: Path) -> dict[str, An
 
 def _read_keys(paths: Iterable[Path]) -> Iterator[RunKey]:
     for path in paths:
-        with contextlib.suppress(FileNotFoundError):  # who shares the directory has just removed it
+        try:
             found = json.loads((path / shim.SPEC).read_bytes())["key"]
             yield RunKey(**found | {"kind": RunKind(found["kind"])})
+        except FileNotFoundError:  # who shares the directory has just removed it
+            continue
+        except (ValueError, LookupError, TypeError):
+            # Such as a machine that lost its power leaves it; the others must not be forgotten for that.
+            logger.warning("a folder does not say which run it is of; remove it", extra={"folder": str(path)})
 
 
 def _launch(path: Path) -> None:

@@ -119,6 +119,9 @@ async def test_a_container_says_whose_it_is(harness: DockerHarness, client: APIC
         "tinkwell.workflow": key.owner,
         "tinkwell.action": key.run,
         "tinkwell.attempt": "1",
+        "tinkwell.release": "",
+        "tinkwell.step": "",
+        "tinkwell.hook": "",
         "tinkwell.task": "disk & boot",
     }
     await run.remove()

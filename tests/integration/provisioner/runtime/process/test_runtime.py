@@ -295,3 +295,15 @@ async def test_a_run_whose_supervisor_was_never_started_has_not_got_its_input(ha
     assert not await run.was_fed()
     await run.remove()
     assert await harness.runtime.find(key) is None
+
+
+@pytest.mark.parametrize("spoilt", ["", "{", "{}", '{"key": {"kind": "release"}}', '{"key": {"kind": "other"}}'])
+async def test_a_folder_that_does_not_say_whose_it_is_keeps_the_other_runs_known(
+    harness: ProcessHarness, spoilt: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    key, spoilt_key = new_key(), new_key()
+    for each in (key, spoilt_key):
+        await wait(await harness.runtime.start(harness.spec(each, "true")))
+    (harness.directory.run_dir(spoilt_key) / shim.SPEC).write_text(spoilt)
+    assert await harness.runtime.held(key.kind) == {key}
+    assert "does not say which run it is of" in caplog.text

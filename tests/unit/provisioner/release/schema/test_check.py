@@ -31,6 +31,18 @@ async def test_what_is_no_schema_is_said_to_be_none_though_there_is_no_config_ye
     await schemas.check("web.config", SCHEMA, None)
 
 
+async def test_a_schema_that_takes_all_memory_ends_the_child_and_that_is_said(schemas: Schemas) -> None:
+    wide: JsonObject = {"type": "string"}
+    for width in (30, 30, 30, 3):
+        wide = {"anyOf": [wide] * width}
+    wrong: JsonObject = {"text": ["y" * 100_000]}
+    with pytest.raises(
+        errors.InvalidField, match=r"web\.config: cannot be checked: (the child process|its schema needs)"
+    ):
+        await schemas.check("web.config", {"properties": {"text": wide}}, wrong)
+    await schemas.check("web.config", SCHEMA, {"size": 3})
+
+
 async def test_a_schema_that_takes_for_ever_is_stopped_and_the_next_check_is_made(schemas: Schemas) -> None:
     depth = 40
     definitions: JsonObject = {

@@ -22,6 +22,9 @@ def test_the_labels_of_a_step_are_its_release_and_itself() -> None:
         "tinkwell.release": "r",
         "tinkwell.step": "s",
         "tinkwell.attempt": "1",
+        "tinkwell.workflow": "",
+        "tinkwell.action": "",
+        "tinkwell.hook": "",
         "tinkwell.name": "shop",
     }
     assert label.container_name(STEP) == "tinkwell-s-1"
@@ -31,6 +34,13 @@ def test_the_labels_of_a_step_are_its_release_and_itself() -> None:
 def test_other_labels_cannot_make_a_run_another_one() -> None:
     others = {"workflow": "w", "action": "a", "release": "x", "hook": "on-failure", "attempt": "7", "instance": "x"}
     assert label.key_of(label.labels_of(STEP, instance="i", others=others)) == STEP
+
+
+@pytest.mark.parametrize("key", [ACTION, HOOK, STEP])
+def test_the_labels_of_an_image_cannot_make_a_run_another_one(key: RunKey) -> None:
+    words = ("managed", "instance", "attempt", "hook", "workflow", "action", "release", "step")
+    of_image = {f"tinkwell.{word}": "7" for word in words}
+    assert label.key_of(of_image | label.labels_of(key, instance="i", others={})) == key
 
 
 @pytest.mark.parametrize(
