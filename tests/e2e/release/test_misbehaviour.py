@@ -20,7 +20,7 @@ MOST_MEMORY = 300 * MEBIBYTE
 MOST_DISK = 50 * MEBIBYTE
 MOST_LINES = 10 * MEBIBYTE
 # Some 2 MiB once it is evaluated; a file of a manifest may have less.
-LARGE = {name: "{{ 'x' * 1000000 }}" for name in ("one", "two")}
+LARGE = dict.fromkeys(("one", "two"), "{{ 'x' * 1000000 }}")
 SHORT = {"state": 2, "action": 2, "destroy": 2}
 
 
@@ -56,7 +56,7 @@ CASES = {
     "action-garbage": Case("failed", "it is still STALE after its actions"),
     "action-never": Case("failed", "action make TIMEOUT", State.TIMEOUT, timeouts=SHORT),
     "action-flood-stdout": Case("changed"),
-    "action-flood-stderr": Case("changed"),
+    "action-flood-stderr": Case("changed", config={"bytes": 100 * MEBIBYTE}),
     "action-unread": Case("changed", config=LARGE),
     "action-forks": Case("changed"),
 }
