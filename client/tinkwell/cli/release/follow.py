@@ -192,6 +192,10 @@ async def _read_events(
     async with contextlib.aclosing(reflector.Reflector(list_all, open_watch).stream()) as parts:
         async for part in parts:
             if isinstance(part, Event):
+                if part.resource_type is ResourceType.NODE and not tree.is_whole:
+                    # There is a plan now: what it brings is told before what happens to it.
+                    with contextlib.suppress(errors.Error):
+                        _take(await _list(client, tree.operation_id), tree, clock, shown)
                 clock.is_at_least(part.created_at)
                 if (changed := tree.apply(part)) is not None:
                     shown.show(changed, part.created_at)

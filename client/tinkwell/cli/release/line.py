@@ -84,7 +84,7 @@ def _step(step: "Step") -> str:
         f"attempt {step.attempt}" if step.attempt > 1 or step.state is State.PENDING else "",
         _seconds(step, step.started_at),
         f"exit {step.exit_code}" if step.state is not State.RUNNING and step.exit_code is not None else "",
-        step.message,
+        step.message if step.state is not State.SUCCEEDED else "",
     ]
     return _line(ResourceType.STEP, step.state, step.path, details)
 

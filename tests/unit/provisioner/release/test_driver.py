@@ -7,6 +7,7 @@ import pytest
 from unit.provisioner.release.stage import Stage
 
 from support.waiting import eventually
+from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.client import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.provisioner.runtime import port
@@ -181,18 +182,21 @@ async def test_an_engine_that_does_not_say_what_it_has_keeps_nothing_back(
 
 async def test_a_start_waits_until_the_lease_is_good_and_is_told_once_more(stage: Stage) -> None:
     gate = asyncio.Event()
-    stage.runtime.may_start = gate
+    stage.images.thing("disk", gates={"state": gate})
+
+    def starts() -> int:
+        reports = (each for request in stage.server.requests("ReportOperation") for each in request.reports)
+        return sum(each.step.name == "create" and each.step.state == pb.STATE_RUNNING for each in reports)
+
     async with stage.provisioner():
-        lease = stage.lease
         operation_id = await stage.apply(ONE)
-        await eventually(lambda: len(stage.server.requests("ReportOperation")) > 1)
-        gate.set()
         await stage.has_called("disk", "state")
-        lease._ends_at = 0.0  # as after a sleep of the whole machine
-        reports = len(stage.server.requests("ReportOperation"))
+        stage.lease._ends_at = 0.0  # as after a sleep of the whole machine
+        renewals = len(stage.server.requests("Renew"))
+        gate.set()
         await stage.ends(operation_id)
-    assert len(stage.server.requests("Renew")) > 0
-    assert len(stage.server.requests("ReportOperation")) > reports
+    assert len(stage.server.requests("Renew")) > renewals
+    assert starts() == 2
 
 
 async def test_plugs_need_an_engine_that_is_surely_of_this_machine(stage: Stage) -> None:

@@ -298,7 +298,7 @@ async def test_what_cannot_be_removed_after_its_end_is_removed_once_it_can_and_h
         await stage.finish("w-0")
         await stage.finish("w-1")
         await stage.reaches("w", SUCCEEDED)
-        assert stage.world.runs.keys() == {key_of("w-0")}
+        await eventually(lambda: stage.world.runs.keys() == {key_of("w-0")})
         stage.world.unremovable.clear()
         await stage.is_clear()
 
