@@ -21,13 +21,14 @@ _LEFT_OUT = {"test", "idlelib", "tkinter", "turtledemo", "lib2to3", "ensurepip",
 
 def build(engine: docker.APIClient, folder: Path, tag: str) -> None:
     """Build the image of a folder with a Dockerfile, whose base has Python and a shell."""
-    _provide_base(engine)
+    provide_base(engine)
     for told in engine.build(path=str(folder), tag=tag, buildargs={"BASE": BASE}, rm=True, decode=True):
         if "error" in told:
             raise AssertionError(f"{tag} cannot be built: {told['error']}")
 
 
-def _provide_base(engine: docker.APIClient) -> None:
+def provide_base(engine: docker.APIClient) -> None:
+    """Import the base where the engine does not have it."""
     try:
         engine.inspect_image(BASE)  # type: ignore[no-untyped-call]
     except docker.errors.ImageNotFound:
