@@ -62,7 +62,7 @@ class HardwareService:
         report: bulk_push.Report,
         actor: str,
     ) -> None:
-        """Push machines one after another, in few transactions; see `hardware_bulk`."""
+        """Push machines one after another, in few transactions; see `bulk_push`."""
         await self._bulk.run(messages, invite=invite, report=report, actor=actor)
 
     async def find(self, key: queries.Key, address: str) -> Hardware:
