@@ -66,7 +66,7 @@ def commands(text: str) -> list[Command]:
         if block.language or not block.text.startswith("$ "):
             continue
         for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
-            line, *output = re.sub(r"\\\n", "", part).splitlines()
+            line, *output = re.sub(r"\\\n", "", part).strip("\n").splitlines()
             found.append(Command(line, tuple(output)))
     return found
 

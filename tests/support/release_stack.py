@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import sys
 import urllib.parse
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -56,11 +55,13 @@ def _word(node: Node) -> str:
 
 
 class Stack:
-    """A server and a provisioner for it."""
+    """A server, and a provisioner for it with its state directory; `is_process` says which runtime that has."""
 
-    def __init__(self, client: Client, provisioner: process.Process) -> None:
+    def __init__(self, client: Client, provisioner: process.Process, state_dir: Path, *, is_process: bool) -> None:
         self.client = client
         self.provisioner = provisioner
+        self.state_dir = state_dir
+        self.is_process = is_process
 
     async def apply(
         self,
@@ -69,11 +70,8 @@ class Stack:
         variables: Mapping[str, Any] | None = None,
         **options: Unpack[OperationOptions],
     ) -> Outcome:
-        """Apply a manifest, given as a text or as JSON, and wait for the end."""
-        text = manifest if isinstance(manifest, str) else json.dumps(manifest)
-        handle = await self.client.releases.apply(
-            name, files={"manifest.yaml": text}, variables=variables or {}, **options
-        )
+        """Apply a manifest, given as JSON, as a text, or as several of these, and wait for the end."""
+        handle = await self.client.releases.apply(name, files=_files(manifest), variables=variables or {}, **options)
         return await self.outcome(await self._end(handle))
 
     async def uninstall(self, name: str) -> Outcome:
@@ -106,6 +104,12 @@ class Stack:
         return ended
 
 
+def _files(manifest: object) -> dict[str, str]:
+    parts = manifest if isinstance(manifest, list) else [manifest]
+    texts = [part if isinstance(part, str) else json.dumps(part) for part in parts]
+    return {f"{number}.yaml": text for number, text in enumerate(texts)}
+
+
 @contextlib.asynccontextmanager
 async def running(
     client: Client,
@@ -124,7 +128,7 @@ async def running(
         *command, *runtime, *options, log=folder / "provisioner.log", environment=found
     ) as provisioner:
         await provisioner.line("releases are watched")
-        yield Stack(client, provisioner)
+        yield Stack(client, provisioner, folder / "state", is_process=images is not None)
 
 
 def path() -> str:
@@ -147,14 +151,10 @@ def postgres(database_url: str) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value}
 
 
-def link_images(folder: Path, **images: Path) -> Path:
-    """Make a folder of images for the process runtime, of folders that are elsewhere."""
-    folder.mkdir(parents=True, exist_ok=True)
+def link_images(folder: Path, images: Mapping[str, Path]) -> Path:
+    """Make a folder of images for the process runtime, of folders that are elsewhere, by the images' names."""
     for name, found in images.items():
-        (folder / name).symlink_to(found, target_is_directory=True)
+        link = folder / name.partition(":")[0]
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(found, target_is_directory=True)
     return folder
-
-
-def has(program: str) -> bool:
-    """Say whether images find a program."""
-    return shutil.which(program, path=path()) is not None

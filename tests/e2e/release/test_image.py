@@ -3,12 +3,14 @@
 import asyncio
 import contextlib
 import json
+import subprocess
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import asyncpg
+import pytest
 
 from support import release_stack
 from support.release_stack import Stack
@@ -139,6 +141,23 @@ async def test_a_password_is_set_compared_and_changed_and_stands_in_no_output(st
         await sql.execute(f"ALTER ROLE {name} PASSWORD 'second'")  # the server's own way to make a verifier
         assert (await apply("second")).became == {"it": "unchanged"}
     assert "$ecret" not in "".join(await stack.printed(first.operation, "it"))
+
+
+@pytest.mark.parametrize("image", ["pg-role", "pg-database"])
+def test_psql_gets_what_is_secret_by_its_environment_and_never_as_an_argument(image: str, tmp_path: Path) -> None:
+    spy = tmp_path / "psql"
+    spy.write_text('#!/bin/sh\nprintf "%s\\n" "$0" "$@" >"${0%/*}/arguments"; env >"${0%/*}/environment"\n')
+    spy.chmod(0o755)
+    server = {"host": "db", "port": 5433, "password": "server's own"}
+    config = {"server": server, "name": "shop"} | ({"password": "the role's"} if image == "pg-role" else {})
+    call = [str(release_stack.EXAMPLES / "resources" / image / "run"), "create"]
+    path = f"{tmp_path}:{release_stack.path()}"
+    subprocess.run(call, input=json.dumps({"config": config}), env={"PATH": path}, text=True, check=True, timeout=60)
+    arguments, environment = ((tmp_path / name).read_text() for name in ("arguments", "environment"))
+    assert "PGPASSWORD=server's own\n" in environment
+    assert "PGPORT=5433\n" in environment
+    assert not {word for word in ("own", "role's", "SCRAM", "5433", "shop") if word in arguments.partition("\n")[2]}
+    assert "the role's" not in environment
 
 
 async def test_a_database_is_created_left_alone_given_to_another_and_dropped(stack: Stack, database_url: str) -> None:

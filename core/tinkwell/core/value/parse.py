@@ -44,8 +44,13 @@ def show(text: str) -> str:
 
 def excerpt(text: str) -> str:
     """Shorten a text for a message as `show` does, without quotes around it."""
-    shown = "".join(_escape(character) for character in text[:_SHOWN_CHARACTERS])
+    shown = escape(text[:_SHOWN_CHARACTERS])
     return f"{shown}…" if len(text) > _SHOWN_CHARACTERS else shown
+
+
+def escape(text: str) -> str:
+    """Escape everything that does not print, so that a message can hold the text."""
+    return "".join(map(_escape, text))
 
 
 def child(field: str, part: str | int) -> str:

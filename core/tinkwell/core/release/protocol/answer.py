@@ -65,7 +65,7 @@ class WrongAnswer(Exception):
         problems = "; ".join(self.problems)
         if not shown:
             return f"{self.call} breaks the protocol: {problems}"
-        cut = shown[:SHOWN_BYTES].decode(errors="ignore") + ("…" if len(shown) > SHOWN_BYTES else "")
+        cut = parse.escape(shown[:SHOWN_BYTES].decode(errors="ignore")) + ("…" if len(shown) > SHOWN_BYTES else "")
         return f"{self.call} breaks the protocol: {problems}; it answered {cut}"
 
 

@@ -349,6 +349,11 @@ def test_an_error_shows_the_beginning_of_the_answer_and_no_part_of_a_secret() ->
     assert wrong.tell(lambda text: text.replace(secret, "•••")).endswith("; it answered [•••]")
 
 
+def test_an_error_shows_what_does_not_print_in_a_way_that_can_be_stored() -> None:
+    told = str(refused_init(b"fine\x00\x1b[31m\xff\n{}"))
+    assert told.endswith("; it answered fine\\u0000\\u001b[31m\ufffd\\u000a{}")
+
+
 @given(st.binary(max_size=60))
 def test_whatever_an_image_prints_is_an_answer_or_told_to_be_wrong(text: bytes) -> None:
     for parse in (answer.parse_init, answer.parse_state):
