@@ -111,8 +111,13 @@ def write(history: History, watchers: list[Watcher], path: Path) -> None:
             for record in records:
                 fields = {type(record).__name__: dataclasses.asdict(record)}
                 file.write(json.dumps(fields, default=_plain) + "\n")
-        contents = {"wanted": history.wanted, "found": history.found, "accepting": sorted(history.accepting)}
-        file.write(json.dumps(contents) + "\n")
+        rest = {
+            "accepting": sorted(history.accepting),
+            "wanted": history.wanted,
+            "found": history.found,
+            "leftovers": history.leftovers,
+        }
+        file.write(json.dumps(rest) + "\n")
         for watcher in watchers:
             for stream in watcher.streams:
                 fields = {"Stream": {"watcher": watcher.name, "start": str(stream.start), "end": stream.end}}

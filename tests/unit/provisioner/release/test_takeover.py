@@ -93,6 +93,20 @@ async def test_an_image_that_answered_init_to_a_new_owner_is_not_asked_once_more
     assert stage.images.calls("disk").count("init") == 2
 
 
+async def test_who_comes_back_when_a_part_was_removed_removes_the_rest(stage: Stage) -> None:
+    gate = asyncio.Event()
+    stage.images.thing("disk", gates={"destroy": gate})
+    both = "resources: {disk: {type: acme/disk:1}, file: {type: acme/file:1, dependencies: {on: disk}}}"
+    async with stage.provisioner():
+        await stage.ends(await stage.apply(both))
+        operation_id = (await stage.operator.uninstall("shop")).id
+        await stage.has_called("disk", "destroy")
+    gate.set()
+    async with stage.provisioner():
+        await stage.ends(operation_id)
+    assert stage.images.calls("file").count("destroy") == stage.images.calls("disk").count("destroy") == 1
+
+
 async def test_a_neighbour_takes_over_what_a_dead_one_ran_here(stage: Stage, gate: asyncio.Event) -> None:
     stage.server.world.lease_seconds = 0.3
     async with contextlib.AsyncExitStack() as neighbour:
