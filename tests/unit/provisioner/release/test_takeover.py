@@ -12,6 +12,7 @@ from tinkwell.client import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import NodeState, StepKind
 from tinkwell.core.value.run_key import RunKey, RunKind
+from tinkwell.provisioner.release import prepare
 
 ONE = "resources: {disk: {type: acme/disk:1, config: {size: 3}}}"
 
@@ -163,6 +164,25 @@ async def test_who_hears_that_an_operation_is_another_s_removes_what_it_runs(sta
         await stage.is_clear()
         assert stage.images.calls("disk") == ["init", "state", "create"]
     assert (await stage.nodes(operation_id))["disk"].state is NodeState.INSTALLING
+
+
+async def test_a_defect_in_taking_over_ends_the_operation_and_what_runs_of_it(
+    stage: Stage, gate: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stage.provisioner():
+        operation_id = await stage.apply(ONE)
+        await stage.has_called("disk", "create")
+
+    async def fail(*_: object) -> None:
+        raise KeyError("a defect")
+
+    monkeypatch.setattr(prepare, "recall", fail)
+    async with stage.provisioner():
+        operation = await stage.ends(operation_id, State.FAILED)
+        await stage.is_clear()
+    assert operation.cause is not None
+    assert operation.cause["reason"] == "INTERNAL"
+    assert (await stage.nodes(operation_id))["disk"].steps[-1].state is State.CANCELLED
 
 
 async def test_what_its_new_owner_watches_on_this_engine_is_left_to_it(stage: Stage, gate: asyncio.Event) -> None:
