@@ -197,7 +197,7 @@ class _Run:
 
     def _make_worker(self, name: str, servers: Sequence[Server], state_dir: Path) -> Worker:
         where = (*stage.known_servers(servers, self._chance), "--state-dir", str(state_dir), "--releases", "all")
-        how = ("--runtime", "process", "--process-images", str(self._journal.images))
+        how = ("--runtime", "process", "--process-images", str(self._journal.images), "--release-concurrency", "16")
         arguments = ("provisioner", *where, *how, "--resync-seconds", str(_RESYNC_SECONDS))
         return Worker(name, self._options.directory, arguments, ready=_READY)
 
