@@ -51,8 +51,12 @@ chaos-log: $(CONTRIBUTOR) ## Break everything for ten minutes and judge what wat
 chaos-workflows: $(CONTRIBUTOR) ## Kill all that brings workflows to completion for five minutes, and judge
 	PYTHONPATH=tests $(BIN)/python -m support.workflow_chaos $(CHAOS)
 
+.PHONY: chaos-releases
+chaos-releases: $(CONTRIBUTOR) ## Kill all that brings releases about for five minutes, and judge
+	PYTHONPATH=tests $(BIN)/python -m support.release_chaos $(CHAOS)
+
 .PHONY: chaos
-chaos: chaos-log chaos-workflows ## Both of these; SEED=7 SECONDS=60 as you like
+chaos: chaos-log chaos-workflows chaos-releases ## All of these; SEED=7 SECONDS=60 as you like
 
 .PHONY: lint
 lint: $(CONTRIBUTOR) ## Check style, types, layers, protos, SQL functions and lock files

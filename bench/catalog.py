@@ -11,6 +11,7 @@ from bench import (
     idle,
     large,
     latency,
+    release,
     replay,
     retention,
     throughput,
@@ -33,4 +34,5 @@ CASES = (
     Case("dispatch", dispatch.run),
     Case("throughput", throughput.run),
     Case("container", container.run),
+    Case("release", release.run),
 )

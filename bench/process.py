@@ -18,7 +18,7 @@ from typing import Any
 from tinkwell.server.app.dev import child
 
 ROOT = Path(__file__).resolve().parent.parent
-_COMMAND = str(Path(sys.executable).with_name("tinkwell"))
+COMMAND = str(Path(sys.executable).with_name("tinkwell"))
 _START_SECONDS = 60
 _STOP_SECONDS = 20
 _POLL_SECONDS = 0.01
@@ -81,12 +81,20 @@ async def program(*command: str, log: Path, environment: Mapping[str, str] | Non
 
 @asynccontextmanager
 async def server(
-    database_url: str, *arguments: str, directory: Path, command: Sequence[str] = (_COMMAND,)
+    database_url: str,
+    *arguments: str,
+    directory: Path,
+    command: Sequence[str] = (COMMAND,),
+    settings: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Server]:
-    """Run `tinkwell server ARGUMENTS` over the database; `command` is what stands for `tinkwell`."""
+    """Run `tinkwell server ARGUMENTS` over the database; `command` is what stands for `tinkwell`.
+
+    `settings` are variables of its environment.
+    """
     address = ("--host", "127.0.0.1", "--port", "0", "--http-port", "0", "--log-level", "warning")
     full = (*command, "server", *address, "--database-url", database_url, *arguments)
-    async with program(*full, log=directory / "server.log") as running:
+    environment = _environment() | dict(settings or {})
+    async with program(*full, log=directory / "server.log", environment=environment) as running:
         grpc = await running.line(r"^gRPC\s+(\S+)$")
         http = await running.line(r"^HTTP\s+http://(\S+)$")
         yield Server(grpc.group(1), http.group(1), running.pid)

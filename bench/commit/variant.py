@@ -29,10 +29,10 @@ class Variant:
     @asynccontextmanager
     async def served(self, cluster: Cluster, directory: Path) -> AsyncIterator[tuple[str, process.Server]]:
         """Make a database of this schema and run a server over it; yields the database's URL and the server."""
-        polling = {"command": (sys.executable, "-m", "bench.commit.polling")} if self.only_polls else {}
+        command = (sys.executable, "-m", "bench.commit.polling") if self.only_polls else (process.COMMAND,)
         async with (
             cluster.database(self.statements) as url,
-            process.server(url, directory=directory, **polling) as server,
+            process.server(url, directory=directory, command=command) as server,
         ):
             yield url, server
 

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import tarfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 NAME = "tinkwell-bench/busybox:latest"
@@ -15,12 +16,16 @@ class NotPossibleError(Exception):
     """There is no engine, no `docker`, or no busybox; the text says which."""
 
 
-async def provide() -> None:
-    """Put the image on the engine, anew each time. Raises `NotPossibleError`."""
-    file_system = _file_system()
+async def provide(name: str = NAME, *, programs: Mapping[str, str] | None = None, changes: Sequence[str] = ()) -> None:
+    """Put the image on the engine, anew each time. Raises `NotPossibleError`.
+
+    `programs` are further files by their paths, and `changes` what a Dockerfile would say of the image.
+    """
+    file_system = _file_system(programs or {})
+    options = [part for change in changes for part in ("--change", change)]
     try:
         importing = await asyncio.create_subprocess_exec(
-            *("docker", "import", "-", NAME),
+            *("docker", "import", *options, "-", name),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
@@ -33,10 +38,14 @@ async def provide() -> None:
         raise NotPossibleError(said.decode(errors="replace").strip())
 
 
-def _file_system() -> bytes:
+def _file_system(programs: Mapping[str, str]) -> bytes:
     if not _BUSYBOX.exists():
         raise NotPossibleError(f"{_BUSYBOX} is missing (package busybox-static)")
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         tar.add(_BUSYBOX, "bin/busybox")
+        for path, text in programs.items():
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mode = len(text.encode()), 0o755
+            tar.addfile(entry, io.BytesIO(text.encode()))
     return buffer.getvalue()

@@ -10,7 +10,7 @@ from support.chaos.server import Server
 from support.chaos.worker import Worker
 from support.history.record import History, Violation, Watcher
 
-_SHOWN_VIOLATIONS = 20
+_SHOWN_OF_EACH_RULE = 8
 _SHOWN_ALARMS = 5
 
 
@@ -93,14 +93,16 @@ def alarms(lines: Iterable[str]) -> Iterator[str]:
 
 
 def findings(violations: Sequence[Violation], seed: int) -> Iterator[str]:
-    """Tell what was violated, the first ones in full."""
+    """Tell what was violated, the first ones of each rule in full."""
     yield f"violations {len(violations)} (seed {seed})"
     rules = Counter(violation.rule for violation in violations)
     if rules:
         yield f"  by rule: {counted(rules)}"
-    yield from (f"  {violation}" for violation in violations[:_SHOWN_VIOLATIONS])
-    if len(violations) > _SHOWN_VIOLATIONS:
-        yield f"  and {len(violations) - _SHOWN_VIOLATIONS} more"
+    for rule, count in rules.items():
+        of_rule = [violation for violation in violations if violation.rule == rule]
+        yield from (f"  {violation}" for violation in of_rule[:_SHOWN_OF_EACH_RULE])
+        if count > _SHOWN_OF_EACH_RULE:
+            yield f"  and {count - _SHOWN_OF_EACH_RULE} more of {rule}"
 
 
 def counted(counts: Counter[str]) -> str:

@@ -125,6 +125,11 @@ class Site:
         self.state_dir = state_dir
         self.workers = workers
 
+    @property
+    def instance(self) -> str:
+        """The id of the state directory."""
+        return (self.state_dir / "instance").read_text("ascii")
+
     def runs(self) -> list[Path]:
         """Return the folders of all runs that are kept here."""
         runs = self.state_dir / "runs"

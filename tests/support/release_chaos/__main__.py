@@ -25,4 +25,4 @@ async def _run(order: command.Order) -> Result[Kind]:
 
 
 if __name__ == "__main__":
-    sys.exit(command.main("chaos-releases", __doc__, _run, seconds=300.0, seconds_a_round=30, more=_OPTIONS))
+    sys.exit(command.main("chaos-releases", __doc__, _run, seconds=300.0, seconds_a_round=50, more=_OPTIONS))

@@ -2,13 +2,14 @@
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 
 from support.history.record import Watcher
-from support.release_history.record import Event, History, Node, Step
+from support.release_history.record import Event, History, Hold, Node, Step
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.release.kinds import NodeState, NodeTask, StepKind
 from tinkwell.core.release.plan import Plan
@@ -21,6 +22,24 @@ _EVENTS = """
 _NODES = "SELECT id, operation_id::text, path, task, state, message FROM node ORDER BY operation_id, ordinal"
 _STEPS = "SELECT id::text, node_id, ordinal, kind, state, message FROM step ORDER BY node_id, ordinal"
 _PLANS = "SELECT id::text, plan::text FROM operation WHERE plan IS NOT NULL"
+# Who has an operation is known only as long as that one has it.
+_NOTE_HOLDS = """
+    CREATE TABLE chaos_hold (
+        id bigint GENERATED ALWAYS AS IDENTITY, operation_id uuid, instance text, at timestamptz
+    );
+    CREATE FUNCTION note_hold() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+    BEGIN
+        IF TG_OP = 'INSERT' OR NEW.lease_id IS DISTINCT FROM OLD.lease_id THEN
+            INSERT INTO chaos_hold (operation_id, instance, at)
+            SELECT NEW.id, split_part(engine, ':', 1), clock_timestamp() FROM lease WHERE id = NEW.lease_id;
+        END IF;
+        RETURN NULL;
+    END $$;
+    CREATE TRIGGER note_hold AFTER INSERT OR UPDATE ON operation FOR EACH ROW EXECUTE FUNCTION note_hold();
+"""
+_HOLDS = """
+    SELECT operation_id::text, instance, CAST(extract(epoch FROM at) AS double precision) FROM chaos_hold ORDER BY id
+"""
 _UNSETTLED = """
     SELECT format('operation %s is held', id) FROM operation
      WHERE state NOT IN ('PENDING', 'RUNNING') AND lease_id IS NOT NULL
@@ -66,6 +85,16 @@ async def read_nodes(connection: asyncpg.Connection) -> list[Node]:
     ]
 
 
+async def note_holds(connection: asyncpg.Connection) -> None:
+    """Have it written down from now on who takes operations."""
+    await connection.execute(_NOTE_HOLDS)
+
+
+async def read_holds(connection: asyncpg.Connection, engines: Mapping[str, str]) -> list[Hold]:
+    """Read who has taken operations; `engines` has the names of engines by the ids of their state directories."""
+    return [Hold(operation_id, engines[instance], at) for operation_id, instance, at in await connection.fetch(_HOLDS)]
+
+
 async def read_unsettled(connection: asyncpg.Connection) -> list[str]:
     """Tell what operations that have ended have left as it should not be."""
     return [str(text) for (text,) in await connection.fetch(_UNSETTLED)]
@@ -107,12 +136,17 @@ def write(history: History, watchers: list[Watcher], path: Path) -> None:
     """Write the records as lines of JSON, and how the watchers' streams went."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
-        for records in (history.plans, history.events, history.nodes, history.effects):
+        for records in (history.plans, history.events, history.nodes, history.effects, history.holds):
             for record in records:
                 fields = {type(record).__name__: dataclasses.asdict(record)}
                 file.write(json.dumps(fields, default=_plain) + "\n")
-        contents = {"wanted": history.wanted, "found": history.found, "accepting": sorted(history.accepting)}
-        file.write(json.dumps(contents) + "\n")
+        rest = {
+            "accepting": sorted(history.accepting),
+            "wanted": history.wanted,
+            "found": history.found,
+            "leftovers": history.leftovers,
+        }
+        file.write(json.dumps(rest) + "\n")
         for watcher in watchers:
             for stream in watcher.streams:
                 fields = {"Stream": {"watcher": watcher.name, "start": str(stream.start), "end": stream.end}}

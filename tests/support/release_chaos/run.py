@@ -84,6 +84,7 @@ class _Run:
         await self._cluster.start()
         try:
             logger.info("PostgreSQL runs")
+            await self._note_holds()
             lease_seconds = self._options.lease_seconds
             async with stage.serving(
                 self._options.directory, self._cluster.url, lease_seconds=lease_seconds
@@ -157,6 +158,7 @@ class _Run:
                 await archive.read_events(connection),
                 await archive.read_nodes(connection),
                 self._journal.read(),
+                await archive.read_holds(connection, {site.instance: site.state_dir.name for site in sites}),
                 frozenset(author.accepting),
                 author.wanted,
                 self._journal.contents(),
@@ -166,6 +168,13 @@ class _Run:
             await connection.close(timeout=10)
         rows = await log_archive.read_rows(self._cluster.url)
         return history, record.History(history_id, rows, [], audience.records)
+
+    async def _note_holds(self) -> None:
+        connection = await asyncpg.connect(self._cluster.url, timeout=10, command_timeout=60)
+        try:
+            await archive.note_holds(connection)
+        finally:
+            await connection.close(timeout=10)
 
     async def _leftovers(self, connection: asyncpg.Connection, sites: Sequence[Site]) -> list[str]:
         return [
@@ -188,7 +197,7 @@ class _Run:
 
     def _make_worker(self, name: str, servers: Sequence[Server], state_dir: Path) -> Worker:
         where = (*stage.known_servers(servers, self._chance), "--state-dir", str(state_dir), "--releases", "all")
-        how = ("--runtime", "process", "--process-images", str(self._journal.images))
+        how = ("--runtime", "process", "--process-images", str(self._journal.images), "--release-concurrency", "16")
         arguments = ("provisioner", *where, *how, "--resync-seconds", str(_RESYNC_SECONDS))
         return Worker(name, self._options.directory, arguments, ready=_READY)
 

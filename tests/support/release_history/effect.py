@@ -6,6 +6,7 @@ from typing import NamedTuple
 from support.history.record import Violation
 from support.release_history.record import Effect, Event, Mark
 from tinkwell.core.event.kinds import EventType, ResourceType, State
+from tinkwell.core.release.report import STEP_LOST
 
 _KILLED = 137
 
@@ -37,7 +38,7 @@ class Calls:
         end = self.ended.get(_attempt(effect))
         if end is None or end.at > at:
             return False
-        is_lost = end.state == State.FAILED and end.message.startswith("STEP_LOST")
+        is_lost = end.state == State.FAILED and end.message.startswith(STEP_LOST)
         return is_lost or end.state in (State.CANCELLED, State.TIMEOUT)
 
 

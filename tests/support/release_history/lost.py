@@ -3,27 +3,42 @@
 from collections.abc import Iterator, Sequence
 
 from support.history.record import Violation
-from support.release_history.record import Answer, Effect, Mark, Node, Step
-from tinkwell.core.event.kinds import State
+from support.release_history.record import Answer, Effect, Event, Hold, Mark, Node, Step
+from tinkwell.core.event.kinds import EventType, State
 from tinkwell.core.release.kinds import NodeState, NodeTask, StepKind
+from tinkwell.core.release.report import STEP_LOST
 
 
-def check(nodes: Sequence[Node], effects: Sequence[Effect], accepting: frozenset[str]) -> Iterator[Violation]:
+def check(
+    events: Sequence[Event],
+    nodes: Sequence[Node],
+    effects: Sequence[Effect],
+    holds: Sequence[Hold],
+    accepting: frozenset[str],
+) -> Iterator[Violation]:
     """Yield what is wrong; `accepting` are the operations that go on where an action was lost."""
     said = {effect.step_id: effect for effect in effects if effect.mark is Mark.SAID}
-    begun = {effect.step_id: effect for effect in effects if effect.mark is Mark.BEGIN}
+    yield from _check_engines(events, holds)
     for node in nodes:
         lost = next((step for step in reversed(node.steps) if step.is_lost), None)
         asked = None if lost is None else answer_after(node, lost, said)
-        if lost is None:
-            if _is_failed_as_lost(node):
-                yield _violation(node, "has failed as lost, and no step of it was")
-        elif asked is not None:
-            if lost.id in begun and begun[lost.id].engine == asked.engine:
-                yield _violation(node, f"step {lost.id} was lost, though it ran on the engine that asked for the state")
+        if asked is not None:
             yield from _check_end(node, Answer(asked.said), is_accepted=node.operation_id in accepting)
         elif _is_failed_as_lost(node):
-            yield _violation(node, "has failed as lost, and nobody asked for its state")
+            why = "no step of it was" if lost is None else "nobody asked for its state"
+            yield _violation(node, f"has failed as lost, and {why}")
+
+
+def _check_engines(events: Sequence[Event], holds: Sequence[Hold]) -> Iterator[Violation]:
+    """A step is lost when its operation is taken on another engine than before."""
+    for event in events:
+        if event.event_type is EventType.STEP_FAILED and event.message.startswith(STEP_LOST):
+            held = [hold.engine for hold in holds if hold.operation_id == event.operation_id and hold.at <= event.at]
+            if len(held) < 2 or held[-1] == held[-2]:
+                text = (
+                    f"a step of {event.path} was lost, and its operation was held on {', '.join(held) or 'no engine'}"
+                )
+                yield Violation("X1", f"operation {event.operation_id}", text)
 
 
 def answer_after(node: Node, lost: Step, said: dict[str, Effect]) -> Effect | None:
@@ -43,7 +58,7 @@ def _check_end(node: Node, answer: Answer, *, is_accepted: bool) -> Iterator[Vio
 
 
 def _is_failed_as_lost(node: Node) -> bool:
-    return node.state is NodeState.FAILED and node.message.startswith("STEP_LOST")
+    return node.state is NodeState.FAILED and node.message.startswith(STEP_LOST)
 
 
 def _violation(node: Node, text: str) -> Violation:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.release.kinds import NodeState, NodeTask, StepKind
+from tinkwell.core.release.report import STEP_LOST
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Step:
     @property
     def is_lost(self) -> bool:
         """Whether nobody can tell how it ended."""
-        return self.state is State.FAILED and self.message.startswith("STEP_LOST")
+        return self.state is State.FAILED and self.message.startswith(STEP_LOST)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,15 @@ class Node:
     message: str = ""
     after: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Hold:
+    """Somebody on this engine has taken an operation."""
+
+    operation_id: str
+    engine: str
+    at: float
 
 
 class Mark(enum.StrEnum):
@@ -131,15 +141,16 @@ class Effect:
 class History:
     """Everything that is known in the end.
 
-    `accepting` are the operations that go on where an action was lost. `wanted` has what resources are to hold of those
-    releases whose last operation succeeded, and `found` what they hold. `leftovers` tells what should not be there any
-    more, a sentence each.
+    `holds` are in order. `accepting` are the operations that go on where an action was lost. `wanted` has what
+    resources are to hold of those releases whose last operation succeeded, and `found` what they hold. `leftovers`
+    tells what should not be there any more, a sentence each.
     """
 
     plans: Sequence[Plan]
     events: Sequence[Event]
     nodes: Sequence[Node]
     effects: Sequence[Effect]
+    holds: Sequence[Hold] = ()
     accepting: frozenset[str] = frozenset()
     wanted: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     found: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)

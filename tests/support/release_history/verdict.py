@@ -9,7 +9,7 @@ T2   the script of an attempt begins once at most, after it was recorded that it
 T3   what is reported of an attempt's end is how its script ended
 E1   no two calls that may change a resource are alive at once; but on another engine one may be that was given up
 E2   no action of a resource begins in an operation in which it is READY
-X1   what was lost on another engine has failed where it is STALE, and has not where it is VALID
+X1   what runs is lost only on another engine; then it has failed where it is STALE, and has not where it is VALID
 O1   every operation ends
 O2   it ends as it was meant to, and for that reason, and then resources hold what they are to hold
 O3   nothing of it is left behind
@@ -31,7 +31,7 @@ def judge(history: History) -> list[Violation]:
     world = World(history.events, history.nodes)
     found = list(world.violations)
     found += effect.check(history.events, history.effects)
-    found += lost.check(history.nodes, history.effects, history.accepting)
+    found += lost.check(history.events, history.nodes, history.effects, history.holds, history.accepting)
     for plan in history.plans:
         found += _check_outcome(plan, world.operations.get(plan.operation_id))
     known = {plan.operation_id for plan in history.plans}

@@ -8,7 +8,7 @@ import pytest
 
 from support.history.record import Violation
 from support.release_history import verdict
-from support.release_history.record import Answer, Effect, Event, History, Mark, Node, Plan, Step
+from support.release_history.record import Answer, Effect, Event, History, Hold, Mark, Node, Plan, Step
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.release.kinds import NodeState, NodeTask, ReleaseState, StepKind
 from tinkwell.core.release.report import STEP_LOST
@@ -29,6 +29,7 @@ class Story:
     def __init__(self, **meant: Any) -> None:
         self.events: list[Event] = []
         self.effects: list[Effect] = []
+        self.holds: list[Hold] = []
         self.nodes: dict[tuple[str, str], Node] = {}
         self.plans: dict[str, Plan] = {}
         self.more: dict[str, Any] = {}
@@ -50,7 +51,12 @@ class Story:
             self.release(EventType.CREATED, ReleaseState.PENDING_INSTALL)
         else:
             self.release(EventType.UPDATED, ReleaseState.UNINSTALLING)
-        return self.operation(EventType.OPERATION_STARTED, State.RUNNING, operation)
+        return self.take(HERE, operation).operation(EventType.OPERATION_STARTED, State.RUNNING, operation)
+
+    def take(self, engine: str, operation: str = FIRST) -> "Story":
+        """Somebody takes an operation."""
+        self.holds.append(Hold(operation, engine, float(self._tick())))
+        return self
 
     def operation(self, kind: EventType, state: State, operation: str = FIRST, **more: Any) -> "Story":
         """An event of an operation."""
@@ -157,9 +163,9 @@ class Story:
         """A whole installation."""
         return self.begin().install("a").install("b").succeed()
 
-    def lose(self) -> "Story":
-        """The action of `a` runs, and is lost."""
-        self.begin().node(NodeState.INSTALLING).act()
+    def lose(self, engine: str = THERE) -> "Story":
+        """The action of `a` runs, and is lost when somebody on another engine takes the operation."""
+        self.begin().node(NodeState.INSTALLING).act().take(engine)
         return self.step(State.FAILED, message=f"{STEP_LOST}: its owner is dead")
 
     def find(self, answer: Answer, **more: Any) -> "Story":
@@ -194,6 +200,7 @@ class Story:
             self.events,
             list(self.nodes.values()),
             self.effects,
+            self.holds,
             leftovers=leftovers,
             **self.more,
         )
@@ -326,7 +333,7 @@ BAD: list[tuple[str, Callable[[], Story]]] = [
     ("X1", lambda: Story().lose().failed_as_lost()),
     ("X1", lambda: Story().lose().find(Answer.VALID).failed_as_lost()),
     ("X1", lambda: Story().lose().find(Answer.STALE).node(NodeState.READY)),
-    ("X1", lambda: Story().lose().find(Answer.STALE, engine=HERE).failed_as_lost()),
+    ("X1", lambda: Story().lose(HERE).find(Answer.STALE).failed_as_lost()),
     ("O1", acting),
     ("O2", lambda: Story(ends=FAILED, culprit="a").installed()),
     ("O2", lambda: Story().begin().node(NodeState.INSTALLING).failed()),

@@ -190,6 +190,7 @@ class Driver:
                 fields = {"operation": operation_id, "cause": str(error)}
                 logger.warning("an operation cannot be had", extra=fields)
             await self._dirty.done(operation_id)
+            self._look_at_next()
 
     async def _look_at(self, operation_id: str) -> None:
         """Find out whether an operation is one for us, and carry it out."""
@@ -273,8 +274,12 @@ class Driver:
             self._elsewhere.add(run.id)
         if ended is not None and ended.options is not None and ended.options.atomic:
             await self._dirty.put(follow_up_id(run.id))
+        self._look_at_next()
+
+    def _look_at_next(self) -> None:
+        """Have the one that has waited longest looked at if there is room; if it is not to be had, the next one is."""
         if self._waiting and len(self._runs) < self._concurrency:
-            await self._dirty.put(self._waiting.popitem(last=False)[0])
+            self._later.wake({self._waiting.popitem(last=False)[0]: 0.0})
 
 
 class _Needed(Container[RunKey]):

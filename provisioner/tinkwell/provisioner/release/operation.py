@@ -145,7 +145,7 @@ class OperationRun:
     async def _report_defect(self, error: BaseException) -> None:
         message = f"the provisioner has a defect: {type(error).__name__}; its log tells more"
         finish = FinishReport(state=State.FAILED, cause=cause.text(cause.Reason.INTERNAL, message))
-        steps = self._undertaking.abandon(message) if self._undertaking is not None else ()
+        steps = await self._undertaking.abandon(message) if self._undertaking is not None else ()
         try:
             await self._under(
                 lambda token: self._host.api.report(self.id, token, [*steps, finish]), what="report a defect"

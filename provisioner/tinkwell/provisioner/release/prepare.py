@@ -169,7 +169,8 @@ async def former_manifests(host: Host, work: model.Work, gone: Iterable[str]) ->
     """Return the manifests by which resources were installed that are removed, as far as there are any."""
     rows = {row.path: row for row in work.resources}
     found: dict[int, RenderedManifest] = {}
-    for revision in {rows[path].revision for path in gone} - {0}:
+    # An operation that is gone on with has removed some already, of which there is nothing any more.
+    for revision in {rows[path].revision for path in gone if path in rows} - {0}:
         manifest = await _former_manifest(host, work.release, revision)
         if manifest is not None:
             found[revision] = manifest

@@ -101,7 +101,7 @@ def of_plan(
     former: Mapping[int, RenderedManifest],
     image_ids: Mapping[str, str] | None,
 ) -> Resources:
-    """Say what is known of the resources of a plan from what is stored of them.
+    """Say what is known of the resources of a plan from what is stored of them, which is nothing once one is removed.
 
     `former` are the manifests by which resources were installed that are removed, by revision. An answer to `init` is
     good for one image: `image_ids` has what the types are now, and is None where the operation has asked already.
@@ -114,8 +114,7 @@ def of_plan(
     for node in plan.nodes:
         row = known.get(node.path)
         if node.task is NodeTask.REMOVE:
-            assert row is not None, "what is removed was there"
-            resource = _removed(row, former.get(row.revision))
+            resource = _removed(node.path, row, former)
             resource.moved_to = moved.get(node.path, "")
         else:
             assert manifest is not None, "what is installed is in a manifest"
@@ -176,12 +175,14 @@ def _installed(path: str, manifest: RenderedManifest, row: model.Resource | None
     )
 
 
-def _removed(row: model.Resource, manifest: RenderedManifest | None) -> Resource:
+def _removed(path: str, row: model.Resource | None, former: Mapping[int, RenderedManifest]) -> Resource:
+    if row is None:
+        return Resource(path=path, type="", task=NodeTask.REMOVE, manifest=None, config={})
     return Resource(
-        path=row.path,
+        path=path,
         type=row.type,
         task=NodeTask.REMOVE,
-        manifest=manifest,
+        manifest=former.get(row.revision),
         config=row.config or {},
         state=row.state,
         owned=_owned(row),

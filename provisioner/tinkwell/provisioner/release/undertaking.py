@@ -22,7 +22,7 @@ from tinkwell.core.release import cause, removal, view
 from tinkwell.core.release.command import Finish
 from tinkwell.core.release.kinds import NodeTask, Phase
 from tinkwell.core.release.record import Options
-from tinkwell.core.release.report import PhaseReport, Report
+from tinkwell.core.release.report import PhaseReport, Report, StepReport
 from tinkwell.core.release.transition.row import PLANNED_PHASES
 from tinkwell.core.release.view import StepKey
 from tinkwell.core.value import check, document
@@ -104,9 +104,24 @@ class Undertaking:
             elif self._scope is not None and not self._scope.expired():
                 self._scope.reschedule(_AT_ONCE)
 
-    def abandon(self, reason: str) -> Sequence[Report]:
-        """Return what is to be reported of steps that are not seen to any more."""
-        return self._walk.abandon(reason) if self._walk is not None else ()
+    async def abandon(self, reason: str) -> Sequence[Report]:
+        """Return what is to be reported of steps that are not seen to any more, of which nothing runs here then."""
+        if self._walk is not None:
+            return self._walk.abandon(reason)
+        await leftover.clear(self._host.runtime, self._host.claims, self._work.release.id, needed=())
+        return [
+            StepReport(
+                path=node.path,
+                ordinal=step.ordinal,
+                kind=step.kind,
+                state=State.CANCELLED,
+                attempt=step.attempt,
+                message=reason,
+            )
+            for node in self._work.nodes
+            for step in node.steps
+            if step.state is State.RUNNING
+        ]
 
     def leave(self) -> None:
         """Give back what excludes other operations: nothing of this one runs here that is seen to."""

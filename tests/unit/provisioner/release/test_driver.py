@@ -83,6 +83,22 @@ async def test_so_many_operations_are_carried_out_at_once_and_the_rest_wait(stag
             await stage.ends(operation_id)
 
 
+async def test_what_waits_behind_an_operation_that_ended_meanwhile_is_carried_out(stage: Stage) -> None:
+    gate = asyncio.Event()
+    stage.images.thing("disk", gates={"state": gate})
+    async with stage.provisioner(concurrency=1):
+        await stage.apply(ONE)
+        await stage.has_called("disk", "state")
+        looks = len(stage.server.requests("GetOperation"))
+        first, second, third = [await stage.apply(ONE, name=f"shop-{number}") for number in range(3)]
+        await eventually(lambda: len(stage.server.requests("GetOperation")) == looks + 3)
+        await stage.rest()
+        await stage.operator.cancel(first)
+        await stage.operator.cancel(second)
+        gate.set()
+        await stage.ends(third)
+
+
 async def test_actions_with_one_concurrency_key_exclude_each_other_over_all_operations(stage: Stage) -> None:
     running: list[int] = []
     gates = {f"disk{number}": asyncio.Event() for number in range(3)}

@@ -12,6 +12,7 @@ from tinkwell.client import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import NodeState, StepKind
 from tinkwell.core.value.run_key import RunKey, RunKind
+from tinkwell.provisioner.release import prepare
 
 ONE = "resources: {disk: {type: acme/disk:1, config: {size: 3}}}"
 
@@ -93,6 +94,20 @@ async def test_an_image_that_answered_init_to_a_new_owner_is_not_asked_once_more
     assert stage.images.calls("disk").count("init") == 2
 
 
+async def test_who_comes_back_when_a_part_was_removed_removes_the_rest(stage: Stage) -> None:
+    gate = asyncio.Event()
+    stage.images.thing("disk", gates={"destroy": gate})
+    both = "resources: {disk: {type: acme/disk:1}, file: {type: acme/file:1, dependencies: {on: disk}}}"
+    async with stage.provisioner():
+        await stage.ends(await stage.apply(both))
+        operation_id = (await stage.operator.uninstall("shop")).id
+        await stage.has_called("disk", "destroy")
+    gate.set()
+    async with stage.provisioner():
+        await stage.ends(operation_id)
+    assert stage.images.calls("file").count("destroy") == stage.images.calls("disk").count("destroy") == 1
+
+
 async def test_a_neighbour_takes_over_what_a_dead_one_ran_here(stage: Stage, gate: asyncio.Event) -> None:
     stage.server.world.lease_seconds = 0.3
     async with contextlib.AsyncExitStack() as neighbour:
@@ -149,6 +164,25 @@ async def test_who_hears_that_an_operation_is_another_s_removes_what_it_runs(sta
         await stage.is_clear()
         assert stage.images.calls("disk") == ["init", "state", "create"]
     assert (await stage.nodes(operation_id))["disk"].state is NodeState.INSTALLING
+
+
+async def test_a_defect_in_taking_over_ends_the_operation_and_what_runs_of_it(
+    stage: Stage, gate: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stage.provisioner():
+        operation_id = await stage.apply(ONE)
+        await stage.has_called("disk", "create")
+
+    async def fail(*_: object) -> None:
+        raise KeyError("a defect")
+
+    monkeypatch.setattr(prepare, "recall", fail)
+    async with stage.provisioner():
+        operation = await stage.ends(operation_id, State.FAILED)
+        await stage.is_clear()
+    assert operation.cause is not None
+    assert operation.cause["reason"] == "INTERNAL"
+    assert (await stage.nodes(operation_id))["disk"].steps[-1].state is State.CANCELLED
 
 
 async def test_what_its_new_owner_watches_on_this_engine_is_left_to_it(stage: Stage, gate: asyncio.Event) -> None:
