@@ -114,8 +114,7 @@ def of_plan(
     for node in plan.nodes:
         row = known.get(node.path)
         if node.task is NodeTask.REMOVE:
-            assert row is not None, "what is removed was there"
-            resource = _removed(row, former.get(row.revision))
+            resource = _removed(node.path, row, former)
             resource.moved_to = moved.get(node.path, "")
         else:
             assert manifest is not None, "what is installed is in a manifest"
@@ -176,12 +175,15 @@ def _installed(path: str, manifest: RenderedManifest, row: model.Resource | None
     )
 
 
-def _removed(row: model.Resource, manifest: RenderedManifest | None) -> Resource:
+def _removed(path: str, row: model.Resource | None, former: Mapping[int, RenderedManifest]) -> Resource:
+    """Return what is known of a resource that is removed; of one that is gone already that is nothing."""
+    if row is None:
+        return Resource(path=path, type="", task=NodeTask.REMOVE, manifest=None, config={})
     return Resource(
-        path=row.path,
+        path=path,
         type=row.type,
         task=NodeTask.REMOVE,
-        manifest=manifest,
+        manifest=former.get(row.revision),
         config=row.config or {},
         state=row.state,
         owned=_owned(row),
