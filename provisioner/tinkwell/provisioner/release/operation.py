@@ -92,7 +92,8 @@ class OperationRun:
         try:
             await self._carry_out(work, ends_at=asked_at + (acquired.operation.remaining_seconds or 0.0))
         except asyncio.CancelledError:
-            await _to_its_end(self._remove(run for run in self._runs() if not run.outlives))
+            leaving = (run for run in self._runs() if not run.outlives)
+            await _to_its_end(self._remove(leaving), seconds=LAST_SECONDS)
             raise
         except BaseExceptionGroup as failures:
             await self._give_up(failures, fields)
@@ -116,7 +117,7 @@ class OperationRun:
             try:
                 finish = await undertaking.run()
             finally:
-                await undertaking.close()
+                await _to_its_end(undertaking.close(), seconds=REMOVE_SECONDS)
             if work.operation.kind is OperationKind.UNINSTALL:
                 await asyncio.to_thread(release_folder.forget, self._host.folder / work.release.id)
             self._is_ending = True
@@ -184,8 +185,15 @@ def _first(failures: BaseException) -> BaseException:
     return failures
 
 
-async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
-    """Do what is better not left half done, for some seconds, though this task is cancelled."""
+async def _to_its_end(work: Coroutine[Any, Any, None], *, seconds: float) -> None:
+    """Do what is better not left half done; a task that is cancelled meanwhile still grants it some seconds."""
     task = asyncio.ensure_future(work)
-    await asyncio.wait([task], timeout=LAST_SECONDS)
-    task.cancel()
+    try:
+        async with asyncio.timeout(seconds):
+            await asyncio.shield(task)
+    except TimeoutError:
+        task.cancel()
+    except asyncio.CancelledError:
+        await asyncio.wait([task], timeout=LAST_SECONDS)
+        task.cancel()
+        raise

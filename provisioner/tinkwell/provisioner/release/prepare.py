@@ -10,7 +10,7 @@ What brings about a stored revision again, or removes a release, has nothing to 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict, cast
 
@@ -165,12 +165,11 @@ def build_plan(manifest: RenderedManifest | None, work: model.Work) -> Plan:
     return graph.build_plan(manifest, map(_row, work.resources), former)
 
 
-async def former_manifests(host: Host, work: model.Work, gone: Iterable[str]) -> Mapping[int, RenderedManifest]:
+async def former_manifests(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, RenderedManifest]:
     """Return the manifests by which resources were installed that are removed, as far as there are any."""
-    rows = {row.path: row for row in work.resources}
     found: dict[int, RenderedManifest] = {}
     # An operation that is gone on with has removed some already, of which there is nothing any more.
-    for revision in {rows[path].revision for path in gone if path in rows} - {0}:
+    for revision in {row.revision for row in work.resources if row.path in gone} - {0}:
         manifest = await _former_manifest(host, work.release, revision)
         if manifest is not None:
             found[revision] = manifest

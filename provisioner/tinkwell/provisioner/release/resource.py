@@ -176,6 +176,7 @@ def _installed(path: str, manifest: RenderedManifest, row: model.Resource | None
 
 
 def _removed(path: str, row: model.Resource | None, former: Mapping[int, RenderedManifest]) -> Resource:
+    """Return what is known of a resource that is removed; of one that is gone already that is nothing."""
     if row is None:
         return Resource(path=path, type="", task=NodeTask.REMOVE, manifest=None, config={})
     return Resource(

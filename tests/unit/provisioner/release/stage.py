@@ -131,7 +131,7 @@ class Stage:
         grants: Sequence[str] = (),
         images: ImagePolicy | None = None,
         resync_seconds: float = 1000.0,
-        runtime: FakeRuntime | None = None,
+        runtime: port.Runtime | None = None,
     ) -> AsyncIterator[driver.Driver]:
         """Run a provisioner in a slot; leaving is its death."""
         server = self.server.connect(f"slot-{slot}")
@@ -174,6 +174,10 @@ class Stage:
             operation = await self.operator.wait(operation_id)
         assert operation.state is state, (operation.cause, self.images.journal)
         return operation
+
+    def state_of(self, operation_id: str) -> State:
+        """Return the state of an operation."""
+        return self.server.world.find(Operation, operation_id).state
 
     async def nodes(self, operation_id: str) -> dict[str, Node]:
         return {node.path: node async for node in self.operator.nodes(operation_id)}
