@@ -1,13 +1,16 @@
-"""A provisioner of releases as it is, on the Docker Engine, that says when each call began and ended here.
+"""A provisioner of releases as it is, on the Docker Engine, that says how long each call took.
 
-`python -m bench.release.agent SERVER STATE_DIR` writes lines `called BEGAN ENDED`, both by the clock that all processes
-share: a call begins before it is reported that it runs, and has ended when its end is stored and its container removed.
+`python -m bench.release.agent SERVER STATE_DIR` writes lines `called ENGINE WHOLE`, both in nanoseconds: what the
+container took, from its creation to its removal, and the call as a whole, from before it is reported that it runs to
+when its end is stored and its container removed.
 """
 
 import asyncio
 import logging
 import sys
 import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -15,14 +18,28 @@ from unittest import mock
 from tinkwell.core.workflow import decide
 from tinkwell.provisioner.app import main
 from tinkwell.provisioner.release import driver, walk
+from tinkwell.provisioner.release.step import StepRun
 
 _see_through = walk.Walk._see_through
+_in_engine: Counter[StepRun] = Counter()
 
 
-async def _timed(self: walk.Walk, *rest: Any) -> None:
-    began = time.time_ns()
-    await _see_through(self, *rest)
-    print(f"called {began} {time.time_ns()}", flush=True)
+def _spent(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Note what a method of a call takes."""
+
+    async def timed(self: StepRun, *rest: Any, **more: Any) -> Any:
+        began = time.perf_counter_ns()
+        result = await method(self, *rest, **more)
+        _in_engine[self] += time.perf_counter_ns() - began
+        return result
+
+    return timed
+
+
+async def _whole(self: walk.Walk, key: Any, run: StepRun, *rest: Any) -> None:
+    began = time.perf_counter_ns()
+    await _see_through(self, key, run, *rest)
+    print(f"called {_in_engine.pop(run)} {time.perf_counter_ns() - began}", flush=True)
 
 
 def run(server: str, state_dir: str) -> None:
@@ -36,7 +53,11 @@ def run(server: str, state_dir: str) -> None:
         runtime=main.RuntimeName.DOCKER,
         releases=main.ReleaseSettings(namespaces=driver.ALL_NAMESPACES),
     )
-    with mock.patch.object(walk.Walk, "_see_through", _timed):
+    with (
+        mock.patch.object(walk.Walk, "_see_through", _whole),
+        mock.patch.object(StepRun, "start", _spent(StepRun.start)),
+        mock.patch.object(StepRun, "clear", _spent(StepRun.clear)),
+    ):
         asyncio.run(main.run(settings))
 
 

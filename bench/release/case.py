@@ -7,12 +7,12 @@ from bench.release.part import Part
 from bench.result import Outcome, Verdict
 
 _COMPARES = """\
-A resource's image is busybox and a script, and a resource is an empty file in a plug. *A call* asks for its state: from
-before it is reported that it runs to when its end is stored and its container removed; beside it is
-`docker run --rm -i` with the same image, input and mount. *An apply* of ten unchanged resources runs from the call of
-Apply to the end of the operation at the client. Deployster asks each resource for `init` and for its state, so it makes
-twenty calls; they are made by `docker run --rm -i` in turn, and once more the way that it waits for each: by a look
-once a second.
+A resource's image is busybox and a script, and a resource is an empty file in a plug. *A call* asks for its state: in
+the engine from before its container is created until that is removed, and with its reports from before it is told that
+it runs until its end is stored as well. Beside it is `docker run --rm -i` with the same image, input and mount. *An
+apply* of ten unchanged resources runs from the call of Apply to the end of the operation at the client. Deployster asks
+each resource for `init` and for its state, so it makes twenty calls; they are made by `docker run --rm -i` in turn, and
+once more the way that it waits for each: by a look once a second.
 
 *The chain* installs ten resources that are not there, each after the one before. Each is asked for its state, made by
 an action, and asked again, after ten `init` in the beginning. docker-compose 1.29 brings up ten containers that do what
@@ -26,7 +26,10 @@ another container of the release: by a neighbour that shares its state directory
 by the same one, started again at once.
 """
 _NOTES = (
-    "A call holds two reports, each of which is in the database before it is answered; `docker run` starts a process.",
+    (
+        "Both reports of a call are in the database before they are answered, and its container is removed only after"
+        " the second one; `docker run` starts a process."
+    ),
     (
         "In a chain a resource may use the state of the one before it, which is why each is asked once more after its"
         " action; docker-compose knows no more than that a container has ended."

@@ -37,10 +37,10 @@ class Site:
         async with asyncio.timeout(LONGEST_SECONDS):
             await (await self.client.releases.uninstall(release)).result()
 
-    def calls(self) -> list[float]:
-        """Return how many seconds each call took that has ended."""
+    def calls(self) -> list[tuple[float, float]]:
+        """Return how many seconds each call took that has ended: in the engine, and with its reports."""
         found = _CALLED.findall(self.provisioner.log.read_text(errors="replace"))
-        return [(int(ended) - int(began)) / 1e9 for began, ended in found]
+        return [(int(in_engine) / 1e9, int(whole) / 1e9) for in_engine, whole in found]
 
     async def run_plainly(self, name: str, *command: str, poll_seconds: float = 0.0) -> float:
         """Give a resource's image its document by `docker run`, and return the seconds until it has answered.
