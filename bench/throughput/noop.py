@@ -57,11 +57,16 @@ class NoopRuntime:
 
     name: str = "noop"
     engine_id: str = ""
+    is_local: bool = True
     _there: dict[RunKey, NoopRun] = field(default_factory=dict)
 
     def seen_at(self, mount: port.Mount) -> str:
         """Return where it would be."""
         return mount.target
+
+    def workspace(self, key: RunKey) -> str:
+        """Return where it would be."""
+        return "/workspace"
 
     async def image_id(self, image: str) -> str:
         """Return the image itself."""

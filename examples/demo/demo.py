@@ -1,8 +1,13 @@
-"""Everything at once: starts Tinkwell, has two machines installed, and shows each command and each event.
+"""Everything at once: starts Tinkwell, and shows each command and what comes of it, in two acts.
+
+    1  two machines are installed by a workflow, with each event
+    2  a release puts a role, a database and a file on top, is changed, and is removed
 
 `make demo` runs it. Nothing outlives it: the database is a temporary one, and the "disks" are files in it. Actions run
 in containers where a Docker Engine answers and has or can get a base image ($DEMO_BASE, busybox:stable), and as
-processes elsewhere; DEMO_RUNTIME=process or docker decides it by hand.
+processes elsewhere; DEMO_RUNTIME=process or docker decides it by hand. Containers reach no PostgreSQL of this machine,
+so their release is one of two files, by an image that is made of $DEMO_PYTHON_BASE (python:3-alpine) where that can be
+had.
 """
 
 import asyncio
@@ -12,19 +17,22 @@ import shlex
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import docker
 import docker.errors
 import requests
 
-from tinkwell.server.app.dev import child
+from tinkwell.server.app.dev import binaries, child
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 IMAGES = HERE / "images"
+RESOURCES = ROOT / "examples" / "resources"
 TINKWELL = str(Path(sys.executable).with_name("tinkwell"))
 HARDWARE = [f"examples/demo/hardware/rack1-node{number}.json" for number in ("03", "04")]
 DEVICES = {"device_1": "52:54:00:10:00:03", "device_2": "52:54:00:10:00:04"}
@@ -40,25 +48,71 @@ class DemoFailed(Exception):
     """The demo cannot go on; the text says why."""
 
 
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where `tinkwell dev` answers."""
+
+    grpc: str
+    http: str
+    database: str
+
+
 async def main() -> str:
     """Run the demo, and return the runtime that it chose. Raises `DemoFailed`."""
     runtime = await asyncio.to_thread(choose_runtime)
     say(f"Starting the server, an embedded PostgreSQL and a provisioner ({runtime} runtime) ...")
-    async with tinkwell_dev(runtime) as address:
-        os.environ["TINKWELL_SERVER"] = address
-        say(f"$ export TINKWELL_SERVER={address}")
-        async with events() as finished:
-            await run("hardware", "push", *HARDWARE)
-            await run("template", "create", "examples/demo/template.yaml")
-            devices = [text for name, value in DEVICES.items() for text in ("--device", f"{name}={value}")]
-            workflow_id = (await run("workflow", "create", "--template", "two_nodes", *devices)).split()[-1]
-            async with asyncio.timeout(WORKFLOW_SECONDS):
-                outcome = await finished
-        await run("workflow", "state", workflow_id)
-        await run("workflow", "logs", workflow_id)
+    if runtime == "process":
+        # Resources call `tinkwell` and `psql`.
+        programs = (Path(TINKWELL).parent, binaries.find().directory, os.environ["PATH"])
+        os.environ["PATH"] = os.pathsep.join(map(str, programs))
+    async with tinkwell_dev(runtime) as where:
+        os.environ["TINKWELL_SERVER"] = where.grpc
+        say(f"$ export TINKWELL_SERVER={where.grpc}")
+        await workflow_act()
+        await release_act(runtime, where)
+    return runtime
+
+
+async def workflow_act() -> None:
+    """Have two machines installed. Raises `DemoFailed`."""
+    async with events() as finished:
+        await run("hardware", "push", *HARDWARE)
+        await run("template", "create", "examples/demo/template.yaml")
+        devices = [text for name, value in DEVICES.items() for text in ("--device", f"{name}={value}")]
+        workflow_id = (await run("workflow", "create", "--template", "two_nodes", *devices)).split()[-1]
+        async with asyncio.timeout(WORKFLOW_SECONDS):
+            outcome = await finished
+    await run("workflow", "state", workflow_id)
+    await run("workflow", "logs", workflow_id)
     if outcome != "WORKFLOW_SUCCEEDED":
         raise DemoFailed(f"the workflow ended with {outcome}")
-    return runtime
+
+
+async def release_act(runtime: str, where: Addresses) -> None:
+    """Bring a release about, change one value of it, and remove it. Raises `DemoFailed`."""
+    if runtime == "process":
+        given = {
+            "tinkwell": where.grpc,
+            "page": f"{where.http}/readyz",
+            "postgres_host": parse_qs(urlsplit(where.database).query)["host"][0],
+            "postgres_user": str(urlsplit(where.database).username),
+        }
+        name, change = "shop", "connections=20"
+        say("The machines are there. A release adds a role and a database of PostgreSQL, and a file that names them:")
+    elif problem := await asyncio.to_thread(build_resource):
+        say(f"There is no release to see, since its image cannot be built: {problem}")
+        return
+    else:
+        name, given, change = "hello", {}, "who=you"
+        say("A release of two files, of which one tells of the other:")
+    variables = [text for key, value in given.items() for text in ("--var", f"{key}={value}")]
+    apply = ("release", "apply", name, f"examples/release/{name}.yaml", *variables)
+    await run(*apply)
+    await run("release", "status", name)
+    say("With another value, what does not depend on it is left alone:")
+    await run(*apply, "--var", change)
+    say("And the release goes, but for what was there before it:")
+    await run("release", "uninstall", name)
 
 
 def choose_runtime() -> str:
@@ -71,8 +125,7 @@ def choose_runtime() -> str:
     except (docker.errors.DockerException, requests.RequestException) as error:
         if wanted == "docker":
             raise DemoFailed(f"the images of the actions cannot be built: {error}") from error
-        reason = str(error).splitlines()[0][:120]
-        say(f"Actions run as processes of this machine, since there is no use of Docker here: {reason}")
+        say(f"Actions run as processes of this machine, since there is no use of Docker here: {first_line(error)}")
         return "process"
     return "docker"
 
@@ -81,12 +134,7 @@ def build_images() -> None:
     """Build the images from the scripts that the process runtime would run."""
     base = os.environ.get("DEMO_BASE", "busybox:stable")
     folder = IMAGES / "tinkwell-demo"
-    engine = docker.from_env(timeout=ENGINE_SECONDS)
-    try:
-        try:
-            engine.images.get(base)
-        except docker.errors.ImageNotFound:
-            engine.images.pull(base)
+    with with_base(base) as engine:
         for action in sorted(path.parent for path in folder.glob("*/run")):
             engine.images.build(
                 path=str(action),
@@ -95,20 +143,50 @@ def build_images() -> None:
                 buildargs={"BASE": base},
                 rm=True,
             )
+
+
+def build_resource() -> str:
+    """Build the image of the release; says what keeps it from being built, nothing where it is there."""
+    base = os.environ.get("DEMO_PYTHON_BASE", "python:3-alpine")
+    try:
+        with with_base(base) as engine:
+            engine.images.build(
+                path=str(RESOURCES / "file"), tag="tinkwell-resource/file:v1", buildargs={"BASE": base}, rm=True
+            )
+    except (docker.errors.DockerException, requests.RequestException) as error:
+        return first_line(error)
+    return ""
+
+
+@contextmanager
+def with_base(base: str) -> Iterator[docker.DockerClient]:
+    """Connect to the engine, and let it get the image that others are made from."""
+    engine = docker.from_env(timeout=ENGINE_SECONDS)
+    try:
+        try:
+            engine.images.get(base)
+        except docker.errors.ImageNotFound:
+            engine.images.pull(base)
+        yield engine
     finally:
         engine.close()
 
 
+def first_line(error: Exception) -> str:
+    """Return what an error says, cut to a line."""
+    return str(error).splitlines()[0][:120]
+
+
 @asynccontextmanager
-async def tinkwell_dev(runtime: str) -> AsyncIterator[str]:
-    """Run `tinkwell dev` in the background; yields the server's address."""
+async def tinkwell_dev(runtime: str) -> AsyncIterator[Addresses]:
+    """Run `tinkwell dev` in the background; yields where it answers."""
     options = ["dev", "--ephemeral", "--port", "0", "--http-port", "0", "--runtime", runtime]
     with tempfile.TemporaryFile() as log:
         process = await child.start(
             [TINKWELL, *options, "--process-images", str(IMAGES)], death_signal=signal.SIGTERM, output=log
         )
         try:
-            yield await address_in(log.fileno(), process)
+            yield await addresses_in(log.fileno(), process)
         except BaseException:
             say(f"What the server and the provisioner wrote:\n{written(log.fileno())}")
             raise
@@ -116,14 +194,15 @@ async def tinkwell_dev(runtime: str) -> AsyncIterator[str]:
             await child.stop(process, (signal.SIGTERM,), patience_seconds=COMMAND_SECONDS)
 
 
-async def address_in(log: int, process: asyncio.subprocess.Process) -> str:
+async def addresses_in(log: int, process: asyncio.subprocess.Process) -> Addresses:
     """Wait until `tinkwell dev` says where it answers."""
+    ready = re.compile(r"^gRPC +(\S+)\nHTTP +(\S+)\nDatabase +(\S+)\n", re.MULTILINE)
     async with asyncio.timeout(START_SECONDS):
-        while not (ready := re.search(r"^gRPC +(\S+)\n.*\nDatabase ", written(log), re.MULTILINE)):
+        while not (found := ready.search(written(log))):
             if process.returncode is not None:
                 raise DemoFailed("tinkwell dev did not start")
             await asyncio.sleep(0.05)
-    return ready.group(1)
+    return Addresses(*found.groups())
 
 
 def written(log: int) -> str:
@@ -159,13 +238,16 @@ async def run(*arguments: str) -> str:
     """Run a command as a user would type it, and return what it printed. Raises `DemoFailed`."""
     say(f"$ tinkwell {shlex.join(arguments)}")
     process = await asyncio.create_subprocess_exec(TINKWELL, *arguments, stdout=asyncio.subprocess.PIPE, cwd=ROOT)
+    assert process.stdout is not None
+    text = ""
     try:
         async with asyncio.timeout(COMMAND_SECONDS):
-            output, _ = await process.communicate()
+            async for line in process.stdout:
+                text += line.decode()
+                print(line.decode(), end="", flush=True)
+            await process.wait()
     finally:
         await child.stop(process, (signal.SIGTERM,), patience_seconds=COMMAND_SECONDS)
-    text = output.decode()
-    print(text, end="", flush=True)
     if process.returncode != 0:
         raise DemoFailed(f"`tinkwell {arguments[0]} {arguments[1]}` failed")
     return text

@@ -63,9 +63,13 @@ class Process:
 
 @asynccontextmanager
 async def running(
-    *arguments: str, log: Path, environment: Mapping[str, str] | None = None, program: str = COMMAND
+    *arguments: str,
+    log: Path,
+    environment: Mapping[str, str] | None = None,
+    program: str = COMMAND,
+    folder: Path | None = None,
 ) -> AsyncIterator[Process]:
-    """Start `tinkwell ARGUMENTS` and end it with the block, by force if need be.
+    """Start `tinkwell ARGUMENTS`, in a folder if given, and end it with the block, by force if need be.
 
     The environment is added to this process's own, from which all of the product's settings are taken away first.
     """
@@ -78,6 +82,7 @@ async def running(
             stdout=output,
             stderr=asyncio.subprocess.STDOUT,
             env={**inherited, "PYTHONUNBUFFERED": "1", **(environment or {})},
+            cwd=folder,
             start_new_session=True,
         )
     try:

@@ -24,6 +24,7 @@ Error
 ├── DeadlineExceeded      no answer came in time
 ├── Unimplemented         the server does not know the method
 ├── Internal              a fault of the server; `reference` finds it in the server's log
+├── ReleaseFailed         an operation that was waited for ended without success (`client.release.handle`)
 └── Closed                the client was closed, or is
 
 Whatever gRPC raises is turned into one of these by `from_rpc`: first by the reason in the status details, else by the

@@ -482,7 +482,7 @@ CREATE TABLE public.operation (
     rollback_of integer DEFAULT 0 NOT NULL,
     follows uuid,
     cause jsonb,
-    actor text DEFAULT public.current_actor() NOT NULL,
+    actor text DEFAULT COALESCE(NULLIF(current_setting('tinkwell.actor'::text, true), ''::text), (SESSION_USER)::text) NOT NULL,
     reason text DEFAULT ''::text NOT NULL,
     total_nodes integer DEFAULT 0 NOT NULL,
     changed_nodes integer DEFAULT 0 NOT NULL,

@@ -262,8 +262,8 @@ async def change_release(connection: asyncpg.Connection, id_: uuid.UUID) -> None
     """Change a release and all that is told of it."""
     await connection.execute("INSERT INTO release (id, namespace, name, operation_id) VALUES ($1, 'n', 'a', $1)", id_)
     await connection.execute(
-        "INSERT INTO operation (id, release_id, kind, request, options, former_state, deadline_at)"
-        " VALUES ($1, $1, 'INSTALL', '{}', '{}', 'FAILED', now())",
+        "INSERT INTO operation (id, release_id, kind, request, options, former_state, deadline_at, actor)"
+        " VALUES ($1, $1, 'INSTALL', '{}', '{}', 'FAILED', now(), 'me')",
         id_,
     )
     await connection.execute(

@@ -82,12 +82,12 @@ async def test_who_follows_sees_all_until_the_operation_has_ended(flow: Flow) ->
 
 async def test_lines_that_are_added_side_by_side_are_all_followed(flow: Flow) -> None:
     following = asyncio.ensure_future(read(flow, follow=True))
-    writers = (append(flow, line(flow, path, number)) for number in range(1, 101) for path in ("db", "role"))
+    writers = (append(flow, line(flow, path, number)) for number in range(1, 21) for path in ("db", "role"))
     await asyncio.gather(*writers)
     await flow.report(*installs("role")[2:], *installs("db")[2:], finish())
-    found = await asyncio.wait_for(following, 20)
+    found = await asyncio.wait_for(following, 30)
     assert sorted((each.path, each.number) for each in found) == sorted(
-        (path, number) for number in range(1, 101) for path in ("db", "role")
+        (path, number) for number in range(1, 21) for path in ("db", "role")
     )
 
 

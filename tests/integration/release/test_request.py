@@ -73,7 +73,7 @@ async def test_options_that_are_left_out_have_their_defaults(site: Site) -> None
         ({"files": [pb.ManifestFile(name="", text="{}")]}, "files[0].name"),
         ({"files": [pb.ManifestFile(name="a", text="{}")] * 2}, "files[1].name"),
         ({"files": [pb.ManifestFile(name=str(n), text="#" * (1 << 19)) for n in range(5)]}, "files"),
-        ({"files": [pb.ManifestFile(name="a", text="resources: {a: {}}")]}, 'files["a"].resources.a.type'),
+        ({"files": [pb.ManifestFile(name="a", text="resources: {a: {}}")]}, "files.a.resources.a.type"),
         ({"variables": "[]"}, "variables"),
         ({"variables": '{"a": 1, "a": 2}'}, "variables"),
         ({"variables": '{"a": "' + "x" * (1 << 20) + '"}'}, "variables"),

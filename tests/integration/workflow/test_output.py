@@ -277,7 +277,7 @@ async def test_a_follower_that_goes_away_is_forgotten(site: Site) -> None:
 
 
 async def test_too_many_readers_are_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log, "MAX_WATCHERS", 1)
+    monkeypatch.setattr(follower, "MAX_WATCHERS", 1)
     flow = await site.create()
     async with following(flow):
         await waiting.eventually(lambda: site.logs.watcher_count == 1)

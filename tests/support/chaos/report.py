@@ -7,7 +7,8 @@ from support.chaos.deck import Deck, K
 from support.chaos.fault import Kind
 from support.chaos.ledger import Ledger
 from support.chaos.server import Server
-from support.history.record import History, Violation
+from support.chaos.worker import Worker
+from support.history.record import History, Violation, Watcher
 
 _SHOWN_VIOLATIONS = 20
 _SHOWN_ALARMS = 5
@@ -70,6 +71,19 @@ def server_lines(server: Server) -> Iterator[str]:
     for failure in server.failed_starts:
         yield f"             did not start: {failure.strip().splitlines()[-1][:200]}"
     yield from alarms(server.alarms())
+
+
+def worker_lines(worker: Worker) -> Iterator[str]:
+    """Tell how a worker lived."""
+    yield f"worker     {worker.name}: started {worker.starts} times"
+    yield from alarms(worker.alarms())
+
+
+def watchers(records: Sequence[Watcher]) -> Iterator[str]:
+    """Tell how much watchers were told."""
+    streams = [stream for watcher in records for stream in watcher.streams]
+    delivered = sum(len(stream.revisions) for stream in streams)
+    yield f"watchers   {len(records)}, {len(streams)} streams, {delivered} events delivered"
 
 
 def alarms(lines: Iterable[str]) -> Iterator[str]:

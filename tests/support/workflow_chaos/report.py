@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from support.chaos import report
 from support.chaos.deck import Deck
 from support.chaos.server import Server
+from support.chaos.worker import Worker
 from support.history.record import Violation, Watcher
 from support.workflow_chaos.fault import Kind
-from support.workflow_chaos.worker import Worker
 from support.workflow_history.record import History, Mark
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 
@@ -31,11 +31,11 @@ def tell(
             "",
             *_workflows(history),
             *_attempts(history),
-            *_watchers(watchers),
+            *report.watchers(watchers),
             f"settled    {settled_seconds:.0f} s after the last fault",
             "",
             *(line for server in servers for line in report.server_lines(server)),
-            *(line for worker in workers for line in _worker(worker)),
+            *(line for worker in workers for line in report.worker_lines(worker)),
             "",
             *report.findings(violations, seed),
         )
@@ -64,14 +64,3 @@ def _attempts(history: History) -> Iterator[str]:
     yield f"attempts   {len(starts)} started, {repeated} of them repetitions after {retried} lost or failed ones"
     yield f"           up to attempt {last} of an action; reported ends: {report.counted(ends)}"
     yield f"scripts    {begun} began, {begun - ended} of them were killed"
-
-
-def _watchers(watchers: Sequence[Watcher]) -> Iterator[str]:
-    streams = [stream for watcher in watchers for stream in watcher.streams]
-    delivered = sum(len(stream.revisions) for stream in streams)
-    yield f"watchers   {len(watchers)}, {len(streams)} streams, {delivered} events delivered"
-
-
-def _worker(worker: Worker) -> Iterator[str]:
-    yield f"worker     {worker.name}: started {worker.starts} times"
-    yield from report.alarms(worker.alarms())

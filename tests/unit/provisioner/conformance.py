@@ -19,6 +19,8 @@ from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import output, port
 
 SECONDS = 30
+# An engine takes its time for a gigabyte, and more where others want something of it.
+FLOOD_SECONDS = 300
 
 
 class Program(StrEnum):
@@ -35,6 +37,7 @@ class Program(StrEnum):
     LONG = "head -c 40000 /dev/zero | tr '\\0' 'z'; echo"
     TELL = 'echo "$GREETING"'
     PLACE = 'pwd; cat "$DATA/file"'
+    SETTLE = "pwd; ls -A; touch own-file; ls -A"
     ECHO = "cat; echo end >&2"
     ECHO_AND_WAIT = "cat; until [ -e $WORKFLOW_DIR/resume ]; do sleep 0.05; done; echo resumed; exit 7"
     MEASURE = "wc -c"
@@ -98,13 +101,13 @@ def spec_of(
     )
 
 
-async def read(run: port.Run) -> list[tuple[int, LogStream, str]]:
-    async with asyncio.timeout(SECONDS), contextlib.aclosing(run.lines()) as lines:
+async def read(run: port.Run, *, seconds: float = SECONDS) -> list[tuple[int, LogStream, str]]:
+    async with asyncio.timeout(seconds), contextlib.aclosing(run.lines()) as lines:
         return [(line.number, line.stream, line.text) async for line in lines]
 
 
-async def wait(run: port.Run) -> port.Exit:
-    async with asyncio.timeout(SECONDS):
+async def wait(run: port.Run, *, seconds: float = SECONDS) -> port.Exit:
+    async with asyncio.timeout(seconds):
         return await run.wait()
 
 
@@ -338,6 +341,13 @@ class RuntimeConformance:
         )
         assert await texts(await harness.runtime.start(spec)) == [seen_at, "from outside"]
 
+    async def test_a_workspace_is_empty_and_can_be_written(self, harness: Harness) -> None:
+        for _ in range(2):
+            key = new_key(kind=RunKind.RELEASE)
+            workspace = harness.runtime.workspace(key)
+            run = await harness.runtime.start(harness.spec(key, Program.SETTLE, workdir=workspace))
+            assert await texts(run) == [workspace, "own-file"]
+
     async def test_a_mount_that_is_not_there_fails_the_start(self, harness: Harness) -> None:
         key = new_key()
         spec = harness.spec(key, Program.GREET, mounts=(port.Mount(source=str(NO_FOLDER), target="/data"),))
@@ -404,9 +414,11 @@ class RuntimeConformance:
         with pytest.raises(port.RunError, match="more than 1,048,576 bytes"):
             await run.answer()
 
+    @pytest.mark.timeout(FLOOD_SECONDS)
     async def test_too_many_lines_beside_an_answer_are_dropped_and_do_no_harm(self, harness: Harness) -> None:
         run = await harness.runtime.start(harness.spec(new_key(), Program.FLOOD_STDERR, stdin=b"", answer_bytes=100))
-        lines, ending = await asyncio.gather(texts(run), wait(run))
+        said, ending = await asyncio.gather(read(run, seconds=FLOOD_SECONDS), wait(run, seconds=FLOOD_SECONDS))
+        lines = [text for _, _, text in said]
         assert ending.code == 0
         assert await run.answer() == b"done\n"
         assert lines[-1] == "[the rest of the output was dropped: it is more than 10,485,760 bytes]"

@@ -321,7 +321,7 @@ class Stage:
         async with self.connect(slot) as server:
             worker, lease = self.make(server, slot=slot, **options)
             self.claims.living.add(slot)
-            task = asyncio.ensure_future(together(worker.run(), lease.run()))
+            task = asyncio.ensure_future(together(worker.run, lease.run))
             try:
                 yield worker
             finally:

@@ -64,7 +64,10 @@ async def follow(client: "Client", operation: "Operation", *, chosen: output.For
         raise Exit(128 + stopped)
     if chosen is not output.Format.TABLE:
         output.whole(document(tree), chosen)
-    _judge(followed)
+    if followed[0].has_succeeded:
+        click.echo(summary.success(followed[0]), file=file, color=True)
+    else:
+        raise failure.Failure(*_sentences(followed))
 
 
 def document(tree: release_tree.Tree) -> dict[str, object]:
@@ -95,17 +98,15 @@ def _say_detached(operation: "Operation") -> None:
     output.note(f"Stopped following; the operation goes on: {shows} shows it, {ends} ends it.")
 
 
-def _judge(followed: list[release_tree.Tree]) -> None:
-    """Write what an operation that succeeded has come to; raises `Failure` for any other."""
+def _sentences(followed: list[release_tree.Tree]) -> list[str]:
+    """Say why the first operation did not succeed, and what came of the one that made up for it, if there was one."""
     first, last = followed[0], followed[-1]
-    if first.has_succeeded:
-        output.line(summary.success(first))
-        return
     sentences = summary.failure(first, may_resume=first is last)
-    if first is not last:
-        kept = [summary.success(last)] if last.has_succeeded else summary.failure(last, may_resume=True)
-        sentences += [f"made up for: {sentence}" if last.has_succeeded else sentence for sentence in kept]
-    raise failure.Failure(*sentences)
+    if first is last:
+        return sentences
+    if last.has_succeeded:
+        return [*sentences, f"made up for: {summary.success(last)}"]
+    return [*sentences, *summary.failure(last, may_resume=True)]
 
 
 async def _follow_all(
@@ -191,6 +192,10 @@ async def _read_events(
     async with contextlib.aclosing(reflector.Reflector(list_all, open_watch).stream()) as parts:
         async for part in parts:
             if isinstance(part, Event):
+                if part.resource_type is ResourceType.NODE and not tree.is_whole:
+                    # There is a plan now: what it brings is told before what happens to it.
+                    with contextlib.suppress(errors.Error):
+                        _take(await _list(client, tree.operation_id), tree, clock, shown)
                 clock.is_at_least(part.created_at)
                 if (changed := tree.apply(part)) is not None:
                     shown.show(changed, part.created_at)

@@ -52,11 +52,13 @@ class Lines:
     def _operation(self, operation: "Operation") -> str:
         from tinkwell.client.release import failure  # gRPC costs start-up time, see main
 
+        is_over = operation.state.is_final
         details = [
             operation.kind.lower(),
             operation.id,
-            f"{self._tree.done}/{operation.total_nodes}" if operation.total_nodes else "",
-            "cancel requested" if operation.cancel_requested and not operation.state.is_final else "",
+            # Before the end it grows without an event.
+            f"{self._tree.done}/{operation.total_nodes}" if is_over and operation.total_nodes else "",
+            "cancel requested" if operation.cancel_requested and not is_over else "",
             # From its request on, as its deadline.
             _seconds(operation, operation.created_at),
             failure.reason(operation),
@@ -82,7 +84,7 @@ def _step(step: "Step") -> str:
         f"attempt {step.attempt}" if step.attempt > 1 or step.state is State.PENDING else "",
         _seconds(step, step.started_at),
         f"exit {step.exit_code}" if step.state is not State.RUNNING and step.exit_code is not None else "",
-        step.message,
+        step.message if step.state is not State.SUCCEEDED else "",
     ]
     return _line(ResourceType.STEP, step.state, step.path, details)
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tinkwell import client as client_library
 
 _MAX_NAMED_ACTIONS = 3
+# Of an operation's id, so that a row fits into 80 columns.
+_ID_CHARACTERS = 8
 
 
 def outline(tree: release_tree.Tree, now: datetime, *, note: str = "") -> Node:
@@ -32,7 +34,7 @@ def outline(tree: release_tree.Tree, now: datetime, *, note: str = "") -> Node:
     if operation is None:
         return Node(f"operation {output.clean(tree.operation_id)}", children=notes)
     return Node(
-        output.clean(f"{operation.release_name} {operation.kind.lower()} {operation.id}"),
+        output.clean(f"{operation.release_name} {operation.kind.lower()} {operation.id[:_ID_CHARACTERS]}"),
         operation.state,
         clean(*progress(tree), _operation_time(operation, now)),
         (*_batches(tree, now), *notes),

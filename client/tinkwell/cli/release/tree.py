@@ -7,7 +7,7 @@ version counts. It knows no clock and reads nothing by itself.
 import dataclasses
 from collections import deque
 from collections.abc import Collection, Iterable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
 from tinkwell.core.event.kinds import ResourceType, State
@@ -16,8 +16,6 @@ from tinkwell.core.release.kinds import NodeState, StepKind
 from tinkwell.core.release.plan import Plan, PlanNode
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from tinkwell.client import Event, Node, Operation, Step, StepLogLine
 
     Resource: TypeAlias = Operation | Node | Step
@@ -26,6 +24,7 @@ TAIL_LINES = 5
 # Of more nodes it is not worked out what each one waits for, since that takes the square of their number.
 MAX_EXPLAINED_NODES = 1_000
 _MAX_NAMED = 3
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 _WORKING = (NodeState.INSTALLING, NodeState.REMOVING)
 
 
@@ -87,12 +86,16 @@ class Tree:
         return sum(node.state.is_final for node in self.nodes)
 
     def replace(self, operation: "Operation", nodes: "Iterable[Node]") -> "list[Resource]":
-        """Take a list; gives what is newer than before, the operation last if it is over and first if not."""
+        """Take a list; gives what is newer than before in the order in which it happened, as far as that is known.
+
+        The operation is the last if it is over, and the first if not.
+        """
         changed: list[Resource] = []
         for node in nodes:
             changed += [step for step in node.steps if self._take_step(step)]
             if self._take_node(node):
                 changed.append(self._nodes[node.path])
+        changed.sort(key=lambda each: self.moment(each) or _EARLIEST)
         if self._take_operation(operation):
             changed.insert(len(changed) if operation.state.is_final else 0, operation)
         return changed
@@ -155,9 +158,12 @@ class Tree:
         return f"waits for {', '.join(names)}{more}"
 
     def moment(self, resource: "Resource") -> "datetime | None":
-        """Give the time of the last change of something, where no event tells it."""
-        is_over = resource.state.is_final
-        return (resource.finished_at if is_over else None) or resource.updated_at or resource.created_at
+        """Give the time since when something is as it is, where no event tells it."""
+        if resource.state.is_final:
+            return resource.finished_at or resource.updated_at
+        # What is worked on may have changed since, without another state.
+        is_begun = resource.state is not State.PENDING and resource.state is not NodeState.PENDING
+        return (resource.started_at if is_begun else None) or resource.updated_at or resource.created_at
 
     def count(self, state: NodeState, *, changed: bool | None = None) -> int:
         """Count the nodes of a state, if wanted only those that were changed, or were not."""

@@ -36,10 +36,10 @@ def step_title(step: Step) -> str:
 def of_node(node: Node) -> str:
     """Say of a node that failed at which step, and why: `db failed at action create-role (exit 3): role exists`."""
     step = last_step(node)
-    where = f" at {step_title(step)}" if step is not None else ""
-    code = f" (exit {step.exit_code})" if step is not None and step.exit_code else ""
-    message = node.message or (step.message if step is not None else "")
-    return f"{node.path} failed{where}{code}{f': {message}' if message else ''}"
+    if step is None or step.state in (State.PENDING, State.RUNNING, State.SUCCEEDED):
+        return f"{node.path} failed{_colon(node.message)}"
+    code = f" (exit {step.exit_code})" if step.exit_code else ""
+    return f"{node.path} failed at {step_title(step)}{code}{_colon(step.message or node.message)}"
 
 
 def reason(operation: Operation) -> str:
@@ -54,4 +54,8 @@ def sentence(operation: Operation, node: Node | None) -> str:
     """Say in one sentence how an operation ended that did not succeed; `node` is the first that failed."""
     why = of_node(node) if node is not None else reason(operation)
     ended = f"{operation.kind.lower()} of {operation.release_name} ended as {operation.state}"
-    return f"{ended}: {why}" if why else ended
+    return f"{ended}{_colon(why)}"
+
+
+def _colon(text: str) -> str:
+    return f": {text}" if text else ""

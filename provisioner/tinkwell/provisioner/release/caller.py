@@ -138,7 +138,8 @@ class Caller:
             message="; ".join(warnings),
             init=resource.facts_of(init),
             init_text=document.dump_json(init.document),
-            image_id=known.image_id,
+            # What was looked up before is not known any more after a change of owner.
+            image_id=result.image_id or known.image_id,
         )
 
     async def check_init(self, known: Resource, init: answer.InitAnswer) -> Sequence[str]:

@@ -41,12 +41,16 @@ _AT_ONCE = 0.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of an attempt: SUCCEEDED, FAILED, TIMEOUT or CANCELLED, and what it answered where it was asked."""
+    """What became of an attempt: SUCCEEDED, FAILED, TIMEOUT or CANCELLED.
+
+    Where it was asked for an answer, `answer` is that, and `image_id` names the content of the image that gave it.
+    """
 
     state: State
     message: str = ""
     exit_code: int | None = None
     answer: bytes = b""
+    image_id: str = ""
 
 
 class StepRun:
@@ -152,7 +156,7 @@ class StepRun:
         if not spec.answer_bytes or result.exit_code is None:
             return result
         try:
-            return replace(result, answer=await run.answer())
+            return replace(result, answer=await run.answer(), image_id=run.image_id)
         except port.RunError as error:
             return replace(result, state=State.FAILED, message=str(error))
 

@@ -18,9 +18,9 @@ from tinkwell.client import errors as client_errors
 from tinkwell.client.release.model import Node, Operation, StepLogLine, Submitted, Work
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release import cause, view
+from tinkwell.core.release import cause, removal, view
 from tinkwell.core.release.command import Finish
-from tinkwell.core.release.kinds import Phase
+from tinkwell.core.release.kinds import NodeTask, Phase
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import PhaseReport, Report
 from tinkwell.core.release.transition.row import PLANNED_PHASES
@@ -101,7 +101,7 @@ class Undertaking:
             self._cancelled = operation
             if self._walk is not None:
                 self._walk.hear(operation)
-            elif self._scope is not None:
+            elif self._scope is not None and not self._scope.expired():
                 self._scope.reschedule(_AT_ONCE)
 
     def abandon(self, reason: str) -> Sequence[Report]:
@@ -184,7 +184,8 @@ class Undertaking:
         caller = await self._caller(prepared, revision=self._work.release.latest_revision + 1)
         for node in prepared.plan.nodes:
             known = prepared.resources[node.path]
-            if known.init is not None:
+            is_left = node.task is NodeTask.REMOVE and bool(removal.why_left(known.spec))
+            if known.init is not None and not is_left:
                 try:
                     await caller.check_init(known, known.init)
                 except errors.InvalidField as error:

@@ -16,7 +16,7 @@ import asyncpg
 import pytest
 
 import tinkwell.client
-from support import process, waiting
+from support import process, release_stage, waiting
 from tinkwell.server.app.dev import place
 from tinkwell.server.secret import keys
 
@@ -128,6 +128,17 @@ async def test_the_printed_addresses_answer(tmp_path: Path) -> None:
         connection = await asyncpg.connect(stack.database)
         assert await connection.fetchval("SELECT count(*) FROM hardware") == 0
         await connection.close()
+
+
+async def test_it_carries_out_releases(tmp_path: Path) -> None:
+    manifest = {"resources": {"first": {"type": "thing", "config": {"path": str(tmp_path / "a"), "text": "content"}}}}
+    images = ("--process-images", str(release_stage.IMAGES))
+    async with (
+        running(tmp_path, "--ephemeral", *images) as stack,
+        tinkwell.client.connect(stack.grpc) as client,
+    ):
+        await (await client.releases.apply("shop", manifest=manifest)).result()
+        assert (tmp_path / "a").read_text() == "content"
 
 
 async def test_an_ephemeral_one_leaves_no_files(tmp_path: Path) -> None:

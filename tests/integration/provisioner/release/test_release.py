@@ -2,20 +2,13 @@
 
 import asyncio
 import signal
-from pathlib import Path
 
 import pytest
 
 from support.release_stage import SECONDS, Stage
 from support.waiting import eventually
-from tinkwell.client import Client
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import NodeState, ReleaseState
-
-
-@pytest.fixture
-def stage(client: Client, server_address: str, tmp_path: Path) -> Stage:
-    return Stage(client, server_address, tmp_path)
 
 
 async def test_a_manifest_is_applied_twice_changed_and_uninstalled(stage: Stage) -> None:

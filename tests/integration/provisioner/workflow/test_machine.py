@@ -67,7 +67,7 @@ async def provisioner(client: Client, path: Path) -> AsyncIterator[state.StateDi
             concurrency=2,
             resync_seconds=1_000,
         )
-        task = asyncio.ensure_future(together(worker.run(), lease.run()))
+        task = asyncio.ensure_future(together(worker.run, lease.run))
         try:
             yield directory
         finally:

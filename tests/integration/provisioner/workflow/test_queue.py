@@ -59,7 +59,7 @@ async def provisioner(client: Client, world: FakeWorld, machine: str) -> AsyncIt
         concurrency=8,
         resync_seconds=1_000,
     )
-    task = asyncio.ensure_future(together(worker.run(), lease.run()))
+    task = asyncio.ensure_future(together(worker.run, lease.run))
     try:
         yield
     finally:

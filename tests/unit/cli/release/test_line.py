@@ -19,7 +19,7 @@ def test_a_list_is_a_line_for_each_thing_that_is_known() -> None:
     lines = release_line.Lines(followed)
     assert followed.operation is not None
     assert list(lines.of(followed.operation, at(1.5))) == [
-        f"2026-11-20T12:00:01.500Z  OPERATION  RUNNING     shop  upgrade  {ID}  1/3"
+        f"2026-11-20T12:00:01.500Z  OPERATION  RUNNING     shop  upgrade  {ID}"
     ]
     assert [told(lines, each) for each in followed.nodes] == [
         ["NODE       READY       role  0.4s  unchanged"],

@@ -25,7 +25,7 @@ def test_a_running_operation_shows_batches_times_steps_output_and_what_waits() -
     followed = running()
     followed.add(line("db", "granting", ordinal=3))
     assert drawn(outline.outline(followed, at(67), note="a note")) == [
-        f"shop upgrade {ID}  RUNNING    1 of 3 done (33%)  1m07s of 5m00s",
+        f"shop upgrade {ID[:8]}  RUNNING    1 of 3 done (33%)  1m07s of 5m00s",
         "├── batch 1 of 2",
         "│   ├── role  READY       0.4s  unchanged",
         "│   └── db    INSTALLING  1m05s  action grant (2 of 2)  attempt 2",
@@ -46,10 +46,10 @@ def test_nodes_of_one_batch_stand_alone() -> None:
 
 def test_before_there_is_a_plan_the_phase_is_shown() -> None:
     pending = tree(operation(State.PENDING, kind=OperationKind.INSTALL, total_nodes=0))
-    assert drawn(outline.outline(pending, at(2))) == [f"shop install {ID}  PENDING    2s of 5m00s"]
+    assert drawn(outline.outline(pending, at(2))) == [f"shop install {ID[:8]}  PENDING    2s of 5m00s"]
     rendering = tree(operation(total_nodes=0, phase=Phase.RENDER, cancel_requested=True))
     assert drawn(outline.outline(rendering, at(2))) == [
-        f"shop upgrade {ID}  RUNNING    render  cancel requested  2s of 5m00s"
+        f"shop upgrade {ID[:8]}  RUNNING    render  cancel requested  2s of 5m00s"
     ]
 
 
@@ -61,7 +61,7 @@ def test_a_failed_operation_keeps_the_last_output_of_what_failed() -> None:
     followed = failed()
     followed.add(line("db", 'role "bar" exists'))
     assert drawn(outline.outline(followed, at(99))) == [
-        f"shop upgrade {ID}  FAILED     3 of 3 done (100%)  9.3s",
+        f"shop upgrade {ID[:8]}  FAILED     3 of 3 done (100%)  9.3s",
         "├── batch 1 of 2",
         "│   ├── role  READY       0.4s",
         "│   └── db    FAILED      7.0s  exited with code 3",

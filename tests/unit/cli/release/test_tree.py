@@ -172,6 +172,15 @@ def test_nodes_are_counted_by_what_became_of_them() -> None:
     assert followed.count(NodeState.FAILED) == 1
 
 
+def test_something_is_as_it_is_since_it_began_or_ended() -> None:
+    followed = running()
+    ended = operation(State.SUCCEEDED, started_at=at(1), updated_at=at(9), finished_at=at(8))
+    assert followed.moment(ended) == at(8)
+    assert followed.moment(operation(started_at=at(1), updated_at=at(9))) == at(1)
+    assert followed.moment(node(0, "a", updated_at=at(9))) == at(9)
+    assert followed.moment(step("a", 1, State.PENDING, started_at=at(1), updated_at=at(9))) == at(9)
+
+
 def test_what_remains_of_its_time_tells_when_it_was_answered() -> None:
     answered = operation(remaining_seconds=290.0)
     assert release_tree.moment_of_answer(answered) == at(10)

@@ -54,7 +54,9 @@ async def test_after_a_failure_its_hook_runs_as_the_action_would(stage: Stage) -
         await fail(stage, **fields)
         run = await stage.run_of("w-0", hook=ON_FAILURE)
         assert stage.server.states("w") == [State.FAILED]
-        assert run.spec == replace(stage.world.runs[MAIN].spec, key=FAILURE_HOOK, command=("tell", "failure"))
+        main = stage.world.runs[MAIN].spec
+        environment = (f"TINKWELL_HOOK={ON_FAILURE}", *main.environment)
+        assert run.spec == replace(main, key=FAILURE_HOOK, command=("tell", "failure"), environment=environment)
         await run.write("hook\n")
         await run.exit(0)
         await stage.is_clear()

@@ -15,6 +15,7 @@ from tinkwell.client import errors
 from tinkwell.core.process_log import setup
 from tinkwell.core.workflow.decide import ALL_WORKERS
 from tinkwell.provisioner.app import commands, main
+from tinkwell.provisioner.release import driver
 from tinkwell.provisioner.runtime.docker import setting
 from tinkwell.provisioner.state_dir import state_dir
 
@@ -67,10 +68,46 @@ def test_only_a_provisioner_gives_machines_a_default_template(invoke: Invoke) ->
     assert settings.default_template is None
 
 
+def test_no_release_is_served_unless_its_namespace_is_named(invoke: Invoke) -> None:
+    _, settings = invoke(commands.provisioner, "--plug", "data=/srv")
+    assert settings.releases is None
+    _, settings = invoke(commands.agent, "--id", ID, env={"TINKWELL_RELEASES": "all"})
+    assert settings.releases is None
+
+
+def test_what_releases_may_use_is_said_by_options(invoke: Invoke) -> None:
+    arguments = ["--releases", "prod", "--releases", "test", "--release-concurrency", "3"]
+    arguments += ["--plug", "data=/srv:ro,ns=prod", "--plug", "own=/own", "--image-allow", "acme/.*"]
+    _, settings = invoke(commands.provisioner, *arguments)
+    releases = settings.releases
+    assert (releases.namespaces, releases.concurrency) == ({"prod", "test"}, 3)
+    assert [grant.name for grant in releases.plugs] == ["data", "own"]
+    assert [pattern.pattern for pattern in releases.images.allowed] == ["acme/.*"]
+    _, settings = invoke(commands.provisioner, "--releases", "all", "--releases", "prod")
+    assert settings.releases.namespaces is driver.ALL_NAMESPACES
+
+
 @pytest.mark.parametrize("arguments", [("--agent-for", "me"), ("--concurrency", "0"), ("--runtime", "podman")])
 def test_a_wrong_option_is_a_usage_error(invoke: Invoke, arguments: tuple[str, ...]) -> None:
     result, settings = invoke(commands.provisioner, *arguments)
     assert (result.exit_code, settings) == (2, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--releases", "No Name"), "No Name"),
+        (("--plug", "data"), "is not a plug"),
+        (("--image-allow", "("), "is no regular expression"),
+        (("--release-concurrency", "0"), "0 is not in the range"),
+    ],
+)
+def test_an_option_for_releases_that_makes_no_sense_is_a_usage_error(
+    invoke: Invoke, arguments: tuple[str, ...], message: str
+) -> None:
+    result, settings = invoke(commands.provisioner, *arguments)
+    assert (result.exit_code, settings) == (2, None)
+    assert message in " ".join(result.output.replace("│", " ").split())
 
 
 def test_an_agent_serves_one_machine(invoke: Invoke) -> None:

@@ -239,3 +239,23 @@ async def test_each_listener_hears_of_its_kind_and_all_of_the_end(monkeypatch: p
     await asyncio.wait({task})
     assert (of_workflows.inherited, of_workflows.lost) == ([["w"]], [])
     assert (of_releases.inherited, of_releases.lost) == ([["o", "p"]], ["q"])
+
+
+async def test_who_asks_whether_the_lease_is_good_goes_by_its_own_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "LONGEST_SECONDS", 0.01)
+    api = Api()
+    lease = keeper.Keeper(api, owner="me", engine="engine")
+    seen = [lease.is_good]
+    task = asyncio.ensure_future(lease.run())
+    await lease.until_good()
+    seen.append(lease.is_good)
+    await eventually(lambda: not lease.is_good)
+    waiting = asyncio.ensure_future(lease.until_good())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    api.renewals = -1000
+    await waiting
+    seen.append(lease.is_good)
+    assert seen == [False, True, True]
+    task.cancel()
+    await asyncio.wait({task})

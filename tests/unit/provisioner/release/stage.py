@@ -134,7 +134,7 @@ class Stage:
     ) -> AsyncIterator[driver.Driver]:
         """Run a provisioner in a slot; leaving is its death."""
         server = self.server.connect(f"slot-{slot}")
-        lease = Keeper(server.work, owner=f"owner/{slot}", engine=engine)
+        lease = self.lease = Keeper(server.work, owner=f"owner/{slot}", engine=engine)
         host = Host(
             api=server.releases,
             lease=lease,

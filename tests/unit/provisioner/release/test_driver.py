@@ -7,8 +7,10 @@ import pytest
 from unit.provisioner.release.stage import Stage
 
 from support.waiting import eventually
+from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.client import errors
 from tinkwell.core.event.kinds import State
+from tinkwell.provisioner.runtime import port
 
 ONE = "resources: {disk: {type: acme/disk:1, config: {size: 3}}}"
 
@@ -147,3 +149,60 @@ async def test_a_server_that_fails_on_one_operation_does_not_keep_the_others_bac
         bad = (await stage.operator.apply("bad", files={"m": ONE})).id
         await stage.ends(await stage.apply(ONE))
     assert "an operation cannot be had" in caplog.text
+
+
+async def test_a_server_that_does_not_know_us_ends_the_provisioner(stage: Stage) -> None:
+    async def refuse(actor: str, method: str, request: object) -> None:
+        if method == "GetWork":
+            raise errors.Unauthenticated("no")
+
+    async def provision() -> None:
+        async with stage.provisioner():
+            await stage.apply(ONE)
+            await eventually(lambda: bool(stage.server.requests("GetWork")))
+            await stage.rest()
+
+    stage.server.on_call = refuse
+    with pytest.raises(BaseExceptionGroup) as caught:
+        await provision()
+    assert caught.value.subgroup(errors.Unauthenticated) is not None
+
+
+async def test_an_engine_that_does_not_say_what_it_has_keeps_nothing_back(
+    stage: Stage, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(kind: object) -> None:
+        raise port.RunError(port.Reason.UNAVAILABLE, "the engine is away")
+
+    monkeypatch.setattr(stage.runtime, "held", fail)
+    async with stage.provisioner():
+        await stage.ends(await stage.apply(ONE))
+    assert "it is not known what runs for releases" in caplog.text
+
+
+async def test_a_start_waits_until_the_lease_is_good_and_is_told_once_more(stage: Stage) -> None:
+    gate = asyncio.Event()
+    stage.images.thing("disk", gates={"state": gate})
+
+    def starts() -> int:
+        reports = (each for request in stage.server.requests("ReportOperation") for each in request.reports)
+        return sum(each.step.name == "create" and each.step.state == pb.STATE_RUNNING for each in reports)
+
+    async with stage.provisioner():
+        operation_id = await stage.apply(ONE)
+        await stage.has_called("disk", "state")
+        stage.lease._ends_at = 0.0  # as after a sleep of the whole machine
+        renewals = len(stage.server.requests("Renew"))
+        gate.set()
+        await stage.ends(operation_id)
+    assert len(stage.server.requests("Renew")) > renewals
+    assert starts() == 2
+
+
+async def test_plugs_need_an_engine_that_is_surely_of_this_machine(stage: Stage) -> None:
+    stage.runtime.is_local = False
+    async with stage.provisioner():
+        operation_id = await stage.apply("{plugs: {own: {path: data}}, resources: {}}")
+        operation = await stage.ends(operation_id, State.FAILED)
+    assert operation.cause is not None
+    assert operation.cause["message"].startswith("VALIDATE: plugs: are files of the engine's machine")

@@ -73,6 +73,19 @@ async def test_a_preparation_is_cancelled(stage: Stage) -> None:
     assert stage.images.journal == []
 
 
+async def test_a_cancellation_at_the_very_end_of_its_time_does_no_harm(stage: Stage) -> None:
+    stage.runtime.may_identify.clear()
+    async with stage.provisioner():
+        operation_id = await stage.apply(ONE, timeout_seconds=1)
+        await eventually(lambda: bool(stage.server.requests("GetWork")))
+        left = (await stage.operator.operation(operation_id)).remaining_seconds
+        assert left is not None
+        await asyncio.sleep(left)
+        await stage.operator.cancel(operation_id)
+        await stage.operator.wait(operation_id)
+        await stage.ends(await stage.apply("resources: {}", name="other"))
+
+
 async def test_what_was_cancelled_before_it_was_taken_is_not_begun(stage: Stage) -> None:
     operation_id = await stage.apply(ONE)
     await stage.operator.cancel(operation_id)

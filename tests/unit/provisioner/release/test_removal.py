@@ -104,6 +104,17 @@ async def test_a_removal_gets_the_plugs_of_the_manifest_that_has_installed_it(st
     assert not (tmp_path / "releases" / release.id).exists()
 
 
+async def test_what_is_left_needs_no_plug_any_more_but_what_is_destroyed_does(stage: Stage, tmp_path: Path) -> None:
+    manifest = f"{{plugs: {{host: {{path: {tmp_path}}}}}, resources: {{disk: {{type: acme/disk:1, keep: KEEP}}}}}}"
+    stage.images.thing("disk", init={"plugs": {"host": {"container_path": "/host"}}})
+    for keep, end in (("false", State.FAILED), ("true", State.SUCCEEDED)):
+        async with stage.provisioner(grants=[f"host={tmp_path}"]):
+            await stage.ends(await stage.apply(manifest.replace("KEEP", keep)))
+        async with stage.provisioner():
+            operation = await stage.ends((await stage.operator.uninstall("shop")).id, end)
+        assert end is State.SUCCEEDED or "VALIDATE: plugs.host" in str(operation.cause)
+
+
 async def test_files_that_are_left_in_the_folder_of_a_release_outlive_it(stage: Stage, tmp_path: Path) -> None:
     stage.images.thing("disk", init={"plugs": {"own": {"container_path": "/own"}}})
     async with stage.provisioner():

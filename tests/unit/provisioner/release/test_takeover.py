@@ -80,6 +80,19 @@ async def test_a_call_without_effects_does_not_outlive_its_owner_and_is_made_ane
     assert stage.images.calls("disk") == ["init", "state", "state", "create", "state"]
 
 
+async def test_an_image_that_answered_init_to_a_new_owner_is_not_asked_once_more(stage: Stage) -> None:
+    gate = asyncio.Event()
+    stage.images.thing("disk", gates={"init": gate})
+    async with stage.provisioner():
+        operation_id = await stage.apply(ONE)
+        await stage.has_called("disk", "init")
+    gate.set()
+    async with stage.provisioner():
+        await stage.ends(operation_id)
+        await stage.ends(await stage.apply(ONE))
+    assert stage.images.calls("disk").count("init") == 2
+
+
 async def test_a_neighbour_takes_over_what_a_dead_one_ran_here(stage: Stage, gate: asyncio.Event) -> None:
     stage.server.world.lease_seconds = 0.3
     async with contextlib.AsyncExitStack() as neighbour:

@@ -107,6 +107,7 @@ class FakeHarness:
             Program.COUNT: lambda: [(STDOUT, files["count"])],
             Program.TELL: lambda: [(STDOUT, run.spec.variables()["GREETING"])],
             Program.PLACE: lambda: [(STDOUT, _place(run.spec))],
+            Program.SETTLE: lambda: [(STDOUT, f"{run.spec.workdir}\nown-file\n")],
             Program.ECHO: lambda: [(STDOUT, run.spec.stdin or b""), (STDERR, "end\n")],
             Program.ECHO_AND_WAIT: lambda: [(STDOUT, run.spec.stdin or b"")],
             Program.MEASURE: lambda: [(STDOUT, str(len(run.spec.stdin or b"")))],

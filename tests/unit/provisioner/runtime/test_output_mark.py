@@ -1,6 +1,7 @@
 """Numbers of lines where the oldest may be forgotten."""
 
 import asyncio
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,18 @@ async def test_readers_that_begin_at_once_agree(tmp_path: Path) -> None:
         readers = [output_mark.Mark(tmp_path / f"a.{attempt}") for _ in range(8)]
         assert await asyncio.gather(*(each.begin(FIRST) for each in readers)) == [0] * 8
     assert not list(tmp_path.glob("*.scrap"))  # noqa: ASYNC240
+
+
+async def test_marks_of_all_kinds_of_runs_are_swept_but_for_those_that_are_there(tmp_path: Path) -> None:
+    with contextlib.closing(state_dir.StateDir.open(tmp_path)) as directory:
+        marks = output_mark.MarkFolder(directory)
+    keys = [RunKey(kind, "o", name, 1) for kind in RunKind for name in (f"{kind}-there", f"{kind}-gone")]
+    for key in keys:
+        await marks.of(key).begin(FIRST)
+        marks.note_fed(key)
+    marks.remove_others(marks.names(), frozenset(keys[::2]))
+    assert [marks.is_fed(key) for key in keys] == [True, False, True, False]
+    assert marks.names() == {"workflow-there.1", "release-there.1"}
+    marks.remove(keys[0])
+    assert marks.names() == {"release-there.1"}
+    assert not marks.is_fed(keys[0])

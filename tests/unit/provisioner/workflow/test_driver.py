@@ -298,7 +298,7 @@ async def test_what_cannot_be_removed_after_its_end_is_removed_once_it_can_and_h
         await stage.finish("w-0")
         await stage.finish("w-1")
         await stage.reaches("w", SUCCEEDED)
-        assert stage.world.runs.keys() == {key_of("w-0")}
+        await eventually(lambda: stage.world.runs.keys() == {key_of("w-0")})
         stage.world.unremovable.clear()
         await stage.is_clear()
 
@@ -501,5 +501,5 @@ async def test_a_server_that_does_not_know_us_ends_the_provisioner(stage: Stage)
     async with stage.connect() as server:
         stage.server.gate.token = "another"
         with pytest.raises(ExceptionGroup) as caught:
-            await together(*(each.run() for each in stage.make(server)))
+            await together(*(each.run for each in stage.make(server)))
     assert caught.group_contains(errors.Unauthenticated)

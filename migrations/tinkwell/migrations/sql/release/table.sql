@@ -92,7 +92,9 @@ CREATE TABLE operation (
     rollback_of          integer NOT NULL DEFAULT 0,
     follows              uuid,
     cause                jsonb,
-    actor                text NOT NULL DEFAULT current_actor(),
+    -- As current_actor says; that is a function which writers cannot call.
+    actor                text NOT NULL
+        DEFAULT coalesce(nullif(current_setting('tinkwell.actor', true), ''), session_user),
     reason               text NOT NULL DEFAULT '',
     total_nodes          integer NOT NULL DEFAULT 0,
     changed_nodes        integer NOT NULL DEFAULT 0,

@@ -169,7 +169,7 @@ class Event(_message.Message):
     resource_id: _builtins.str
     """resource_id is the resource the event is about (UUID); empty for a custom event about nothing in particular."""
     parent_id: _builtins.str
-    """parent_id is an action's workflow."""
+    """parent_id is an action's workflow, and the release of an operation, a node or a step."""
     resource_type: Global___ResourceType.ValueType
     event_type: Global___EventType.ValueType
     name: _builtins.str

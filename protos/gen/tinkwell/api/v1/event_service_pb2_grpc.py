@@ -69,7 +69,7 @@ class EventServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Publish(self, request, context):
-        """Publish records a custom event. Names below the built-in prefixes (hardware., template., workflow., action., …) are refused.
+        """Publish records a custom event. Names below the built-in prefixes (hardware., workflow., release., …) are refused.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -19,7 +19,7 @@ class EventServiceStub:
     Watch: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchRequest, _event_service_pb2.WatchResponse]
     """Watch streams events in revision order, first those kept since the start position, then live ones, without a gap between."""
     Publish: _aio.UnaryUnaryMultiCallable[_event_service_pb2.PublishRequest, _event_service_pb2.PublishResponse]
-    """Publish records a custom event. Names below the built-in prefixes (hardware., template., workflow., action., …) are refused."""
+    """Publish records a custom event. Names below the built-in prefixes (hardware., workflow., release., …) are refused."""
     GetPosition: _aio.UnaryUnaryMultiCallable[_event_service_pb2.GetPositionRequest, _event_service_pb2.Position]
     """GetPosition reads a named position, and claims it for one consumer when asked to."""
     CommitPosition: _aio.UnaryUnaryMultiCallable[_event_service_pb2.CommitPositionRequest, _event_service_pb2.Position]
@@ -42,7 +42,7 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _event_service_pb2.PublishRequest,
         context: _aio.ServicerContext[_event_service_pb2.PublishRequest, _abc.Awaitable[_event_service_pb2.PublishResponse]],
     ) -> _abc.Awaitable[_event_service_pb2.PublishResponse]:
-        """Publish records a custom event. Names below the built-in prefixes (hardware., template., workflow., action., …) are refused."""
+        """Publish records a custom event. Names below the built-in prefixes (hardware., workflow., release., …) are refused."""
 
     @_abc_1.abstractmethod
     def GetPosition(

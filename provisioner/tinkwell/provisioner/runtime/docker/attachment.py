@@ -103,13 +103,14 @@ class Answering:
     """What a container says to who has asked it: its stdout is the answer, its stderr is lines.
 
     `read` is done by a thread, the rest by the loop. At most `answer_bytes` of the answer are kept, and as many of
-    lines as a reader of lines takes. An answer that is longer is a reason to call `kill`, once and in the thread.
+    lines as a reader of lines takes. An answer that is longer is a reason to call `kill_soon`, once and in the thread,
+    which must not wait: the rest of the output is still to be taken.
     """
 
-    def __init__(self, attachment: Attachment, answer_bytes: int, kill: Callable[[], None]) -> None:
+    def __init__(self, attachment: Attachment, answer_bytes: int, kill_soon: Callable[[], None]) -> None:
         self._attachment = attachment
         self._answer_bytes = answer_bytes
-        self._kill = kill
+        self._kill_soon = kill_soon
         self._loop = asyncio.get_running_loop()
         self._has_ended = asyncio.Event()
         self._has_news = asyncio.Event()
@@ -187,7 +188,7 @@ class Answering:
             self._answer += payload
         elif not self._is_too_long:
             self._is_too_long = True
-            self._kill()
+            self._kill_soon()
 
     def _keep(self, lines: bytes) -> None:
         with self._lock:

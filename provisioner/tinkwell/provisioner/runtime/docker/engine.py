@@ -260,10 +260,18 @@ class Engine:
 
         self._long.submit(guarded)
 
-    def kill_now(self, container: str) -> None:
-        """Kill a container, from a thread; one that does not run is fine."""
-        with accepting(NOT_FOUND, CONFLICT):
-            _translated(lambda: self._client.kill(container))
+    def kill_soon(self, container: str) -> None:
+        """Kill a container, for who cannot wait for it: the engine answers only once all of its output is taken."""
+
+        def kill() -> None:
+            try:
+                with accepting(NOT_FOUND, CONFLICT):
+                    _translated(lambda: self._client.kill(container))
+            except EngineError as error:
+                logger.warning("a container goes on", extra={"container": container, "cause": str(error)})
+
+        with contextlib.suppress(RuntimeError):  # no threads any more: all is let go of
+            self._short.submit(kill)
 
     async def _open(
         self,

@@ -156,7 +156,9 @@ class DockerRun:
             undo.pop_all()
         self._was_started = True
         if says is not None:
-            self._answering = attachment.Answering(says, answer_bytes, self._kill_now)
+            self._answering = attachment.Answering(
+                says, answer_bytes, functools.partial(self._engine.kill_soon, self.container)
+            )
             self._engine.beside(self._answering.read)
         if gets is not None and stdin is not None:
             self._engine.beside(functools.partial(attachment.feed, gets, stdin, self._note_fed))
@@ -172,13 +174,6 @@ class DockerRun:
             self._marks.note_fed(self.key)
         except OSError as error:
             logger.warning("who adopts this run will kill it", extra={"run": self.key.run, "cause": str(error)})
-
-    def _kill_now(self) -> None:
-        """Kill the container, from a thread, since it has said too much."""
-        try:
-            self._engine.kill_now(self.container)
-        except engine.EngineError as error:
-            logger.warning("a run that says too much goes on", extra={"run": self.key.run, "cause": str(error)})
 
     async def _hear_out(self, answering: attachment.Answering) -> None:
         """Wait for the end of the output, which is that of the container."""

@@ -163,8 +163,8 @@ class ProcessRun:
         return await _call(self._threads, self._read_answer)
 
     async def was_fed(self) -> bool:
-        """Say yes: its input is a file."""
-        return True
+        """Say whether its supervisor has begun, for the input is a file: before that nothing of it has run."""
+        return await _call(self._threads, lambda: bool(self._recorded("shim")))
 
     async def kill(self) -> None:
         """Kill the process and its group."""
@@ -295,7 +295,8 @@ def _describe(spec: port.RunSpec, entry_point: Path, path: Path) -> dict[str, An
     return {
         "key": asdict(spec.key),
         "argv": [str(entry_point), *(spec.command or ())],
-        "environment": {"PATH": shim.DEFAULT_PATH} | spec.variables(),
+        # What images of this runtime bring along are programs of this machine, wherever the provisioner finds its own.
+        "environment": {"PATH": os.environ.get("PATH", shim.DEFAULT_PATH)} | spec.variables(),
         "directory": shim.EMPTY if directory == str(path / shim.EMPTY) else directory,
         "stdin": "" if spec.stdin is None else str(path / shim.STDIN),
         "answer_bytes": spec.answer_bytes,

@@ -53,7 +53,7 @@ class Beginning:
         async def judge(_: Transaction, release: ReleaseRow | None) -> Begun:
             return rules.begin_apply(release)
 
-        return await self._begin(asked, judge, creates=True, actor=actor)
+        return await self._begin(asked, judge, actor=actor)
 
     async def rollback(self, request: requests.Rollback, *, actor: str) -> Operation:
         """Begin to bring about a former revision."""
@@ -91,42 +91,39 @@ class Beginning:
 
         return await self._begin(asked, judge, actor=actor)
 
-    async def _begin(self, asked: Asked, judge: Judge, *, creates: bool = False, actor: str) -> Operation:
+    async def _begin(self, asked: Asked, judge: Judge, *, actor: str) -> Operation:
         await self._expiry.end_of_release(asked.namespace, asked.name, actor=actor)
         for _ in range(_TRIES):
             try:
                 written = await self._database.write(
-                    lambda transaction: self._begin_once(transaction, asked, judge, creates=creates), actor=actor
+                    lambda transaction: self._begin_once(transaction, asked, judge), actor=actor
                 )
             except _NameTaken:
                 continue
             return written.value
         raise errors.LostRace(f"the release {asked.name} is made and removed all the time; try again")
 
-    async def _begin_once(self, transaction: Transaction, asked: Asked, judge: Judge, *, creates: bool) -> Operation:
+    async def _begin_once(self, transaction: Transaction, asked: Asked, judge: Judge) -> Operation:
         transaction.changed = False
         release = await lock.lock_named(transaction, asked.namespace, asked.name)
         # After that: whoever began this operation on this release had its lock.
         known = await store.find(transaction, asked)
         if known is None:
             begun = await judge(transaction, release)
-            await self._write(transaction, asked, release, begun, creates=creates)
+            await self._write(transaction, asked, release, begun)
         elif not known.is_same or not await self._documents.is_source(transaction, asked, known.source):
             raise errors.AlreadyExists("operation_id", asked.operation_id)
         stored = await queries.operation(transaction.fetch, asked.operation_id)
         assert stored is not None
         return stored
 
-    async def _write(
-        self, transaction: Transaction, asked: Asked, release: ReleaseRow | None, begun: Begun, *, creates: bool
-    ) -> None:
+    async def _write(self, transaction: Transaction, asked: Asked, release: ReleaseRow | None, begun: Begun) -> None:
+        """Write an operation; where the rules let it begin on a free name, it makes the release."""
         release_id = release.id if release is not None else str(uuid.uuid4())
         if release is not None:
             await store.move_release(transaction, release_id, asked, begun)
-        else:
-            assert creates
-            if not await store.insert_release(transaction, release_id, asked):
-                raise _NameTaken
+        elif not await store.insert_release(transaction, release_id, asked):
+            raise _NameTaken
         source = await self._documents.seal_source(transaction, asked, release)
         if not await store.insert(transaction, release_id, asked, begun, source=source):
             raise errors.AlreadyExists("operation_id", asked.operation_id)

@@ -159,7 +159,7 @@ def _parse_options(checks: check.Checks, given: record.Options) -> record.Option
     for name, high in limits.items():
         checks.take(parse.parse_int_range, f"options.{name}", chosen[name], low=1, high=high)
     readiness, timeout = given.readiness_timeout_seconds, chosen["timeout_seconds"]
-    if not 0 <= readiness <= timeout:
+    if readiness < 0 or 0 < timeout < readiness:
         told = f"is {readiness:,}; it must be from 0 to the {timeout:,} seconds of the whole operation"
         checks.refuse("options.readiness_timeout_seconds", told)
     return dataclasses.replace(given, **chosen)

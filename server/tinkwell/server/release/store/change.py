@@ -51,10 +51,11 @@ _WRITE_OPERATION = """
            cancel_requested_at = CASE WHEN $10 THEN coalesce(cancel_requested_at, clock_timestamp()) END,
            cancel_grace_seconds = $11, cancel_reason = coalesce($12, cancel_reason),
            started_at = CASE WHEN $13 THEN coalesce(started_at, clock_timestamp()) ELSE started_at END,
-           finished_at = CASE WHEN $14 THEN coalesce(finished_at, clock_timestamp()) END
+           finished_at = CASE WHEN $14 THEN coalesce(finished_at, clock_timestamp()) END,
+           lease_id = CASE WHEN $14 THEN NULL WHEN $15 THEN $16::text::uuid ELSE lease_id END
      WHERE id = $1::text::uuid
 """
-_HOLD = "UPDATE operation SET lease_id = $2::text::uuid WHERE id = $1::text::uuid"
+_TAKE_HOLD = "UPDATE operation SET lease_id = $2::text::uuid WHERE id = $1::text::uuid"
 _ADD_NODES = """
     INSERT INTO node (operation_id, release_id, path, kind, task, batch, ordinal)
     SELECT o.id, o.release_id, given.path, given.kind, given.task, given.batch, given.place - 1
@@ -104,14 +105,12 @@ _DROP_RESOURCE = """
 _STORE_PLAN = "UPDATE operation SET plan = $2::text::json WHERE id = $1::text::uuid"
 
 Statement: TypeAlias = tuple[str, tuple[object, ...]]
-# Changes of a release by themselves may take two.
+# Changes that are always written, and by one statement.
 OneStatement: TypeAlias = (
     change.AddRevision
     | change.MoveRevision
     | change.AddOperation
     | change.WriteOperation
-    | change.TakeHold
-    | change.LetGo
     | change.AddNodes
     | change.MoveNode
     | change.AddStep
@@ -160,22 +159,32 @@ async def write(transaction: Transaction, move: Move) -> None:
 
 
 def _statements(move: Move, found: change.Change) -> Iterator[Statement]:
-    """Iterate over the statements that write a change, with their values."""
-    if isinstance(found, change.WriteRelease):
-        new = found.row
-        values = (new.id, new.state, new.revision, new.latest_revision, new.operation_id, new.engine)
-        yield _WRITE_RELEASE, values
-        if new.is_deleted:
-            yield _DELETE_RELEASE, (new.id,)
-    else:
-        yield _statement(move, found)
+    """Iterate over the statements that write a change, with their values.
+
+    A hold is written with its operation where that is written as well, so that the last event tells its last version.
+    """
+    match found:
+        case change.WriteRelease():
+            new = found.row
+            values = (new.id, new.state, new.revision, new.latest_revision, new.operation_id, new.engine)
+            yield _WRITE_RELEASE, values
+            if new.is_deleted:
+                yield _DELETE_RELEASE, (new.id,)
+        case change.TakeHold():
+            if not any(isinstance(each, change.WriteOperation) for each in move.changes):
+                yield _TAKE_HOLD, (move.operation_id, move.lease_id)
+        case change.LetGo():
+            # An operation that ends is let go; nothing else lets one go.
+            pass
+        case _:
+            yield _statement(move, found)
 
 
 def _statement(move: Move, found: OneStatement) -> Statement:
     match found:
         case change.AddRevision() | change.MoveRevision():
             return _revision(move, found)
-        case change.AddOperation() | change.WriteOperation() | change.TakeHold() | change.LetGo():
+        case change.AddOperation() | change.WriteOperation():
             return _operation(move, found)
         case change.AddNodes() | change.MoveNode() | change.AddStep() | change.MoveStep():
             return _progress(move.operation_id, found)
@@ -195,23 +204,14 @@ def _revision(move: Move, found: change.AddRevision | change.MoveRevision) -> St
     return _ADD_REVISION, (move.operation_id, *values)
 
 
-def _operation(
-    move: Move, found: change.AddOperation | change.WriteOperation | change.TakeHold | change.LetGo
-) -> Statement:
-    id_ = move.operation_id
-    match found:
-        case change.TakeHold():
-            return _HOLD, (id_, move.lease_id or None)
-        case change.LetGo():
-            return _HOLD, (id_, None)
-        case change.AddOperation():
-            new = found.row
-            options, seconds = row.dump_options(new.options), float(new.options.timeout_seconds)
-            held = (move.lease_id or None) if found.is_held else None
-            values = (new.revision, new.kind, options, new.former_state, new.rollback_of, seconds, held)
-            return _ADD_OPERATION, (id_, new.id, *values)
-        case _:
-            return _WRITE_OPERATION, (id_, *_operation_values(move, found))
+def _operation(move: Move, found: change.AddOperation | change.WriteOperation) -> Statement:
+    if isinstance(found, change.WriteOperation):
+        return _WRITE_OPERATION, (move.operation_id, *_operation_values(move, found))
+    new = found.row
+    options, seconds = row.dump_options(new.options), float(new.options.timeout_seconds)
+    held = (move.lease_id or None) if found.is_held else None
+    values = (new.revision, new.kind, options, new.former_state, new.rollback_of, seconds, held)
+    return _ADD_OPERATION, (move.operation_id, new.id, *values)
 
 
 def _operation_values(move: Move, found: change.WriteOperation) -> tuple[object, ...]:
@@ -219,7 +219,9 @@ def _operation_values(move: Move, found: change.WriteOperation) -> tuple[object,
     counters = (new.total_nodes, new.changed_nodes, new.failed_nodes, new.skipped_nodes)
     cancel = (new.is_cancel_requested, new.cancel_grace_seconds, move.cancel_reason)
     times = (new.state is State.RUNNING, new.state.is_final)
-    return (new.revision, new.state, new.phase, new.cause, *counters, *cancel, *times)
+    takes = any(isinstance(each, change.TakeHold) for each in move.changes)
+    held = (takes, move.lease_id if takes else None)
+    return (new.revision, new.state, new.phase, new.cause, *counters, *cancel, *times, *held)
 
 
 def _progress(id_: str, found: change.AddNodes | change.MoveNode | change.AddStep | change.MoveStep) -> Statement:

@@ -38,7 +38,7 @@ _COLUMNS = """
 """
 # A statement of its own, because it must see what was committed while the lock was waited for.
 STATE = f"""
-    SELECT {_COLUMNS}, o.cancel_reason, r.engine AS release_engine, r.revision AS deployed,
+    SELECT {_COLUMNS}, r.engine AS release_engine, r.revision AS deployed,
            o.source IS NOT NULL AS has_source, {document.HAS_SECRETS} AS has_secrets,
            CAST(o.lease_id AS text) AS lease_id, CAST(l.id AS text) AS held_id, l.engine,
            l.expires_at > clock_timestamp() AS is_live, CAST(mine.id AS text) AS own_id, mine.engine AS own_engine,
@@ -99,7 +99,6 @@ class Locked:
     release_engine: str
     hold: lease.Hold
     own: lease.Lease | None
-    cancel_reason: str
     deployed: int
     has_source: bool
     has_secrets: bool
@@ -184,7 +183,6 @@ def _locked(found: asyncpg.Record) -> Locked:
         release_engine=found["release_engine"],
         hold=lease.Hold(kind="operation", id=found["id"], lease_id=found["lease_id"] or "", lease=held),
         own=own,
-        cancel_reason=found["cancel_reason"],
         deployed=found["deployed"],
         has_source=found["has_source"],
         has_secrets=found["has_secrets"],

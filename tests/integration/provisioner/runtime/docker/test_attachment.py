@@ -174,15 +174,25 @@ async def test_frames_are_put_together_however_they_come(box: Box, run: docker_r
     assert await run.answer() == b'{"a": 1}'
 
 
-async def test_an_answer_that_is_too_long_is_a_reason_to_kill_once(box: Box, run: docker_run.DockerRun) -> None:
+async def test_an_answer_that_is_too_long_is_a_reason_to_kill_once_and_its_rest_is_taken_meanwhile(
+    box: Box, run: docker_run.DockerRun
+) -> None:
+    is_taken = threading.Event()
+
     def say(request: Request) -> None:
-        with contextlib.suppress(OSError):
-            for _ in range(100):
-                request.wfile.write(frames((STDOUT, bytes(1000))))
+        for _ in range(10_000):  # more than a connection holds
+            request.wfile.write(frames((STDOUT, bytes(1000))))
+        is_taken.set()
+
+    def kill(request: Request) -> None:
+        assert is_taken.wait(SECONDS)
+        request.answer({})
 
     box.says = say
+    box.fake.serve("/containers/c/kill", kill)
     await run.start(answer_bytes=1500)
     await wait(run)
+    assert is_taken.is_set()
     with pytest.raises(port.RunError, match="more than 1,500 bytes") as caught:
         await run.answer()
     assert caught.value.reason is port.Reason.ANSWER

@@ -102,7 +102,7 @@ async def provisioner(server: FakeServer, directory: state_dir.StateDir) -> Asyn
             concurrency=2,
             resync_seconds=1000,
         )
-        task = asyncio.ensure_future(together(worker.run(), lease.run()))
+        task = asyncio.ensure_future(together(worker.run, lease.run))
         try:
             yield
         finally:

@@ -142,14 +142,17 @@ async def test_a_stranger_with_the_same_pid_is_not_killed(harness: ProcessHarnes
         await stranger.wait()
 
 
-async def test_the_environment_holds_nothing_of_the_provisioner_s(
+async def test_the_environment_holds_nothing_of_the_provisioner_s_but_where_its_programs_are(
     harness: ProcessHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET_OF_THE_PROVISIONER", "yes")
-    key = new_key()
-    run = await harness.runtime.start(harness.spec(key, "env", environment=("A=1", "PATH=/usr/bin:/bin")))
-    names = {text.partition("=")[0] for text in await texts(run)} - {"PWD", "SHLVL", "_", "OLDPWD"}
-    assert names == {"A", "PATH", "WORKFLOW_DIR"}
+    monkeypatch.setenv("PATH", "/usr/bin:/bin:/opt/more")
+    run = await harness.runtime.start(harness.spec(new_key(), "env", environment=("A=1",)))
+    found = dict(text.split("=", 1) for text in await texts(run))
+    assert found.keys() - {"PWD", "SHLVL", "_", "OLDPWD"} == {"A", "PATH", "WORKFLOW_DIR"}
+    assert found["PATH"] == "/usr/bin:/bin:/opt/more"
+    other = await harness.runtime.start(harness.spec(new_key(), "env", environment=("PATH=/usr/bin",)))
+    assert "PATH=/usr/bin" in await texts(other)
 
 
 async def test_an_entry_point_may_have_the_other_name(harness: ProcessHarness) -> None:
@@ -281,3 +284,14 @@ async def test_an_image_is_another_one_when_a_file_of_it_has_changed(harness: Pr
     assert after != before
     os.utime(harness.images / "shell" / "lib" / "more", ns=(1, 1))
     assert await harness.runtime.image_id("shell") not in (before, after)
+
+
+async def test_a_run_whose_supervisor_was_never_started_has_not_got_its_input(harness: ProcessHarness) -> None:
+    key = new_key(kind=RunKind.RELEASE)
+    described = {"key": asdict(key), "answer_bytes": 0}
+    assert harness.directory.create_run(key, {shim.SPEC: json.dumps(described).encode()})
+    run = await harness.runtime.find(key)
+    assert run is not None
+    assert not await run.was_fed()
+    await run.remove()
+    assert await harness.runtime.find(key) is None

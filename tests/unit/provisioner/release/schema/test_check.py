@@ -38,6 +38,8 @@ async def test_a_schema_that_takes_for_ever_is_stopped_and_the_next_check_is_mad
         for n in range(depth)
     }
     greedy: JsonObject = {"definitions": {**definitions, f"d{depth}": {}}, "$ref": "#/definitions/d0"}
-    with pytest.raises(errors.InvalidField, match=r"web\.config: cannot be checked: its schema needs more than"):
+    with pytest.raises(
+        errors.InvalidField, match=r"web\.config: cannot be checked: its schema (needs more|takes longer) than"
+    ):
         await schemas.check("web.config", greedy, {})
     await schemas.check("web.config", SCHEMA, {"size": 3})

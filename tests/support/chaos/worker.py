@@ -5,7 +5,7 @@ import contextlib
 import os
 import re
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from support import process
@@ -16,14 +16,16 @@ _EVER_SECONDS = 10 * 365 * 86_400.0
 _STOP_SECONDS = 60
 _READY_SECONDS = 120
 _PAUSE_SECONDS = 0.2
-_READY = "workflows are watched"
 _ALARMING = re.compile(r"^.*(?: ERROR | CRITICAL |never retrieved|never awaited).*$", re.MULTILINE)
 
 
 class Worker:
-    """A provisioner or an agent. Whoever injures it holds `lock` meanwhile. An end of its own is a complaint."""
+    """A provisioner or an agent, which says `ready` once it has begun to work.
 
-    def __init__(self, name: str, directory: Path, arguments: Sequence[str]) -> None:
+    Whoever injures it holds `lock` meanwhile. An end of its own is a complaint.
+    """
+
+    def __init__(self, name: str, directory: Path, arguments: Sequence[str], *, ready: str) -> None:
         self.name = name
         self.lock = asyncio.Lock()
         self.ready = asyncio.Event()
@@ -31,6 +33,7 @@ class Worker:
         self.starts = 0
         self._directory = directory
         self._arguments = arguments
+        self._ready = ready
         self._process: process.Process | None = None
         self._ended = asyncio.Event()
         self._is_end_expected = False
@@ -59,13 +62,13 @@ class Worker:
                 self.complaints.append(f"{self.name} ended by itself with exit code {self._code}: {log}")
 
     async def settle(self) -> None:
-        """Wait until it watches workflows, or has had the time to."""
+        """Wait until it works, or has had the time to begin."""
         with contextlib.suppress(TimeoutError):
-            await eventually(self.is_watching, deadline_seconds=_READY_SECONDS, interval_seconds=0.1)
+            await eventually(self.is_working, deadline_seconds=_READY_SECONDS, interval_seconds=0.1)
 
-    def is_watching(self) -> bool:
-        """Whether it has begun to watch workflows."""
-        return self._process is not None and _READY in self._process.output
+    def is_working(self) -> bool:
+        """Whether it has begun to work."""
+        return self._process is not None and self._ready in self._process.output
 
     async def kill(self, *, down_seconds: float) -> None:
         """End it by SIGKILL, and leave it down for a while."""
@@ -127,12 +130,24 @@ class Site:
         runs = self.state_dir / "runs"
         return sorted(path for path in runs.iterdir() if path.suffix != ".scrap") if runs.is_dir() else []
 
-    def processes(self, *names: str) -> list[int]:
-        """Return the living processes of these names (`shim`, `process`) of all runs."""
-        return [pid for run in self.runs() for pid in _alive(run, names)]
+    def processes(self, *names: str, of: Callable[[Path], bool] = lambda _: True) -> list[int]:
+        """Return the living processes of these names (`shim`, `process`) of all runs, or of those with such folders."""
+        return [pid for run in self.runs() if of(run) for pid in _alive(run, names)]
 
     async def reboot(self, *, down_seconds: float) -> None:
         """Let all of it die at once, runs as well, and come back after a while."""
+        await self._kill_all(down_seconds, with_runs=True)
+
+    async def desert(self, *, down_seconds: float) -> None:
+        """Let all workers die at once, while what they run goes on, and come back after a while."""
+        await self._kill_all(down_seconds, with_runs=False)
+
+    def kill_runs(self) -> None:
+        """Kill all processes of all runs."""
+        for pid in self.processes("shim", "process"):
+            kill(pid)
+
+    async def _kill_all(self, down_seconds: float, *, with_runs: bool) -> None:
         async with contextlib.AsyncExitStack() as stack:
             for worker in self.workers:
                 await stack.enter_async_context(worker.lock)
@@ -140,14 +155,9 @@ class Site:
                 for worker in self.workers:
                     ends.create_task(worker.kill(down_seconds=down_seconds))
                 # Now that nobody begins another run; what is just beginning is found the second time.
-                for _ in range(3):
+                for _ in range(3 if with_runs else 0):
                     await asyncio.sleep(0.1)
                     self.kill_runs()
-
-    def kill_runs(self) -> None:
-        """Kill all processes of all runs."""
-        for pid in self.processes("shim", "process"):
-            kill(pid)
 
 
 def kill(pid: int) -> None:

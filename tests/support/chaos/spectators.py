@@ -1,4 +1,4 @@
-"""Those who watch a run: each must see the same events in the same order as the log, whatever server it is at."""
+"""Those who watch from the first revision on: each must see the log in its order, whatever server it is at."""
 
 import random
 from collections.abc import Sequence
@@ -7,22 +7,30 @@ from support.chaos.server import Server
 from support.chaos.watcher import Consumer, LibraryWatcher, RawWatcher
 from support.history.record import FromRevision, Selection, Start, Watcher
 
-_WORKFLOWS = Selection(resource_types=frozenset({"WORKFLOW", "ACTION"}))
-_ENDS = Selection(names=frozenset({"workflow.succeeded", "workflow.failed", "workflow.timeout", "workflow.cancelled"}))
 
+class Spectators:
+    """Watchers, one at each server and some that go from one to another.
 
-class Audience:
-    """Watchers, one at each server and some that go from one to another."""
+    Some select by `resource_types`, and one by `names` of events.
+    """
 
-    def __init__(self, servers: Sequence[Server], *, chance: random.Random) -> None:
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        *,
+        resource_types: frozenset[str],
+        names: frozenset[str],
+        chance: random.Random,
+    ) -> None:
         self.records: list[Watcher] = []
         first: Start = FromRevision(1)
+        of_types = Selection(resource_types=resource_types)
         wanted: list[tuple[str, type[Consumer], Selection, Sequence[Server]]] = [
             *((f"library-{server.name}", LibraryWatcher, Selection(), [server]) for server in servers),
-            ("library-workflow", LibraryWatcher, _WORKFLOWS, servers),
+            ("library-types", LibraryWatcher, of_types, servers),
             ("raw-all", RawWatcher, Selection(), servers),
-            ("raw-workflow", RawWatcher, _WORKFLOWS, servers),
-            ("raw-ends", RawWatcher, _ENDS, servers),
+            ("raw-types", RawWatcher, of_types, servers),
+            ("raw-names", RawWatcher, Selection(names=names), servers),
         ]
         self.residents = [
             kind(name, selection, first, at, chance=random.Random(chance.random()), add=self.records.append)

@@ -1,0 +1,93 @@
+"""What the pages about releases show is what a reader gets."""
+
+import asyncio
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from support import page, process, release_stack
+from support.release_stack import EXAMPLES
+from tinkwell.client import Client, State
+
+COMMAND_SECONDS = 60
+
+
+async def run(line: str, folder: Path, environment: Mapping[str, str]) -> str:
+    """Run a command line in a shell, and return what it prints on both of its outputs."""
+    started = await asyncio.create_subprocess_shell(
+        line,
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    async with asyncio.timeout(COMMAND_SECONDS):
+        printed, _ = await started.communicate()
+    return printed.decode()
+
+
+def beside(path: str) -> set[str]:
+    """The names in the folder in which a file or folder is, or was."""
+    return {found.name for found in Path(path).parent.iterdir()}
+
+
+async def test_the_tutorial_s_commands_print_what_it_says(tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(EXAMPLES, target_is_directory=True)
+    first, *others = page.commands(page.read("tutorial-release.md"))
+    program, *arguments = first.line.split()
+    assert program == "tinkwell"
+    # Where the page has the ports by default, somebody else may be.
+    settings = {"PATH": release_stack.path(), "TINKWELL_PORT": "0", "TINKWELL_HTTP_PORT": "0"}
+    if os.environ.get("PG_BIN"):
+        settings["TINKWELL_PG_BIN"] = os.environ["PG_BIN"]
+    log = tmp_path / "dev.log"
+    async with process.running(*arguments, log=log, environment=settings, folder=tmp_path) as dev:
+        ready = await dev.line(r"^gRPC +(\S+)\nHTTP .*\nDatabase .*$", deadline_seconds=60)
+        assert page.agrees(first.output, ready[0])
+        for command in others:
+            printed = await run(command.line, tmp_path, {**settings, "TINKWELL_SERVER": ready[1]})
+            assert page.agrees(command.output, printed), f"$ {command.line}\n{printed}"
+    assert len(others) >= 8
+
+
+def test_the_tutorial_shows_the_manifest_that_it_applies() -> None:
+    (shown,) = (block.text for block in page.blocks(page.read("tutorial-release.md")) if block.use == "hello")
+    assert shown in (EXAMPLES / "release" / "hello.yaml").read_text()
+
+
+async def test_the_images_of_the_protocol_s_page_work_as_it_says(
+    client: Client, server_address: str, tmp_path: Path
+) -> None:
+    images = tmp_path / "images"
+    text = page.read("resource-protocol.md")
+    for block in page.blocks(text):
+        if block.use.endswith("/run"):
+            file = images / block.use
+            file.parent.mkdir(parents=True)
+            file.write_text(block.text)
+            file.chmod(0o755)
+    for command in page.commands(text):
+        printed = await run(command.line, images, {"PATH": release_stack.path()})
+        assert page.agrees(command.output, printed), f"$ {command.line}\n{printed}"
+
+    (manifest,) = (block.text for block in page.blocks(text) if block.use == "manifest")
+    async with release_stack.running(client, server_address, tmp_path, images=images) as stack:
+        installed = await stack.apply("mine", manifest)
+        assert (installed.operation.state, installed.became) == (
+            State.SUCCEEDED,
+            {"folder": "changed", "note": "changed"},
+        )
+        folder = (await stack.state("mine", "folder"))["path"]
+        assert (await stack.state("mine", "note"))["text"] == "see inbox"
+        assert beside(folder) == {"inbox", "note"}
+        assert set((await stack.apply("mine", manifest)).became.values()) == {"unchanged"}
+        assert (await stack.uninstall("mine")).became == {"note": "left", "folder": "removed"}
+        assert beside(folder) == {"note"}
+
+
+def test_links_of_the_pages_lead_somewhere() -> None:
+    for name in ("tutorial-release.md", "resource-protocol.md"):
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read(name)):
+            assert target.startswith("https://") or (page.DOCS / target).exists(), f"{name}: {target}"
