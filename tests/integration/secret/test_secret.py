@@ -11,10 +11,10 @@ from integration.secret.conftest import FIRST, OPERATION, SECOND, Vault
 
 from support import canary
 from support import role as roles
+from support.dump import dump
 from tinkwell.core import errors
 from tinkwell.core.secret.document import restore
 from tinkwell.core.value.document import JsonValue
-from tinkwell.server.app.dev import binaries
 from tinkwell.server.database import engine, schema
 from tinkwell.server.database.database import Database
 from tinkwell.server.secret.keys import Keys
@@ -26,7 +26,6 @@ PASSWORD = "hunter22-é"
 SOURCE: JsonValue = {"variables": {"user": "bob", "password": PASSWORD, "price": decimal.Decimal("1.10"), "none": None}}
 MANIFEST: JsonValue = {"resources": {"db": {"url": f"postgresql://bob:{PASSWORD}@h/d", "size": 1}}, "list": [None, 1]}
 DOCUMENTS = {"source": Document(SOURCE, ("/variables/password", "/variables/none")), "manifest": Document(MANIFEST)}
-_DUMP_SECONDS = 60
 
 
 async def test_documents_are_stored_without_secrets_and_come_back_as_they_were(vault: Vault) -> None:
@@ -200,16 +199,6 @@ async def test_what_was_moved_or_changed_in_the_database_does_not_open(vault: Va
             with pytest.raises(errors.SecretsDisabled) as refused:
                 await vault.open(owner)
             assert PASSWORD not in str(refused.value)
-
-
-async def dump(database_url: str) -> str:
-    """Return all that is in a database."""
-    program = binaries.find(None).program("pg_dump")
-    process = await asyncio.create_subprocess_exec(program, "--dbname", database_url, stdout=asyncio.subprocess.PIPE)
-    async with asyncio.timeout(_DUMP_SECONDS):
-        output, _ = await process.communicate()
-    assert process.returncode == 0
-    return output.decode()
 
 
 async def test_no_secret_is_in_a_dump_of_the_database(vault: Vault, database_url: str) -> None:

@@ -85,7 +85,8 @@ class Documents:
             return None
         connection, owner, known = transaction.connection, _operation(asked.operation_id), _NONE
         if release is not None:
-            owners = [_release(release.id), _revision(release.id, release.revision)]
+            numbers = {release.revision, release.latest_revision}
+            owners = [_release(release.id), *(_revision(release.id, number) for number in numbers)]
             known = await self._secrets.texts(connection, owners)
         new = Document(asked.source, sensitive=asked.sensitive, texts=asked.secrets, opened=Opened(owner))
         sealed = await self._secrets.seal(connection, owner, {"source": new}, secrets=known)
@@ -173,7 +174,7 @@ class Documents:
         if not locked.has_secrets:
             return _NONE
         operation, release_id = locked.operation, locked.release_id
-        numbers = {operation.revision or operation.rollback_of, locked.deployed}
+        numbers = {operation.revision or operation.rollback_of, locked.deployed, locked.newest}
         owners = [_operation(operation.id), _release(release_id), *(_revision(release_id, each) for each in numbers)]
         return await self._secrets.texts(connection, owners)
 

@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 
 from tinkwell.server.database.database import Fetch, Transaction
 
-# What is sealed of an operation `o` and its release `r`, of the revision that it brings about, and of the deployed one.
+# Whether anything is sealed of an operation `o` and its release `r`, of the revision that it brings about, of the
+# deployed one, or of the newest.
 HAS_SECRETS = """
     EXISTS (SELECT FROM (VALUES ('operation', o.id::text), ('release', r.id::text),
                                 ('release_revision', concat(r.id, '/', r.revision)),
+                                ('release_revision', concat(r.id, '/', r.latest_revision)),
                                 ('release_revision', concat(r.id, '/', coalesce(nullif(o.revision, 0), o.rollback_of)))
                         ) AS owner (kind, id)
               JOIN sealed_value s ON s.owner_kind = owner.kind AND s.owner_id = owner.id)

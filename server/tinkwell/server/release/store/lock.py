@@ -38,7 +38,7 @@ _COLUMNS = """
 """
 # A statement of its own, because it must see what was committed while the lock was waited for.
 STATE = f"""
-    SELECT {_COLUMNS}, r.engine AS release_engine, r.revision AS deployed,
+    SELECT {_COLUMNS}, r.engine AS release_engine, r.revision AS deployed, r.latest_revision AS newest,
            o.source IS NOT NULL AS has_source, {document.HAS_SECRETS} AS has_secrets,
            CAST(o.lease_id AS text) AS lease_id, CAST(l.id AS text) AS held_id, l.engine,
            l.expires_at > clock_timestamp() AS is_live, CAST(mine.id AS text) AS own_id, mine.engine AS own_engine,
@@ -90,8 +90,8 @@ class Locked:
     """An operation, which nobody else moves until the transaction ends if there is one.
 
     `own` is the lease whose token was asked about, None where there is no such lease. `deployed` is the release's last
-    DEPLOYED revision, 0 for none. `has_source`: it has a source of its own. `has_secrets`: something is sealed of it,
-    its release, that revision, or the one that it brings about.
+    DEPLOYED revision, and `newest` the newest that it has, 0 for none. `has_source`: the operation has a source of its
+    own. `has_secrets`: something is sealed of it, its release, one of these revisions, or the one that it brings about.
     """
 
     operation: OperationRow
@@ -100,6 +100,7 @@ class Locked:
     hold: lease.Hold
     own: lease.Lease | None
     deployed: int
+    newest: int
     has_source: bool
     has_secrets: bool
 
@@ -184,6 +185,7 @@ def _locked(found: asyncpg.Record) -> Locked:
         hold=lease.Hold(kind="operation", id=found["id"], lease_id=found["lease_id"] or "", lease=held),
         own=own,
         deployed=found["deployed"],
+        newest=found["newest"],
         has_source=found["has_source"],
         has_secrets=found["has_secrets"],
     )
