@@ -94,7 +94,8 @@ class MaskedStream:
 
         It is masked where it is long enough to be told from ordinary text.
         """
-        if len(self._held.encode()) >= texts.MIN_BYTES:
+        open_characters = self._automaton.open_characters(self._state)
+        if max(open_characters, len(self._held.encode())) >= texts.MIN_BYTES:
             self._ranges = [(0, len(self._held))]
         rest = self._give(len(self._held))
         self._is_covered = False
