@@ -45,12 +45,15 @@ async def empty_database_url(postgres: database.Databases) -> AsyncIterator[str]
 
 
 @pytest.fixture
-async def server(database_url: str) -> AsyncIterator["Server"]:
-    """A server in this process over the test's own database."""
+async def server(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator["Server"]:
+    """A server in this process over the test's own database, with a key for secrets."""
     # The whole server takes a while to import, which tests of anything smaller need not wait for.
     from support import server as support
+    from tinkwell.server.secret import keys
 
-    async with support.running(database_url) as running:
+    file = tmp_path_factory.mktemp("keys") / "secret.keys"
+    keys.create(file)
+    async with support.running(database_url, secret_keys=file) as running:
         yield running
 
 

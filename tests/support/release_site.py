@@ -27,6 +27,8 @@ from tinkwell.server.release.api.servicer import ReleaseServicer
 from tinkwell.server.release.service.operation_hold import OperationHolds
 from tinkwell.server.release.service.operations import ReleaseService
 from tinkwell.server.release.service.output import StepLogs
+from tinkwell.server.secret.keys import Keys
+from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.workflow.service.machine_hold import MachineHolds
 
 # Longer than any test: leases are over when a test says so.
@@ -304,12 +306,14 @@ class Flow:
 
 
 @contextlib.asynccontextmanager
-async def open_site(database_url: str, *, pool_size: int = 10, log_poll_seconds: float = 0.02) -> AsyncIterator[Site]:
-    """Serve releases over a database."""
+async def open_site(
+    database_url: str, *, keys: Keys | None = None, pool_size: int = 10, log_poll_seconds: float = 0.02
+) -> AsyncIterator[Site]:
+    """Serve releases over a database, by a server that has these keys."""
     sql = await asyncpg.connect(database_url)
     pool = engine.create(role.url_of_server(database_url), pool_size=pool_size)
     database = Database(pool)
-    service, machines = ReleaseService(database), MachineHolds(database)
+    service, machines = ReleaseService(database, SecretService(keys)), MachineHolds(database)
     logs = StepLogs(database, service.expiry, poll_seconds=log_poll_seconds)
     holders: dict[str, Holder] = {WORKFLOW: machines, OPERATION: OperationHolds()}
     leases = LeaseService(database, lease_seconds=LEASE_SECONDS, holders=holders)

@@ -262,6 +262,22 @@ BEGIN
     RETURN QUERY SELECT h.history_id, h.oldest_revision FROM event_history h;
 END $$;
 
+CREATE FUNCTION public.delete_sealed() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    owner text;
+BEGIN
+    IF TG_TABLE_NAME = 'release_revision' THEN
+        owner := concat(OLD.release_id, '/', OLD.revision);
+    ELSE
+        owner := OLD.id;
+    END IF;
+    DELETE FROM sealed_value WHERE owner_kind = TG_TABLE_NAME AND owner_id = owner;
+    RETURN NULL;
+END $$;
+
 CREATE FUNCTION public.event_name(resource_type text, event_type text) RETURNS text
     LANGUAGE sql IMMUTABLE
     AS $$
@@ -1333,6 +1349,8 @@ CREATE TRIGGER node_version BEFORE UPDATE ON public.node FOR EACH ROW EXECUTE FU
 
 CREATE CONSTRAINT TRIGGER operation_event AFTER INSERT OR DELETE OR UPDATE ON public.operation DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_operation_event();
 
+CREATE TRIGGER operation_sealed AFTER DELETE ON public.operation FOR EACH ROW EXECUTE FUNCTION public.delete_sealed();
+
 CREATE TRIGGER operation_transition BEFORE UPDATE OF state ON public.operation FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
 
 CREATE TRIGGER operation_truncate BEFORE TRUNCATE ON public.operation FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
@@ -1341,11 +1359,15 @@ CREATE TRIGGER operation_version BEFORE UPDATE ON public.operation FOR EACH ROW 
 
 CREATE CONSTRAINT TRIGGER release_event AFTER INSERT OR DELETE OR UPDATE ON public.release DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_release_event();
 
+CREATE TRIGGER release_revision_sealed AFTER DELETE ON public.release_revision FOR EACH ROW EXECUTE FUNCTION public.delete_sealed();
+
 CREATE CONSTRAINT TRIGGER release_revision_superseded AFTER UPDATE ON public.release_revision DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((((old.state)::text <> 'SUPERSEDED'::text) AND ((new.state)::text = 'SUPERSEDED'::text))) EXECUTE FUNCTION public.check_superseded();
 
 CREATE TRIGGER release_revision_transition BEFORE UPDATE OF state ON public.release_revision FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
 
 CREATE TRIGGER release_revision_version BEFORE UPDATE ON public.release_revision FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+CREATE TRIGGER release_sealed AFTER DELETE ON public.release FOR EACH ROW EXECUTE FUNCTION public.delete_sealed();
 
 CREATE TRIGGER release_transition BEFORE UPDATE OF state ON public.release FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
 

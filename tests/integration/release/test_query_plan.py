@@ -10,7 +10,18 @@ import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.server.database import engine
-from tinkwell.server.release.store import change, history, hold, lock, output, queries, request, submission, work
+from tinkwell.server.release.store import (
+    change,
+    document,
+    history,
+    hold,
+    lock,
+    output,
+    queries,
+    request,
+    submission,
+    work,
+)
 
 RELEASES = 1_000
 
@@ -36,6 +47,8 @@ _FILL = f"""
     SELECT operation_id, id, 1, n, 'STDOUT', 'a line' FROM step, generate_series(1, 2) n;
     INSERT INTO release_resource (release_id, path, type, revision)
     SELECT r.id, 'node-' || n, 't', 2 FROM release r, generate_series(1, 3) n;
+    INSERT INTO sealed_value (owner_kind, owner_id, document, pointer, sealed)
+    SELECT 'operation', id, 'source', '/', '' FROM operation;
     INSERT INTO lease (owner, engine, expires_at)
     SELECT 'owner ' || n, 'engine', clock_timestamp() FROM generate_series(1, {RELEASES}) n
 """
@@ -43,7 +56,7 @@ ID = str(uuid.UUID(int=1))
 # The values of each hot query, in their order.
 HOT: dict[str, tuple[str, tuple[object, ...], set[str]]] = {
     "lock": (lock.LOCK, (ID,), {"operation_pkey"}),
-    "state": (lock.STATE, (ID, 1), {"operation_pkey", "release_pkey", "lease_id", "lease_pkey"}),
+    "state": (lock.STATE, (ID, 1), {"operation_pkey", "release_pkey", "lease_id", "lease_pkey", "sealed_value_place"}),
     "release": (lock.RELEASE, (ID,), {"release_pkey"}),
     "named": (lock.RELEASE_BY_NAME, ("n1", "shop-1"), {"release_name"}),
     "revision": (lock.REVISION, (ID, 1), {"release_revision_pkey"}),
@@ -52,7 +65,12 @@ HOT: dict[str, tuple[str, tuple[object, ...], set[str]]] = {
     "nodes": (lock.NODES, (ID, ["node-1"]), {"node_path", "step_place"}),
     "unfinished nodes": (lock.UNFINISHED_NODES, (ID,), {"node_place"}),
     "unfinished steps": (lock.UNFINISHED_STEPS, (ID,), {"node_place", "step_place"}),
-    "find": (request.FIND, (ID, "n", "a", "{}", "{}", "", "{}"), {"operation_pkey", "release_pkey"}),
+    "find": (request.FIND, (ID, "n", "a", "{}", "{}", ""), {"operation_pkey", "release_pkey"}),
+    "source": (document.SOURCE, (ID,), {"operation_pkey"}),
+    "documents of a revision": (document.REVISION, (ID, 1), {"release_revision_pkey"}),
+    "documents of resources": (document.RESOURCES, (ID,), {"release_resource_pkey"}),
+    "declared": (document.DECLARED, (ID,), {"release_resource_pkey"}),
+    "arguments": (document.ARGS, (ID,), {"step_place"}),
     "operation": (queries.OPERATION, (ID,), {"operation_pkey", "release_pkey", "lease_id"}),
     "by id": (queries.BY_ID, (ID,), {"release_pkey"}),
     "by name": (queries.BY_NAME, ("n1", "shop-1"), {"release_name"}),

@@ -37,11 +37,14 @@ class Vault:
     ) -> dict[str, JsonValue]:
         return await self.write(lambda found: self.service.seal(found, owner, documents, secrets=secrets))
 
-    async def open(self, owner: Owner = OPERATION) -> dict[str, Opened]:
+    async def opened(self, owner: Owner = OPERATION) -> dict[str, Opened]:
         return await self.database.read(lambda connection: self.service.open(connection, owner))
 
-    async def texts(self, owner: Owner = OPERATION) -> frozenset[str]:
-        return await self.database.read(lambda connection: self.service.texts(connection, owner))
+    async def open(self, owner: Owner = OPERATION) -> dict[str, list[tuple[str, JsonValue]]]:
+        return {name: [*found.values] for name, found in (await self.opened(owner)).items()}
+
+    async def texts(self, *owners: Owner) -> frozenset[str]:
+        return await self.database.read(lambda connection: self.service.texts(connection, owners or [OPERATION]))
 
     async def write(self, work: Callable[..., Awaitable[T]]) -> T:
         async def once(transaction: Transaction) -> T:

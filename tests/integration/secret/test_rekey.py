@@ -11,7 +11,6 @@ from integration.secret.conftest import FIRST, LOST, SECOND, Vault
 
 from support import process
 from tinkwell.core import errors
-from tinkwell.server.secret import seal
 from tinkwell.server.secret.keys import Key, Keys
 from tinkwell.server.secret.seal import Owner
 from tinkwell.server.secret.service import rekey
@@ -160,7 +159,7 @@ async def test_what_was_tampered_with_is_told_and_left_and_the_rest_goes_on(vaul
     await fill(vault, 5)
     await vault.owner.execute("UPDATE sealed_value SET pointer = '/1' WHERE owner_id IN ('1', '3') AND pointer = '/0'")
     assert await run(vault, SECOND, FIRST).run() == Outcome(SECOND.id.hex(), 8, {}, {FIRST.id.hex(): 2}, 2)
-    with pytest.raises(seal.NotOpened):
+    with pytest.raises(errors.SecretsDisabled):
         await vault.with_keys(SECOND, FIRST).open(Owner("operation", "1"))
 
 

@@ -23,8 +23,10 @@ from tinkwell.client.value import field
 from tinkwell.client.watch import informer, reflector
 from tinkwell.client.watch.event import Event
 from tinkwell.client.watch.watch import Watch
+from tinkwell.core import errors as core_errors
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.release.kinds import ReleaseState
+from tinkwell.core.value import document
 
 
 class ReleaseClient(ReleaseWorker):
@@ -43,6 +45,7 @@ class ReleaseClient(ReleaseWorker):
         manifest: Mapping[str, Any] | str | None = None,
         variables: Mapping[str, Any] | str | None = None,
         variable_files: Mapping[str, Mapping[str, Any] | str] | None = None,
+        secret_variables: Mapping[str, Any] | None = None,
         namespace: str = "",
         description: str = "",
         reason: str = "",
@@ -57,6 +60,10 @@ class ReleaseClient(ReleaseWorker):
         Resources that the release has and the manifests do not are removed. `variable_files`, by their names, may hold
         expressions: each sees `variables`, which replace what files say, and the files before it. Raises `InvalidField`
         for manifests that are wrong; what only their evaluation shows ends the operation.
+
+        `secret_variables` are variables, too. Nobody but resources sees them, or what contains them: where they are
+        stored they are sealed, and elsewhere masked. Raises `SecretsDisabled` for a server without keys, and
+        `InvalidField` for a value of fewer than 6 bytes.
         """
         request = field.build(
             pb.ApplyRequest,
@@ -64,7 +71,8 @@ class ReleaseClient(ReleaseWorker):
             namespace=namespace,
             name=name,
             files=[field.build(pb.ManifestFile, name=key, text=text) for key, text in _files(files, manifest).items()],
-            variables=field.to_json_text(variables, "variables"),
+            variables=_variables(variables, secret_variables or {}),
+            secret_variables=[*(secret_variables or {})],
             variable_files=[
                 field.build(pb.VariableFile, name=file, variables=field.to_json_text(values, f"variable_files.{file}"))
                 for file, values in (variable_files or {}).items()
@@ -245,6 +253,21 @@ class ReleaseClient(ReleaseWorker):
 
     def _handle(self, answer: pb.Operation) -> OperationHandle:
         return OperationHandle(message.operation(answer), self)
+
+
+def _variables(variables: Mapping[str, Any] | str | None, secret: Mapping[str, Any]) -> str:
+    """Give the text of all variables; raises `InvalidField`."""
+    text = field.to_json_text(variables, "variables")
+    if not secret:
+        return text
+    try:
+        given = document.parse_json_object("variables", text or "{}")
+        kept = document.parse_json_object("secret_variables", field.to_json_text(secret, "secret_variables"))
+    except core_errors.InvalidField as error:
+        raise errors.InvalidField.of_all(error.violations) from error
+    if twice := sorted(given.keys() & kept.keys()):
+        raise errors.InvalidField.of("secret_variables", f"{', '.join(twice)} is among variables, too; give it once")
+    return document.dump_json({**given, **kept})
 
 
 def _files(files: Mapping[str, str] | None, manifest: Mapping[str, Any] | str | None) -> Mapping[str, str]:

@@ -248,13 +248,17 @@ class Acquired:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """All that an operation works on. `documents` are JSON texts by their names; see the properties."""
+    """All that an operation works on. `documents` are JSON texts by their names; see the properties.
+
+    `secrets` are texts that must not be shown.
+    """
 
     operation: Operation
     release: Release
-    documents: Mapping[str, str]
-    nodes: tuple[Node, ...] = ()
-    resources: tuple[Resource, ...] = ()
+    documents: Mapping[str, str] = field(repr=False)
+    nodes: tuple[Node, ...] = field(default=(), repr=False)
+    resources: tuple[Resource, ...] = field(default=(), repr=False)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
     @property
     def source(self) -> str:

@@ -102,6 +102,8 @@ def _to_resource(source: ResourceReport) -> pb.ResourceReport:
         config=source.config,
         state=source.state,
         owned=source.owned,
+        sensitive=source.sensitive,
+        secrets=source.secrets,
     )
 
 
@@ -134,4 +136,6 @@ def _resource(source: pb.ResourceReport) -> ResourceReport:
         config=field.present(source, "config"),
         state=field.present(source, "state"),
         owned=field.present(source, "owned"),
+        sensitive=tuple(source.sensitive),
+        secrets=tuple(source.secrets),
     )

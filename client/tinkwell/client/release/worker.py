@@ -40,9 +40,13 @@ class ReleaseWorker(service.Service):
         answer = await self._caller.unary(self._stub.AcquireOperation, request, may_repeat=True)
         return Acquired(message.operation(answer.operation), answer.is_first, answer.is_same_engine)
 
-    async def work(self, operation_id: str, lease_token: int) -> Work:
-        """Get all that an operation works on; raises `LeaseLost` where it is not held under this lease."""
-        request = field.build(pb.GetWorkRequest, operation_id=operation_id, lease_token=lease_token)
+    async def work(self, operation_id: str, lease_token: int, *, revision: int = 0) -> Work:
+        """Get all that an operation works on; with a `revision` of its release, of the documents the manifest of that.
+
+        Raises `LeaseLost` where it is not held under this lease, and `SecretsDisabled` where the server cannot open
+        what is secret in it.
+        """
+        request = field.build(pb.GetWorkRequest, operation_id=operation_id, lease_token=lease_token, revision=revision)
         collected = _Collected()
         async for part in self._list(self._stub.GetWork, request, lambda answer: answer):
             collected.add(part)
@@ -126,6 +130,7 @@ class _Collected:
         self._documents: dict[str, list[str]] = {}
         self._nodes: list[pb.Node] = []
         self._resources: list[pb.Resource] = []
+        self._secrets: frozenset[str] = frozenset()
 
     def add(self, part: pb.GetWorkResponse) -> None:
         match part.WhichOneof("part"):
@@ -139,6 +144,8 @@ class _Collected:
                 self._nodes.append(part.node)
             case "resource":
                 self._resources.append(part.resource)
+            case "secrets":
+                self._secrets = frozenset(part.secrets.texts)
 
     def work(self) -> Work:
         if self._operation is None or self._release is None:
@@ -149,6 +156,7 @@ class _Collected:
             {name: "".join(parts) for name, parts in self._documents.items()},
             tuple(message.node(node) for node in sorted(self._nodes, key=lambda node: node.ordinal)),
             tuple(message.resource(resource) for resource in self._resources),
+            self._secrets,
         )
 
 

@@ -8,7 +8,7 @@ not.
 import json
 import re
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 HIDDEN = "***"
 # Anything shorter would be found in ordinary words. It is hidden in URLs all the same.
@@ -25,6 +25,7 @@ class Redactor:
     def __init__(self) -> None:
         self._secrets: dict[str, None] = {}
         self._pattern: re.Pattern[str] | None = None
+        self._others: tuple[Callable[[str], str], ...] = ()
 
     def register(self, *secrets: str) -> None:
         """Keep secrets out of each text from now on; of one with several lines, each line."""
@@ -39,8 +40,19 @@ class Redactor:
         ordered = sorted(forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
 
+    def also(self, redact: Callable[[str], str]) -> Callable[[], None]:
+        """Have each text pass through a function as well, until the one that comes back is called."""
+        self._others = (*self._others, redact)
+
+        def leave() -> None:
+            self._others = tuple(other for other in self._others if other != redact)
+
+        return leave
+
     def redact(self, text: str) -> str:
         """Return the text without the secrets."""
+        for other in self._others:
+            text = other(text)
         pattern = self._pattern
         if pattern is not None:
             text = pattern.sub(HIDDEN, text)
@@ -61,4 +73,5 @@ def _forms(secret: str) -> Iterator[str]:
 # Those of this process.
 _redactor = Redactor()
 register = _redactor.register
+also = _redactor.also
 redact = _redactor.redact

@@ -10,13 +10,17 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why an operation ended without success. Before there was a plan nothing was changed: PREPARATION_FAILED."""
+    """Why an operation ended without success. Before there was a plan nothing was changed: PREPARATION_FAILED.
+
+    SECRETS_DISABLED: the server could not seal or open what is secret in it.
+    """
 
     PREPARATION_FAILED = "PREPARATION_FAILED"
     NODE_FAILED = "NODE_FAILED"
     STEP_LOST = "STEP_LOST"
     TIMEOUT = "TIMEOUT"
     INTERNAL = "INTERNAL"
+    SECRETS_DISABLED = "SECRETS_DISABLED"
     CANCELLED = "CANCELLED"
 
 

@@ -5,7 +5,7 @@ after a crash both are known or neither: the answer of a `state` and the actions
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report
@@ -23,7 +23,7 @@ class Outcome:
     A call whose answer breaks the protocol has FAILED, and so has an `init` of which something does not fit the
     manifest. `answer` is that of a `state` or re-check that SUCCEEDED, `init` that of an `init`. For a re-check that
     says STALE `message` is the difference. `image_id`, `init_text`, `config` and `resource_state` are what is stored
-    with the resource, None for what stays.
+    with the resource, None for what stays; `sensitive` and `secrets` say what is secret, as in `ResourceReport`.
     """
 
     state: State
@@ -35,6 +35,8 @@ class Outcome:
     init_text: str | None = None
     config: str | None = None
     resource_state: str | None = None
+    sensitive: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,8 @@ def _known(node: NodeView, outcome: Outcome, status: ResourceStatus) -> Resource
         config=outcome.config,
         state=outcome.resource_state,
         owned=node.spec.owned,
+        sensitive=outcome.sensitive,
+        secrets=outcome.secrets,
     )
 
 

@@ -65,7 +65,11 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceReport:
-    """What is known of a resource from now on; what is None stays. `init`, `config` and `state` are JSON text."""
+    """What is known of a resource from now on; what is None stays. `init`, `config` and `state` are JSON text.
+
+    `sensitive` are JSON pointers into config and state, whose secrets the server keeps from sight. So it does with
+    `secrets`, texts which are not in these documents.
+    """
 
     path: str
     type: str
@@ -75,6 +79,8 @@ class ResourceReport:
     config: str | None = None
     state: str | None = None
     owned: bool | None = None
+    sensitive: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

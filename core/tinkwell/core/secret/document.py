@@ -7,9 +7,10 @@ JSON pointers with their values, so that nothing in a document can pass for a se
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tinkwell.core.secret import text as secret_text
 from tinkwell.core.secret.mask import Masker
 from tinkwell.core.value import document as json_document
-from tinkwell.core.value import pointer
+from tinkwell.core.value import parse, pointer
 from tinkwell.core.value.document import JsonValue
 
 # A pointer is a part of a key in the database, which has a limit. What has a longer one is taken out with what is
@@ -40,6 +41,15 @@ def extract(document: JsonValue, *, pointers: Iterable[str] = (), masker: Masker
     return Extracted(rest, tuple(extraction.values))
 
 
+def texts_at(field: str, document: JsonValue, pointers: Iterable[str]) -> frozenset[str]:
+    """Return the secret texts of a document, whose path is `field`: those of what stands at the pointers.
+
+    Raises what `extract` and `core.secret.text.texts_of` raise, with paths below `field`.
+    """
+    values = extract(document, pointers=pointers).values
+    return secret_text.texts_of((_path(field, place), value) for place, value in values)
+
+
 def restore(document: JsonValue, values: Iterable[tuple[str, JsonValue]]) -> JsonValue:
     """Put values back into their places, each of which must be there and null; the document given stays as it is.
 
@@ -50,6 +60,12 @@ def restore(document: JsonValue, values: Iterable[tuple[str, JsonValue]]) -> Jso
     if restoration.values:
         raise ValueError(f"the document has no place for {len(restoration.values)} of its secrets")
     return restored
+
+
+def _path(field: str, place: str) -> str:
+    for part in pointer.parse_pointer(field, place):
+        field = parse.child(field, part)
+    return field
 
 
 class _NoPointer(Exception):

@@ -12,6 +12,8 @@ from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonValue
 
 MASK = "•••"
+# Ends a text that was shortened.
+ELLIPSIS = "…"
 
 
 class Masker:
@@ -34,6 +36,11 @@ class Masker:
         ranges, _ = self._automaton.scan(text)
         return _masked(text, ranges, is_covered=False) if ranges else text
 
+    def mask_excerpt(self, text: str) -> str:
+        """Return the text without secrets, some of which may have been cut short, where it has an ellipsis."""
+        *cut, end = self.mask(text).split(ELLIPSIS)
+        return ELLIPSIS.join([*map(self._mask_cut, cut), end])
+
     def mask_json(self, value: JsonValue) -> JsonValue:
         """Return the value without secrets, also in keys; a number that contains one becomes a text."""
         match value:
@@ -51,6 +58,10 @@ class Masker:
     def stream(self) -> "MaskedStream":
         """Begin a text that comes in pieces."""
         return MaskedStream(self._automaton)
+
+    def _mask_cut(self, text: str) -> str:
+        stream = self.stream()
+        return stream.feed(text) + stream.cut()
 
 
 class MaskedStream:
@@ -73,9 +84,22 @@ class MaskedStream:
         begin = len(self._held)
         found, self._state = self._automaton.scan(piece, self._state)
         for first, end in found:
-            automaton.cover(self._ranges, first + begin, end + begin)
+            automaton.cover(self._ranges, max(first + begin, 0), end + begin)
         self._held += piece
-        return self._give(len(self._held) - self._automaton.open_characters(self._state))
+        # What is open may have begun in what was cut off.
+        return self._give(max(len(self._held) - self._automaton.open_characters(self._state), 0))
+
+    def cut(self) -> str:
+        """Return what was held back, since what follows is not shown with it, though it belongs to the same text.
+
+        It is masked where it is long enough to be told from ordinary text.
+        """
+        open_characters = self._automaton.open_characters(self._state)
+        if max(open_characters, len(self._held.encode())) >= texts.MIN_BYTES:
+            self._ranges = [(0, len(self._held))]
+        rest = self._give(len(self._held))
+        self._is_covered = False
+        return rest
 
     def flush(self) -> str:
         """Return what was held back, since the text ends here; another one may begin."""

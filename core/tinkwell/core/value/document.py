@@ -94,6 +94,18 @@ def dump_json(document: object) -> str:
     return "".join(parts)
 
 
+def is_same(first: JsonValue, second: JsonValue) -> bool:
+    """Tell whether two values mean the same, whatever the order of keys and the spelling of numbers."""
+    match first, second:
+        case dict(), dict():
+            return first.keys() == second.keys() and all(is_same(value, second[key]) for key, value in first.items())
+        case list(), list():
+            return len(first) == len(second) and all(map(is_same, first, second))
+        case _:
+            # True equals 1 for Python.
+            return isinstance(first, bool) is isinstance(second, bool) and first == second
+
+
 def describe(document: object) -> str:
     """Name the JSON type of a value for a message, with its article."""
     match document:

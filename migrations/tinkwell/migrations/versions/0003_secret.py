@@ -1,4 +1,4 @@
-"""The table of sealed values."""
+"""The table of sealed values, and their deletion with their owners."""
 
 from tinkwell.migrations import script
 
@@ -9,6 +9,7 @@ oldest_release = "0.1.0"
 
 def upgrade() -> None:
     script.run("secret/table")
+    script.run("secret/trigger")
 
 
 def downgrade() -> None:

@@ -5,7 +5,7 @@ policy for images, the plugs, and what images may know.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tinkwell.client.release.model import Operation
 from tinkwell.core import errors
@@ -21,11 +21,12 @@ from tinkwell.core.release.view import Answer
 from tinkwell.core.value import document
 from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.release import recheck, resource
-from tinkwell.provisioner.release.config import Configs
+from tinkwell.provisioner.release.config import Configs, config_path
 from tinkwell.provisioner.release.image_policy import ImagePolicy
 from tinkwell.provisioner.release.plug import Plugs
 from tinkwell.provisioner.release.resource import Resource, Resources
 from tinkwell.provisioner.release.schema.check import WrongConfig
+from tinkwell.provisioner.release.secret import Secrets
 from tinkwell.provisioner.release.step import Result, StepRun
 from tinkwell.provisioner.runtime import port
 from tinkwell.sandbox import errors as sandbox
@@ -44,15 +45,22 @@ class Caller:
     images: ImagePolicy
     plugs_of: Callable[[Resource], Plugs]
     runtime: port.Runtime
+    secrets: Secrets
     # Images that are known to be here.
     fetched: set[str] = field(default_factory=set)
 
     async def call(self, run: StepRun, command: StartStep, permit: Callable[[], Awaitable[None]]) -> Outcome:
         """Make a call, and say what came of it; `permit` is awaited when nothing but the start is left to do."""
+        outcome = await self._call(run, command, permit)
+        # Here, since whoever stores it cuts it.
+        return replace(outcome, message=self.secrets.mask(outcome.message))
+
+    async def _call(self, run: StepRun, command: StartStep, permit: Callable[[], Awaitable[None]]) -> Outcome:
         known = self.resources[command.step.path]
         try:
             if command.kind is StepKind.STATE:
                 known.config = await self.configs.resolve(known, self.resources)
+                await self.secrets.learn(config_path(known), known.config, known.sensitive)
             spec = self._describe(known, run.key, command)
         except (errors.InvalidField, sandbox.SandboxError) as error:
             return Outcome(state=State.FAILED, message=_explain(error, known))
@@ -68,7 +76,9 @@ class Caller:
             return _ended(result)
         try:
             return await self._read(known, command.kind, result)
-        except (errors.InvalidField, answer.WrongAnswer, sandbox.SandboxError) as error:
+        except answer.WrongAnswer as error:
+            return Outcome(state=State.FAILED, exit_code=result.exit_code, message=error.tell(self.secrets.mask))
+        except (errors.InvalidField, sandbox.SandboxError) as error:
             return Outcome(state=State.FAILED, exit_code=result.exit_code, message=_explain(error, known))
 
     def _describe(self, known: Resource, key: RunKey, command: StartStep) -> port.RunSpec:
@@ -127,7 +137,7 @@ class Caller:
             case StepKind.INIT:
                 return await self._read_init(known, result)
             case StepKind.STATE | StepKind.RECHECK:
-                return self._read_state(known, kind, result)
+                return await self._read_state(known, kind, result)
             case StepKind.ACTION | StepKind.DESTROY:
                 return _ended(result)
 
@@ -135,6 +145,8 @@ class Caller:
         init = answer.parse_init(result.answer)
         warnings = await self.check_init(known, init)
         known.init = init
+        if known.rendered is not None:
+            await self.secrets.learn_configs({known.path: known.rendered}, {known.path: known.sensitive})
         return Outcome(
             state=State.SUCCEEDED,
             exit_code=result.exit_code,
@@ -143,6 +155,7 @@ class Caller:
             init_text=document.dump_json(init.document),
             # What was looked up before is not known any more after a change of owner.
             image_id=result.image_id or known.image_id,
+            sensitive=known.sensitive,
         )
 
     async def check_init(self, known: Resource, init: answer.InitAnswer) -> Sequence[str]:
@@ -151,8 +164,8 @@ class Caller:
         Returns sentences about optional plugs that it goes without.
         """
         for call in (init.state, init.extension.destroy):
-            if call is not None and call.image:
-                self.images.check(f"{call.name}_action.image", call.image)
+            if call is not None:
+                self._check_call(f"{call.name}_action", call)
         warnings: Sequence[str] = ()
         if init.plugs:
             warnings = self.plugs_of(known).grant(known.path, known.type, init.plugs).warnings
@@ -160,18 +173,27 @@ class Caller:
             await self.configs.check(known, init)
         return warnings
 
-    def _read_state(self, known: Resource, kind: StepKind, result: Result) -> Outcome:
+    def _check_call(self, field: str, call: answer.Call) -> None:
+        """Check what an image asks to be called; its arguments are its own business."""
+        if call.image:
+            self.images.check(f"{field}.image", call.image)
+        self.secrets.check_shown(f"{field}.image", call.image)
+        self.secrets.check_shown(f"{field}.entrypoint", call.entrypoint)
+
+    async def _read_state(self, known: Resource, kind: StepKind, result: Result) -> Outcome:
         found = answer.parse_state(result.answer)
         if isinstance(found, answer.Valid):
+            await self.secrets.learn("state", found.state, known.sensitive)
             known.state = found.state
             told = Answer(status=ResourceStatus.VALID, has_state=True)
             return self._told(known, result, told, state=document.dump_json(found.state))
         if len(found.actions) > MAX_ACTIONS:
             message = f"lists {len(found.actions):,} actions; at most {MAX_ACTIONS:,} are allowed"
             raise errors.InvalidField.of("actions", message)
+        # It is stored nowhere, but actions may be given parts of it.
+        texts = await self.secrets.learn("staleState", found.state, known.sensitive)
         for index, action in enumerate(found.actions):
-            if action.image:
-                self.images.check(f"actions[{index}].image", action.image)
+            self._check_call(f"actions[{index}]", action)
         message = ""
         if kind is StepKind.RECHECK:
             message = recheck.explain(known.config, known.stale_state, found.state)
@@ -182,10 +204,17 @@ class Caller:
             has_state=found.state is not None,
             actions=tuple(map(resource.call_of, found.actions)),
         )
-        return self._told(known, result, told, message=message)
+        return self._told(known, result, told, message=message, secrets=texts)
 
     def _told(
-        self, known: Resource, result: Result, told: Answer, *, message: str = "", state: str | None = None
+        self,
+        known: Resource,
+        result: Result,
+        told: Answer,
+        *,
+        message: str = "",
+        state: str | None = None,
+        secrets: frozenset[str] = frozenset(),
     ) -> Outcome:
         return Outcome(
             state=State.SUCCEEDED,
@@ -194,6 +223,8 @@ class Caller:
             answer=told,
             config=document.dump_json(known.config),
             resource_state=state,
+            sensitive=known.sensitive,
+            secrets=tuple(sorted(secrets)),
         )
 
 

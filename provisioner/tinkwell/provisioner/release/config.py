@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tinkwell.core import errors
+from tinkwell.core.release.kinds import NodeTask
 from tinkwell.core.release.manifest.rendered import MAX_CONFIG_BYTES
 from tinkwell.core.release.protocol import answer
 from tinkwell.core.value import document, parse
@@ -29,12 +30,15 @@ class Configs:
         rendered = resource.rendered
         if init.config_schema is not None and rendered is not None:
             is_known = not rendered.late.pointers
-            await self.schemas.check(_path(resource), init.config_schema, rendered.config if is_known else None)
+            await self.schemas.check(config_path(resource), init.config_schema, rendered.config if is_known else None)
 
     async def resolve(self, resource: Resource, resources: Resources) -> JsonObject:
-        """Evaluate what of a config needs the states of others, and check the whole; raises `errors.InvalidField`."""
-        rendered, path = resource.rendered, _path(resource)
-        if rendered is None:
+        """Evaluate what of a config needs the states of others, and check the whole; raises `errors.InvalidField`.
+
+        What is removed keeps the config by which it was seen last.
+        """
+        rendered, path = resource.rendered, config_path(resource)
+        if rendered is None or resource.task is NodeTask.REMOVE:
             return resource.config
         if not rendered.late.pointers:
             return rendered.config
@@ -53,5 +57,6 @@ class Configs:
         return config
 
 
-def _path(resource: Resource) -> str:
+def config_path(resource: Resource) -> str:
+    """Return the path of a resource's config, as errors have it."""
     return f"{parse.child('resources', resource.path)}.config"

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from tinkwell.client.release.model import (
     Acquired,
+    Node,
     Operation,
-    Revision,
     StepLogLine,
     Submitted,
     UnfinishedOperation,
@@ -44,8 +44,8 @@ class ReleaseApi(Protocol):
     async def acquire(self, operation_id: str, lease_token: int) -> Acquired:
         """Take an operation."""
 
-    async def work(self, operation_id: str, lease_token: int) -> Work:
-        """Get all that an operation works on."""
+    async def work(self, operation_id: str, lease_token: int, *, revision: int = 0) -> Work:
+        """Get all that an operation works on, or of the documents the manifest of a revision."""
 
     async def submit_plan(
         self, operation_id: str, lease_token: int, *, manifest: str, late: str, plan: str, has_plugs: bool
@@ -58,8 +58,8 @@ class ReleaseApi(Protocol):
     async def append_logs(self, operation_id: str, lines: Iterable[StepLogLine]) -> int:
         """Store output lines; those that are there already are left as they are."""
 
-    async def revision(self, name: str, revision: int, *, namespace: str) -> Revision:
-        """Get a revision with its documents; raises `NotFound`."""
+    def nodes(self, operation_id: str) -> AsyncIterator[Node]:
+        """Iterate over an operation's nodes with their steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

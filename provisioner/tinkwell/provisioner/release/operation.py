@@ -5,25 +5,27 @@ Whatever ends the work on it here, nothing runs that nobody sees to:
     it has ended                      nothing of it runs any more, which the walk has seen to
     the server refuses a report       it is another's: all that runs here is removed, but what that one watches by now
     this process is told to stop      calls without effects are removed; actions go on, for a successor to adopt
-    a defect                          all is removed, and the operation ends as FAILED, as far as that can be told
+    a defect, or a server without     all is removed, and the operation ends as FAILED, as far as that can be told
+    the keys of its secrets
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 from tinkwell.client import errors
-from tinkwell.client.release.model import Operation, Work
+from tinkwell.client.release.model import Node, Operation, Work
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import cause
 from tinkwell.core.release.kinds import OperationKind
-from tinkwell.core.release.report import FinishReport
+from tinkwell.core.release.report import FinishReport, Report, StepReport
 from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.queue import retry
-from tinkwell.provisioner.release import release_folder
+from tinkwell.provisioner.release import leftover, release_folder
 from tinkwell.provisioner.release.host import Host
 from tinkwell.provisioner.release.reporter import Reporter
+from tinkwell.provisioner.release.secret import Secrets
 from tinkwell.provisioner.release.step import StepRun
 from tinkwell.provisioner.release.undertaking import Undertaking
 
@@ -87,6 +89,8 @@ class OperationRun:
             self.is_elsewhere = isinstance(error, errors.LeaseHeld)
             logger.info("an operation is not to be had", extra={"operation": self.id, "cause": str(error)})
             return None
+        except errors.SecretsDisabled as error:
+            return await self._end_unopened(error)
         fields = _fields(work.operation)
         logger.info("an operation is carried out", extra=fields | {"is_first": acquired.is_first})
         try:
@@ -106,13 +110,22 @@ class OperationRun:
 
     async def _carry_out(self, work: Work, *, ends_at: float) -> None:
         """Do all that there is to do; raises a group of what went wrong."""
+        secrets = await asyncio.to_thread(Secrets, work.secrets)
+        try:
+            await self._work_through(work, secrets, ends_at=ends_at)
+        finally:
+            secrets.close()
+
+    async def _work_through(self, work: Work, secrets: Secrets, *, ends_at: float) -> None:
         async with asyncio.TaskGroup() as group:
-            reporter = Reporter(self._host.api, self._host.lease, self.id, hear=self.hear)
+            reporter = Reporter(self._host.api, self._host.lease, self.id, secrets=secrets, hear=self.hear)
             beside = [
                 group.create_task(reporter.run(), name="reports"),
                 group.create_task(self._until_lost(), name="loss"),
             ]
-            undertaking = Undertaking(work, self._host, ends_at=ends_at, reporter=reporter, group=group)
+            undertaking = Undertaking(
+                work, self._host, ends_at=ends_at, reporter=reporter, secrets=secrets, group=group
+            )
             self._undertaking = undertaking
             try:
                 finish = await undertaking.run()
@@ -139,20 +152,54 @@ class OperationRun:
             logger.warning("an operation is another's by now", extra=fields | {"cause": str(_first(failures))})
             await self._remove(self._runs(), is_taken=True)
             return
-        logger.error("an operation is given up, because of a defect", exc_info=failures, extra=fields)
+        error = _first(others)
+        if isinstance(error, errors.SecretsDisabled):
+            logger.warning("an operation is given up", extra=fields | {"cause": str(error)})
+            reason, message = cause.Reason.SECRETS_DISABLED, str(error)
+        else:
+            logger.error("an operation is given up, because of a defect", exc_info=failures, extra=fields)
+            reason = cause.Reason.INTERNAL
+            message = f"the provisioner has a defect: {type(error).__name__}; its log tells more"
         await self._remove(self._runs())
-        await self._report_defect(_first(others))
-
-    async def _report_defect(self, error: BaseException) -> None:
-        message = f"the provisioner has a defect: {type(error).__name__}; its log tells more"
-        finish = FinishReport(state=State.FAILED, cause=cause.text(cause.Reason.INTERNAL, message))
         steps = await self._undertaking.abandon(message) if self._undertaking is not None else ()
+        await self._report_failure(reason, message, steps)
+
+    async def _end_unopened(self, error: errors.SecretsDisabled) -> Operation:
+        """End an operation whose secrets the server cannot open, and what a former owner left running of it here."""
+        operation = await retry.until_answered(lambda: self._host.api.operation(self.id), what="get an operation")
+        logger.warning("an operation cannot be carried out", extra=_fields(operation) | {"cause": str(error)})
+        await leftover.clear(self._host.runtime, self._host.claims, operation.release_id, needed=())
+        message = str(error)
+        steps = [
+            StepReport(
+                path=step.path,
+                ordinal=step.ordinal,
+                kind=step.kind,
+                state=State.CANCELLED,
+                attempt=step.attempt,
+                message=message,
+            )
+            for node in await self._nodes()
+            for step in node.steps
+            if step.state is State.RUNNING
+        ]
+        await self._report_failure(cause.Reason.SECRETS_DISABLED, message, steps)
+        return self._operation
+
+    async def _nodes(self) -> Sequence[Node]:
+        async def get() -> Sequence[Node]:
+            return [node async for node in self._host.api.nodes(self.id)]
+
+        return await retry.until_answered(get, what="get an operation's nodes")
+
+    async def _report_failure(self, reason: cause.Reason, message: str, steps: Iterable[Report]) -> None:
+        finish = FinishReport(state=State.FAILED, cause=cause.text(reason, message))
         try:
-            await self._under(
-                lambda token: self._host.api.report(self.id, token, [*steps, finish]), what="report a defect"
+            self._operation = await self._under(
+                lambda token: self._host.api.report(self.id, token, [*steps, finish]), what="report a failure"
             )
         except errors.Error as refusal:
-            logger.warning("a defect cannot be reported", extra={"operation": self.id, "cause": str(refusal)})
+            logger.warning("a failure cannot be reported", extra={"operation": self.id, "cause": str(refusal)})
 
     def _runs(self) -> Iterable[StepRun]:
         return list(self._undertaking.runs) if self._undertaking is not None else ()

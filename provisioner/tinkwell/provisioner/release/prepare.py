@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict, cast
 
-from tinkwell.client import errors as client_errors
 from tinkwell.client.release import model
 from tinkwell.core import errors
 from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase
@@ -170,7 +169,7 @@ async def former_manifests(host: Host, work: model.Work, gone: Container[str]) -
     found: dict[int, RenderedManifest] = {}
     # An operation that is gone on with has removed some already, of which there is nothing any more.
     for revision in {row.revision for row in work.resources if row.path in gone} - {0}:
-        manifest = await _former_manifest(host, work.release, revision)
+        manifest = await _former_manifest(host, work.operation.id, revision)
         if manifest is not None:
             found[revision] = manifest
     return found
@@ -203,17 +202,16 @@ def release_of(work: model.Work, revision: int) -> Release:
     }
 
 
-async def _former_manifest(host: Host, release: model.Release, revision: int) -> RenderedManifest | None:
-    try:
-        stored = await retry.until_answered(
-            lambda: host.api.revision(release.name, revision, namespace=release.namespace), what="get a revision"
+async def _former_manifest(host: Host, operation_id: str, revision: int) -> RenderedManifest | None:
+    async def get(token: int) -> model.Work:
+        return await retry.until_answered(
+            lambda: host.api.work(operation_id, token, revision=revision), what="get the manifest of a revision"
         )
-    except client_errors.NotFound:
+
+    text = (await host.lease.under(get)).manifest
+    if not text:
         return None
-    if stored.manifest is None:
-        return None
-    manifest = document.check_json("manifest", stored.manifest, max_bytes=MAX_MANIFEST_BYTES)
-    return RenderedManifest.from_json(manifest, {})
+    return RenderedManifest.from_json(document.parse_json("manifest", text, max_bytes=MAX_MANIFEST_BYTES), {})
 
 
 def _row(found: model.Resource) -> Row:

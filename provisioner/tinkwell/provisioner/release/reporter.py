@@ -17,6 +17,7 @@ from tinkwell.client.release.model import Operation
 from tinkwell.core.release.report import Report, ResourceReport, StepReport
 from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.queue import retry
+from tinkwell.provisioner.release.secret import Secrets
 
 # The server takes no more in one call,
 MAX_REPORTS = 500
@@ -42,12 +43,24 @@ class _Group:
 
 
 class Reporter:
-    """Stands between those who work on one operation and the server. `hear` gets the operation after each call."""
+    """Stands between those who work on one operation and the server, which is told no secret in what it shows.
 
-    def __init__(self, api: ReportsApi, lease: Keeper, operation_id: str, *, hear: Callable[[Operation], None]) -> None:
+    `hear` gets the operation after each call.
+    """
+
+    def __init__(
+        self,
+        api: ReportsApi,
+        lease: Keeper,
+        operation_id: str,
+        *,
+        secrets: Secrets,
+        hear: Callable[[Operation], None],
+    ) -> None:
         self._api = api
         self._lease = lease
         self._operation_id = operation_id
+        self._secrets = secrets
         self._hear = hear
         self._waiting: list[_Group] = []
         self._has_come = asyncio.Event()
@@ -59,7 +72,7 @@ class Reporter:
         """
         stored = asyncio.get_running_loop().create_future()
         if reports:
-            self._waiting.append(_Group(reports, stored))
+            self._waiting.append(_Group([*map(self._secrets.mask_report, reports)], stored))
             self._has_come.set()
         else:
             stored.set_result(None)

@@ -58,6 +58,14 @@ class Resource:
             moved_to=self.moved_to,
         )
 
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The pointers into config and state that its manifest and its image name as such."""
+        declared = self.init.extension.sensitive if self.init is not None else ()
+        return tuple(
+            {**dict.fromkeys(self.rendered.sensitive if self.rendered is not None else ()), **dict.fromkeys(declared)}
+        )
+
     def named(self) -> JsonObject:
         """Return what expressions of its dependents know of it."""
         return {"name": self.path, "type": self.type, "state": self.state or {}}

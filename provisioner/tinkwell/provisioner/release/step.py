@@ -24,6 +24,7 @@ from tinkwell.provisioner.agent.deadline import Deadline
 from tinkwell.provisioner.agent.job import Outcome
 from tinkwell.provisioner.agent.run_spec import fields
 from tinkwell.provisioner.lease import run_claim
+from tinkwell.provisioner.release.secret import Secrets
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.state_dir import state_dir
 
@@ -63,6 +64,7 @@ class StepRun:
         runtime: port.Runtime,
         claims: run_claim.Claims,
         sink: output_shipper.Sink,
+        secrets: Secrets,
         beside: asyncio.TaskGroup,
         outlives: bool,
     ) -> None:
@@ -72,6 +74,7 @@ class StepRun:
         self._runtime = runtime
         self._claims = claims
         self._sink = sink
+        self._secrets = secrets
         self._beside = beside
         self._run: port.Run | None = None
         self._shipping: asyncio.Task[None] | None = None
@@ -176,7 +179,8 @@ class StepRun:
 
     async def _see_through(self, run: port.Run, limit: Deadline) -> Result:
         self._run = run
-        self._shipping = self._beside.create_task(output_shipper.ship(self._sink, run), name=f"output {self.key.run}")
+        output = output_shipper.ship(self._sink, self._secrets.masked(run))
+        self._shipping = self._beside.create_task(output, name=f"output {self.key.run}")
         outcome = await limit.enforce(run, run.wait())
         # Nobody should read an end without its output.
         await asyncio.wait([self._shipping], timeout=LAST_OUTPUT_SECONDS if outcome.exit_code is None else None)

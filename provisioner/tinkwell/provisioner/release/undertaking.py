@@ -38,6 +38,7 @@ from tinkwell.provisioner.release.prepare import Prepared
 from tinkwell.provisioner.release.reporter import Reporter
 from tinkwell.provisioner.release.resource import Resource
 from tinkwell.provisioner.release.schema.check import Schemas
+from tinkwell.provisioner.release.secret import Secrets
 from tinkwell.provisioner.release.step import StepRun
 from tinkwell.provisioner.release.walk import Walk
 from tinkwell.provisioner.runtime import output
@@ -70,12 +71,14 @@ class Undertaking:
         *,
         ends_at: float,
         reporter: Reporter,
+        secrets: Secrets,
         group: asyncio.TaskGroup,
     ) -> None:
         self._work = work
         self._host = host
         self._ends_at = ends_at
         self._reporter = reporter
+        self._secrets = secrets
         self._group = group
         self._expressions = Expressions(room=host.room)
         self._schemas = Schemas(room=host.room)
@@ -179,13 +182,15 @@ class Undertaking:
         try:
             prepared = await preparation.run()
             await self._check_known(prepared)
+            await self._check_secrets(prepared)
         except (errors.InvalidField, SandboxError) as error:
-            message = f"{self._phase}: {error}"[:MAX_CAUSE_CHARACTERS]
-            return Finish(state=State.FAILED, cause=cause.text(cause.Reason.PREPARATION_FAILED, message))
+            return self._failed(cause.Reason.PREPARATION_FAILED, error)
         if self._entered is not None:
             await self._entered
         try:
             submitted = await self._submit(prepared)
+        except client_errors.SecretsDisabled as error:
+            return self._failed(cause.Reason.SECRETS_DISABLED, error)
         except client_errors.IllegalTransition:
             # A plan is refused also where the operation was cancelled in this moment.
             self.hear(await self._operation())
@@ -193,6 +198,10 @@ class Undertaking:
                 raise
             return self._too_late()
         return _Planned(prepared=prepared, nodes=submitted.nodes, revision=submitted.revision, phase=Phase.APPLY)
+
+    def _failed(self, reason: cause.Reason, error: Exception) -> Finish:
+        message = self._secrets.mask(f"{self._phase}: {error}")[:MAX_CAUSE_CHARACTERS]
+        return Finish(state=State.FAILED, cause=cause.text(reason, message))
 
     async def _enter(self, phase: Phase) -> None:
         self._phase = phase
@@ -211,6 +220,14 @@ class Undertaking:
                 except errors.InvalidField as error:
                     checks.note(error)
         checks.finish()
+
+    async def _check_secrets(self, prepared: Prepared) -> None:
+        """Learn what is secret by the manifest and by its images, as far as they are known, and that none is shown."""
+        if prepared.manifest is not None:
+            installed = [each for each in prepared.plan.nodes if each.task is NodeTask.INSTALL]
+            declared = {node.path: prepared.resources[node.path].sensitive for node in installed}
+            await self._secrets.learn_configs(prepared.manifest.resources, declared)
+            self._secrets.check(prepared.manifest)
 
     async def _submit(self, prepared: Prepared) -> Submitted:
         manifest, late = "", ""
@@ -268,6 +285,7 @@ class Undertaking:
             images=self._host.images,
             plugs_of=self._plugs_of,
             runtime=self._host.runtime,
+            secrets=self._secrets,
         )
 
     def _plugs_of(self, known: Resource) -> Plugs:
@@ -310,6 +328,7 @@ class Undertaking:
             runtime=self._host.runtime,
             claims=self._host.claims,
             sink=_Sink(self._host, self._work.operation.id),
+            secrets=self._secrets,
             beside=self._group,
             outlives=outlives,
         )

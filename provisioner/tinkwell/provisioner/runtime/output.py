@@ -30,11 +30,15 @@ _NUMBERS = {stream: number for number, stream in _STREAMS.items()}
 
 @dataclass(frozen=True, slots=True)
 class OutputLine:
-    """One line without its end; `number` counts from 1 over both streams."""
+    """One line without its end; `number` counts from 1 over both streams.
+
+    `is_cut` says that it was too long, and that the next one of its stream goes on with it.
+    """
 
     number: int
     stream: LogStream
     text: str
+    is_cut: bool = False
 
 
 class FrameReader:
@@ -98,8 +102,8 @@ class OutputReader:
             if self.is_full:
                 break
             self._partial[stream] += payload
-            for raw in _take_lines(self._partial[stream]):
-                yield from self._emit(stream, raw)
+            for raw, is_cut in _take_lines(self._partial[stream]):
+                yield from self._emit(stream, raw, is_cut=is_cut)
 
     def finish(self) -> Iterator[OutputLine]:
         """Yield what was written without a newline at the end; nothing may be fed afterwards."""
@@ -113,16 +117,17 @@ class OutputReader:
         self._number += 1
         return OutputLine(self._number, LogStream.STDERR, f"[{text}]")
 
-    def _emit(self, stream: LogStream, raw: bytes) -> Iterator[OutputLine]:
+    def _emit(self, stream: LogStream, raw: bytes, *, is_cut: bool = False) -> Iterator[OutputLine]:
         text = raw.decode("utf-8", errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
-        for piece in _split_text(text):
+        pieces = list(_split_text(text))
+        for place, piece in enumerate(pieces, 1):
             if self.is_full:
                 return
             self._bytes += len(piece.encode()) + LINE_OVERHEAD_BYTES
             self.is_full = self._bytes > self._max_bytes or self._number >= MAX_LINES
             if not self.is_full:
                 self._number += 1
-                yield OutputLine(self._number, stream, piece)
+                yield OutputLine(self._number, stream, piece, is_cut=is_cut or place < len(pieces))
             elif self._number >= MAX_LINES:
                 yield self.note(f"the rest of the output was dropped: it has more than {MAX_LINES:,} lines")
             else:
@@ -151,18 +156,18 @@ def _find_stamp(frames: bytes | bytearray, frame: int) -> bytes | None:
     return b"" if begin <= len(frames) and end <= len(frames) else None
 
 
-def _take_lines(buffer: bytearray) -> Iterator[bytes]:
-    """Remove the complete lines from a buffer, and pieces of a line that is too long."""
+def _take_lines(buffer: bytearray) -> Iterator[tuple[bytes, bool]]:
+    """Remove the complete lines from a buffer, and pieces of a line that is too long, and say which of both it is."""
     begin = 0
     while True:
         newline = buffer.find(b"\n", begin, begin + MAX_LINE_BYTES + 1)
         if newline >= 0:
             line, begin = bytes(buffer[begin:newline]), newline + 1
-            yield line.removesuffix(b"\r")
+            yield line.removesuffix(b"\r"), False
         elif len(buffer) - begin > MAX_LINE_BYTES:
             cut = _cut(buffer, begin, begin + MAX_LINE_BYTES)
             line, begin = bytes(buffer[begin:cut]), cut
-            yield line
+            yield line, True
         else:
             break
     del buffer[:begin]

@@ -38,6 +38,7 @@ from tinkwell.server.rpc.metric import CallMetrics
 from tinkwell.server.rpc.room import Room
 from tinkwell.server.rpc.watch import Watches
 from tinkwell.server.secret import keys
+from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.secret.service.rekey import Outcome, Rekey
 from tinkwell.server.settings import Settings
 from tinkwell.server.template.room import TemplateRoom
@@ -89,16 +90,17 @@ async def serve(
     the one that this release works on, or when it would not survive a crash, and `keys.InvalidKeys` for a key file that
     cannot be used.
     """
-    if settings.secret_keys is not None:
-        # Not at the first secret that somebody asks for.
-        logger.info("secrets are sealed", extra={"key": keys.read(settings.secret_keys).first.id.hex()})
+    # Not at the first secret that somebody asks for.
+    known = keys.read(settings.secret_keys) if settings.secret_keys is not None else None
+    if known is not None:
+        logger.info("secrets are sealed", extra={"key": known.first.id.hex()})
     database_url = settings.database_url.get_secret_value()
     await readiness.wait(database_url, allow_unsafe=settings.throwaway_database)
     async with contextlib.AsyncExitStack() as stack:
         pool = engine.create(database_url, pool_size=settings.pool_size)
         stack.push_async_callback(pool.dispose)
         log = await stack.enter_async_context(PostgresLog(database_url, table_readers=settings.catchup_readers).open())
-        server = _Server(settings, Database(pool), log, shares_port=shares_port)
+        server = _Server(settings, Database(pool), log, SecretService(known), shares_port=shares_port)
         await server.run(ready, side)
 
 
@@ -142,7 +144,9 @@ async def rekey(settings: Settings) -> Outcome:
 class _Server:
     """Everything of one process that lives as long as it does."""
 
-    def __init__(self, settings: Settings, database: Database, log: PostgresLog, *, shares_port: bool) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, log: PostgresLog, secrets: SecretService, *, shares_port: bool
+    ) -> None:
         self._settings = settings
         self._shares_port = shares_port
         self._database = database
@@ -151,7 +155,7 @@ class _Server:
         hardware = HardwareRoom(database, watches)
         template = TemplateRoom(database, watches)
         workflow = WorkflowRoom(database, watches)
-        release = ReleaseRoom(database, watches)
+        release = ReleaseRoom(database, watches, secrets)
         lease = LeaseRoom(
             database,
             lease_seconds=settings.lease_seconds,

@@ -10,13 +10,14 @@ from tinkwell.server.release.service.operations import ReleaseService
 from tinkwell.server.release.service.output import StepLogs
 from tinkwell.server.rpc.room import Room
 from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.secret.service.operations import SecretService
 
 
 class ReleaseRoom(Room):
     """Releases over gRPC."""
 
-    def __init__(self, database: Database, watches: Watches) -> None:
-        self.service = ReleaseService(database)
+    def __init__(self, database: Database, watches: Watches, secrets: SecretService) -> None:
+        self.service = ReleaseService(database, secrets)
         self.operations = OperationHolds()
         self._output = StepLogs(database, self.service.expiry)
         add = functools.partial(

@@ -40,7 +40,6 @@ class Key:
 
     id: bytes
     sealing: bytes = field(repr=False)
-    digesting: bytes = field(repr=False)
 
     @classmethod
     def of(cls, secret: bytes) -> "Key":
@@ -50,7 +49,7 @@ class Key:
         def derive(use: str) -> bytes:
             return hmac.new(secret, f"tinkwell {use}".encode(), hashlib.sha256).digest()
 
-        return cls(derive("id")[:ID_BYTES], derive("seal"), derive("digest"))
+        return cls(derive("id")[:ID_BYTES], derive("seal"))
 
 
 class Keys:

@@ -79,3 +79,15 @@ def test_secrets_that_change_all_the_time_do_not_fill_the_memory() -> None:
     redactor.register("the newest one")
     assert redactor.redact("the newest one") == "***"
     assert len(redactor._secrets) == MAX_SECRETS
+
+
+def test_a_text_passes_through_what_others_hide_until_they_leave() -> None:
+    redactor = Redactor()
+    leave = redactor.also(lambda text: text.replace("hunter", "•••"))
+    also = redactor.also(lambda text: text.replace("22", "°"))
+    assert redactor.redact("hunter22") == "•••°"
+    leave()
+    assert redactor.redact("hunter22") == "hunter°"
+    leave()
+    also()
+    assert redactor.redact("hunter22") == "hunter22"

@@ -238,3 +238,35 @@ def test_hostile_texts_cost_no_more_than_two_steps_for_each_character(
     for whole in ("a" * size, ("a" * 4_999 + "x") * (size // 5_000), "ab" * (size // 2)):
         automaton.scan(whole)
     assert 0 < edges.looks <= 3 * 2 * size
+
+
+@given(st.text("xyz…"), st.integers(0, 40), st.text("xyz…"))
+def test_what_is_cut_short_shows_no_more_of_a_secret_than_any_text_may_have(
+    before: str, shown: int, after: str
+) -> None:
+    secret = "0123456789abcdefghijABCDEFGHIJ"
+    text_of = f"{before}{secret[:shown]}…{after}"
+    masked = Masker([secret]).mask_excerpt(text_of)
+    kept = secret[:shown] if shown < text.MIN_BYTES else ""
+    assert masked == (f"{before}{kept or MASK}…{after}" if shown else text_of)
+
+
+@given(st.lists(st.integers(0, 2**16), max_size=60))
+def test_pieces_that_are_shown_by_themselves_show_no_secret_that_goes_over_them(cuts: list[int]) -> None:
+    secret = "0123456789abcdefghijABCDEFGHIJ"
+    stream = Masker([secret]).stream()
+    whole = f"first {secret} and then {secret}-{secret}"
+    shown = [stream.feed(piece) + stream.cut() for piece in pieces_of(whole, cuts)]
+    plain = "".join([*shown, stream.flush()]).replace(MASK, "")
+    windows = {secret[place : place + text.MIN_BYTES] for place in range(len(secret) - text.MIN_BYTES + 1)}
+    assert not any(window in plain for window in windows)
+    assert plain.startswith("first ")
+    assert " and then " in plain
+
+
+def test_a_stream_goes_on_after_a_cut() -> None:
+    stream = Masker(["hunter22", "other secret"]).stream()
+    assert stream.feed("a hunt") + stream.cut() == "a hunt"
+    assert stream.feed("er22 is, and hunter") + stream.cut() == f"{MASK} is, and {MASK}"
+    assert stream.feed("22 ends; other") + stream.cut() == f"{MASK} ends; other"
+    assert stream.feed(" things") + stream.flush() == " things"

@@ -187,3 +187,21 @@ def test_what_was_built_and_cannot_be_stored_is_refused_by_its_path(built: objec
     with pytest.raises(errors.InvalidField) as caught:
         document.check_json("x", built, max_bytes=20 if isinstance(built, str) else 10_000)
     assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ('{"a": 1, "b": [1.0, "x"]}', '{"b": [1, "x"], "a": 1.00}', True),
+        ('{"a": 1}', '{"a": true}', False),
+        ("[0]", "[false]", False),
+        ("[1]", "[1, 1]", False),
+        ('{"a": null}', "{}", False),
+        ("[]", "{}", False),
+        ('"1"', "1", False),
+        ("null", "null", True),
+    ],
+)
+def test_values_are_the_same_whatever_their_spelling(first: str, second: str, expected: bool) -> None:
+    values = document.parse_json("f", first), document.parse_json("f", second)
+    assert document.is_same(*values) is document.is_same(*values[::-1]) is expected

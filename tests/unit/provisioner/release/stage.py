@@ -36,6 +36,8 @@ class Thing:
     # Calls by their name that do something else: exit with a code, or answer with something.
     exits: dict[str, int] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
+    # Calls by their name that print something to stderr.
+    prints: dict[str, str] = field(default_factory=dict)
     # Calls by their name that wait until the test lets them.
     gates: dict[str, asyncio.Event] = field(default_factory=dict)
     is_stubborn: bool = False
@@ -80,7 +82,7 @@ class Images:
         self.journal.append((given["name"], call))
         self.told.append({"call": call, **given})
         self.specs.append((call, run.spec))
-        await run.write(f"{call} of {given['name']}\n", LogStream.STDERR)
+        await run.write(f"{call} of {given['name']}\n{thing.prints.get(call, '')}", LogStream.STDERR)
         if (gate := thing.gates.get(call)) is not None:
             await gate.wait()
         if run.ending is None:

@@ -13,6 +13,7 @@ from tinkwell.core.release.kinds import NodeState, ResourceStatus
 from tinkwell.core.release.report import NodeReport, Report, ResourceReport
 from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.release import reporter
+from tinkwell.provisioner.release.secret import Secrets
 
 T = TypeVar("T")
 
@@ -46,7 +47,9 @@ class Sending:
     def __init__(self) -> None:
         self.api = Api()
         self.heard: list[Operation] = []
-        self.reporter = reporter.Reporter(self.api, cast(Keeper, Lease()), "o", hear=self.heard.append)
+        self.reporter = reporter.Reporter(
+            self.api, cast(Keeper, Lease()), "o", secrets=Secrets(), hear=self.heard.append
+        )
         self.task = asyncio.ensure_future(self.reporter.run())
 
     def post(self, *paths: str, size: int = 0) -> "asyncio.Future[None]":

@@ -12,6 +12,7 @@ from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.event.kinds import State
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent.deadline import Deadline
+from tinkwell.provisioner.release.secret import Secrets
 from tinkwell.provisioner.release.step import NEVER_RAN, NOT_FED, Result, StepRun
 from tinkwell.provisioner.runtime import output, port
 
@@ -33,7 +34,13 @@ class Scene:
 
     def attempt(self) -> StepRun:
         return StepRun(
-            KEY, runtime=self.runtime, claims=self.claims.of(0), sink=self, beside=self.beside, outlives=True
+            KEY,
+            runtime=self.runtime,
+            claims=self.claims.of(0),
+            sink=self,
+            secrets=Secrets(),
+            beside=self.beside,
+            outlives=True,
         )
 
     async def append(self, key: RunKey, lines: Sequence[output.OutputLine]) -> None:

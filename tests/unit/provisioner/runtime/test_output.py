@@ -59,6 +59,13 @@ def test_a_line_is_never_longer_than_it_may_be_though_replacing_makes_it_longer(
     assert sum(map(len, lines)) == LIMIT + 5
 
 
+def test_a_line_that_is_too_long_says_of_each_part_whether_it_goes_on() -> None:
+    lines = read(frame(b"a" * (2 * LIMIT + 1) + b"\nshort\n" + b"\xff" * LIMIT))
+    assert [line.is_cut for line in lines if line.text[0] == "a"] == [True, True, False]
+    assert [line.is_cut for line in lines if line.text == "short"] == [False]
+    assert [line.is_cut for line in lines if line.text[0] == "\ufffd"] == [True, True, True, False]
+
+
 def test_what_is_too_much_is_dropped_with_a_note() -> None:
     lines = read(frame(b"12345678\n" * 100), max_bytes=3 * (8 + output.LINE_OVERHEAD_BYTES))
     assert [line.text for line in lines[:-1]] == ["12345678"] * 3

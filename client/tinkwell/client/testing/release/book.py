@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from tinkwell.client.release.model import Release, Resource, Revision, StepLogLine
+from tinkwell.client.testing.release.secret import Secrets
 from tinkwell.core.release.kinds import ReleaseState, RevisionState
 from tinkwell.core.release.transition.row import RevisionRow
 
@@ -47,6 +48,7 @@ class ReleaseBook:
         self.revisions: dict[str, dict[int, StoredRevision]] = {}
         self.resources: dict[str, dict[str, Resource]] = {}
         self.lines: dict[str, list[StepLogLine]] = {}
+        self.secrets = Secrets()
 
     def facts_of(self, operation_id: str) -> Facts:
         """Get what is known of an operation; one that a test has put has nothing."""

@@ -15,6 +15,7 @@ from tinkwell.client.testing.world import World
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.release import name as release_name
+from tinkwell.core.release import sensitive as places
 from tinkwell.core.release.kinds import OnFailure, OperationKind
 from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.plan import Plan
@@ -23,6 +24,8 @@ from tinkwell.core.release.transition import operation as rule
 from tinkwell.core.release.transition.operation import Begun
 from tinkwell.core.release.transition.row import ReleaseRow
 from tinkwell.core.release.transition.submission import Submission
+from tinkwell.core.secret import document as secret_document
+from tinkwell.core.secret import sensitive
 from tinkwell.core.value import document
 
 
@@ -31,7 +34,7 @@ def apply(world: World, request: pb.ApplyRequest) -> Operation:
     files = [(file.name, file.text) for file in request.files]
     if not files:
         raise errors.InvalidField.of("files", "is empty; give at least one file")
-    reader.read(files)
+    manifest = reader.read(files)
     variables = document.parse_json_object("variables", request.variables) if request.variables else {}
     source: dict[str, Any] = {"files": dict(files), "variables": variables}
     if request.variable_files:
@@ -42,7 +45,13 @@ def apply(world: World, request: pb.ApplyRequest) -> Operation:
             }
             for i, file in enumerate(request.variable_files)
         ]
-    return _begin(world, request, rule.begin_apply, source=document.dump_json(source))
+    secret = sensitive.parse_names("secret_variables", request.secret_variables, variables)
+    written = manifest.as_json()
+    texts = secret_document.texts_at("variables", variables, secret)
+    texts |= secret_document.texts_at("", written, places.of_written(written).secret)
+    operation = _begin(world, request, rule.begin_apply, source=document.dump_json(source))
+    world.releases.secrets.learn(operation.release_id, texts)
+    return operation
 
 
 def rollback(world: World, request: pb.RollbackRequest) -> Operation:

@@ -8,7 +8,7 @@ not forgotten.
 # ruff: noqa: N802  # RPC methods carry their names
 
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2, release_service_pb2_grpc
@@ -20,11 +20,13 @@ from tinkwell.client.testing import encode
 from tinkwell.client.testing.release import change as release_change
 from tinkwell.client.testing.release import request as release_request
 from tinkwell.client.testing.release import row as release_row
+from tinkwell.client.testing.release import secret
 from tinkwell.client.testing.world import World
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType, State
 from tinkwell.core.release import name as release_name
 from tinkwell.core.release.plan import Plan
+from tinkwell.core.release.report import Report, ResourceReport
 from tinkwell.core.release.transition import ending, operation, progress, submission
 
 _TYPES = (ResourceType.RELEASE, ResourceType.OPERATION, ResourceType.NODE, ResourceType.STEP)
@@ -85,7 +87,9 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         stored = self._book.stored(release.id, number)
         if stored is None:
             raise errors.NotFound("REVISION", f"{number} of release {release.name}")
-        return encode.fill(pb.Revision(), stored.whole())
+        found = stored.whole()
+        shown = {name: self._shown(release.id, getattr(found, name)) for name in ("source", "manifest")}
+        return encode.fill(pb.Revision(), dataclasses.replace(found, **shown))
 
     async def GetOperation(self, request: pb.GetOperationRequest, context: Any) -> pb.Operation:
         return self._told(self._operation(request.id))
@@ -105,7 +109,10 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
     async def ListResources(self, request: pb.ListResourcesRequest, context: Any) -> AsyncIterator[pb.Resource]:
         known = self._book.resources.get(self._named(request).id, {})
         for path in sorted(known):
-            yield encode.fill(pb.Resource(), known[path])
+            found = known[path]
+            documents = {name: getattr(found, name) for name in ("init", "config", "state")}
+            shown = {name: self._shown(found.release_id, document) for name, document in documents.items()}
+            yield encode.fill(pb.Resource(), dataclasses.replace(found, **shown))
 
     async def WatchLogs(
         self, request: pb.WatchStepLogsRequest, context: Any
@@ -173,12 +180,18 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         release = self._world.find(Release, found.release_id)
         yield pb.GetWorkResponse(operation=self._told(found))
         yield pb.GetWorkResponse(release=encode.fill(pb.Release(), release))
+        if request.revision:
+            former = self._book.stored(release.id, request.revision)
+            if former is not None:
+                yield pb.GetWorkResponse(document=pb.DocumentPart(name="manifest", text=former.manifest))
+            return
+        yield pb.GetWorkResponse(secrets=pb.Secrets(texts=sorted(self._book.secrets.texts(release.id))))
         for name, text in release_request.documents_of(self._world, found).items():
             for begin in range(0, len(text), _PART_CHARACTERS):
                 part = pb.DocumentPart(name=name, text=text[begin : begin + _PART_CHARACTERS])
                 yield pb.GetWorkResponse(document=part)
         for node in release_row.nodes_of(self._world, found.id):
-            yield pb.GetWorkResponse(node=self._node(node))
+            yield pb.GetWorkResponse(node=self._node(node, is_whole=True))
         for resource in self._book.resources.get(release.id, {}).values():
             yield pb.GetWorkResponse(resource=encode.fill(pb.Resource(), resource))
 
@@ -198,6 +211,9 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
             hold=release_row.hold(self._world, found),
             reporter=self._world.ledger.reporter(head.lease_token),
         )
+        if documents.manifest:
+            known = secret.declared(self._book.resources.get(found.release_id, {}).values())
+            self._book.secrets.learn_manifest(found.release_id, documents.manifest, documents.late, known)
         release_change.write(self._world, found.id, accepted.changes, documents=documents)
         nodes = [self._node(node) for node in release_row.nodes_of(self._world, found.id)]
         return pb.SubmitPlanResponse(revision=accepted.revision, nodes=nodes)
@@ -218,6 +234,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         )
         reporter = self._world.ledger.reporter(request.lease_token)
         changes = progress.report(work, reports, hold=release_row.hold(self._world, found), reporter=reporter)
+        self._learn(found, reports)
         release_change.write(self._world, found.id, changes, lease_id=reporter.lease_id)
         return pb.ReportOperationResponse(operation=self._told(self._world.find(Operation, found.id)))
 
@@ -251,11 +268,23 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         whole = dataclasses.replace(found, remaining_seconds=clock.told(left), lease_token=held)
         return encode.fill(pb.Operation(), whole)
 
-    def _node(self, node: Node) -> pb.Node:
+    def _shown(self, release_id: str, document: Any) -> Any:
+        return self._book.secrets.shown(release_id, document)
+
+    def _learn(self, found: Operation, reports: Sequence[Report]) -> None:
+        self._book.secrets.learn_reports(found.release_id, reports)
+        stored = self._book.stored(found.release_id, found.revision)
+        told = [each for each in reports if isinstance(each, ResourceReport) and each.init and each.sensitive]
+        if stored is not None and told:
+            declared = {each.path: each.sensitive for each in told}
+            self._book.secrets.learn_manifest(found.release_id, stored.manifest, stored.late, declared)
+
+    def _node(self, node: Node, *, is_whole: bool = False) -> pb.Node:
         target = encode.fill(pb.Node(), dataclasses.replace(node, steps=()))
         for step in release_row.steps_of(self._world, node.operation_id, node.path):
             added = encode.fill(target.steps.add(), dataclasses.replace(step, args=None))
             if step.args is not None:
                 added.args.SetInParent()
-                added.args.values.extend(step.args)
+                shown = step.args if is_whole else self._book.secrets.shown_args(node.release_id, step.args)
+                added.args.values.extend(shown)
         return target

@@ -1,1 +1,2 @@
+DROP FUNCTION delete_sealed CASCADE;
 DROP TABLE sealed_value;

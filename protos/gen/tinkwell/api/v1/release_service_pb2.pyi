@@ -300,7 +300,9 @@ Global___Release: _TypeAlias = Release  # noqa: Y015
 
 @_typing.final
 class Revision(_message.Message):
-    """Revision is what one operation installed. Its documents are JSON objects as text, left out of lists."""
+    """Revision is what one operation installed. Its documents are JSON objects as text, left out of lists. Null stands where
+    something is secret, and may be all of a document.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -650,7 +652,7 @@ class Step(_message.Message):
     version: _builtins.int
     @_builtins.property
     def args(self) -> Global___Args:
-        """args are not set where they are the image's own."""
+        """args are not set where they are the image's own; ••• stands for one that holds a secret."""
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
@@ -739,7 +741,9 @@ class Resource(_message.Message):
     """revision whose installation saw it last."""
     image_id: _builtins.str
     init: _builtins.str
-    """init, config and state are JSON objects as text; empty for none."""
+    """init, config and state are JSON objects as text, empty for none. Null stands where something is secret, and may be all
+    of a document.
+    """
     config: _builtins.str
     state: _builtins.str
     status: Global___ResourceStatus.ValueType
@@ -830,6 +834,7 @@ class ApplyRequest(_message.Message):
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     VARIABLE_FILES_FIELD_NUMBER: _builtins.int
+    SECRET_VARIABLES_FIELD_NUMBER: _builtins.int
     operation_id: _builtins.str
     """operation_id is chosen by the caller; with it a repeated call is recognised."""
     namespace: _builtins.str
@@ -851,6 +856,12 @@ class ApplyRequest(_message.Message):
         variables replace what files say. They count as variables do.
         """
 
+    @_builtins.property
+    def secret_variables(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """secret_variables names those of variables whose values are secret. They, and whatever contains one of them, are sealed
+        where they are stored, null where they are read, and shown as ••• in messages and output.
+        """
+
     def __init__(
         self,
         *,
@@ -863,10 +874,11 @@ class ApplyRequest(_message.Message):
         description: _builtins.str = ...,
         reason: _builtins.str = ...,
         variable_files: _abc.Iterable[Global___VariableFile] | None = ...,
+        secret_variables: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "files", b"files", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "options", b"options", "reason", b"reason", "variable_files", b"variable_files", "variables", b"variables"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "files", b"files", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "options", b"options", "reason", b"reason", "secret_variables", b"secret_variables", "variable_files", b"variable_files", "variables", b"variables"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1430,17 +1442,21 @@ class GetWorkRequest(_message.Message):
 
     OPERATION_ID_FIELD_NUMBER: _builtins.int
     LEASE_TOKEN_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
     operation_id: _builtins.str
     lease_token: _builtins.int
+    revision: _builtins.int
+    """revision of the release whose manifest alone is asked for; 0 for all that the operation works on."""
     def __init__(
         self,
         *,
         operation_id: _builtins.str = ...,
         lease_token: _builtins.int = ...,
+        revision: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["lease_token", b"lease_token", "operation_id", b"operation_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lease_token", b"lease_token", "operation_id", b"operation_id", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1448,7 +1464,9 @@ Global___GetWorkRequest: _TypeAlias = GetWorkRequest  # noqa: Y015
 
 @_typing.final
 class GetWorkResponse(_message.Message):
-    """GetWorkResponse is a part of what an operation works on: first the operation, then everything else in any order."""
+    """GetWorkResponse is a part of what an operation works on: first the operation, then everything else in any order. Only
+    here are documents whole where they hold secrets.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1457,6 +1475,7 @@ class GetWorkResponse(_message.Message):
     NODE_FIELD_NUMBER: _builtins.int
     RESOURCE_FIELD_NUMBER: _builtins.int
     RELEASE_FIELD_NUMBER: _builtins.int
+    SECRETS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def operation(self) -> Global___Operation: ...
     @_builtins.property
@@ -1469,6 +1488,8 @@ class GetWorkResponse(_message.Message):
     def resource(self) -> Global___Resource: ...
     @_builtins.property
     def release(self) -> Global___Release: ...
+    @_builtins.property
+    def secrets(self) -> Global___Secrets: ...
     def __init__(
         self,
         *,
@@ -1477,16 +1498,39 @@ class GetWorkResponse(_message.Message):
         node: Global___Node | None = ...,
         resource: Global___Resource | None = ...,
         release: Global___Release | None = ...,
+        secrets: Global___Secrets | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "node", b"node", "operation", b"operation", "part", b"part", "release", b"release", "resource", b"resource"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "node", b"node", "operation", b"operation", "part", b"part", "release", b"release", "resource", b"resource", "secrets", b"secrets"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "node", b"node", "operation", b"operation", "part", b"part", "release", b"release", "resource", b"resource"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "node", b"node", "operation", b"operation", "part", b"part", "release", b"release", "resource", b"resource", "secrets", b"secrets"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["operation", "document", "node", "resource", "release"]  # noqa: Y015
+    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["operation", "document", "node", "resource", "release", "secrets"]  # noqa: Y015
     _WhichOneofArgType_part: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
 
 Global___GetWorkResponse: _TypeAlias = GetWorkResponse  # noqa: Y015
+
+@_typing.final
+class Secrets(_message.Message):
+    """Secrets are texts that must not be shown or stored but where they are meant for."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def texts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        texts: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["texts", b"texts"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Secrets: _TypeAlias = Secrets  # noqa: Y015
 
 @_typing.final
 class DocumentPart(_message.Message):
@@ -1770,6 +1814,8 @@ class ResourceReport(_message.Message):
     CONFIG_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
     OWNED_FIELD_NUMBER: _builtins.int
+    SENSITIVE_FIELD_NUMBER: _builtins.int
+    SECRETS_FIELD_NUMBER: _builtins.int
     path: _builtins.str
     type: _builtins.str
     status: Global___ResourceStatus.ValueType
@@ -1778,6 +1824,14 @@ class ResourceReport(_message.Message):
     config: _builtins.str
     state: _builtins.str
     owned: _builtins.bool
+    @_builtins.property
+    def sensitive(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """sensitive are JSON pointers into config and state: what stands there is secret."""
+
+    @_builtins.property
+    def secrets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """secrets are texts that are secret as well, and are not in these documents."""
+
     def __init__(
         self,
         *,
@@ -1789,10 +1843,12 @@ class ResourceReport(_message.Message):
         config: _builtins.str | None = ...,
         state: _builtins.str | None = ...,
         owned: _builtins.bool | None = ...,
+        sensitive: _abc.Iterable[_builtins.str] | None = ...,
+        secrets: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_config", b"_config", "_image_id", b"_image_id", "_init", b"_init", "_owned", b"_owned", "_state", b"_state", "config", b"config", "image_id", b"image_id", "init", b"init", "owned", b"owned", "state", b"state"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_config", b"_config", "_image_id", b"_image_id", "_init", b"_init", "_owned", b"_owned", "_state", b"_state", "config", b"config", "image_id", b"image_id", "init", b"init", "owned", b"owned", "path", b"path", "state", b"state", "status", b"status", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_config", b"_config", "_image_id", b"_image_id", "_init", b"_init", "_owned", b"_owned", "_state", b"_state", "config", b"config", "image_id", b"image_id", "init", b"init", "owned", b"owned", "path", b"path", "secrets", b"secrets", "sensitive", b"sensitive", "state", b"state", "status", b"status", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__config: _TypeAlias = _typing.Literal["config"]  # noqa: Y015
     _WhichOneofArgType__config: _TypeAlias = _typing.Literal["_config", b"_config"]  # noqa: Y015

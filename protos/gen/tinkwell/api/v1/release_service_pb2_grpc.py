@@ -273,7 +273,8 @@ class ReleaseServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetWork(self, request, context):
-        """GetWork streams all that an operation works on: its documents, nodes with steps, and resources.
+        """GetWork streams all that an operation works on: its documents, nodes with steps, and resources. Only who holds the
+        operation gets it, for it has secrets in clear.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

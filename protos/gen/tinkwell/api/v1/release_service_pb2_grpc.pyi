@@ -60,7 +60,9 @@ class ReleaseServiceStub:
     somebody else alive holds it, and on another engine than the one that the release belongs to.
     """
     GetWork: _aio.UnaryStreamMultiCallable[_release_service_pb2.GetWorkRequest, _release_service_pb2.GetWorkResponse]
-    """GetWork streams all that an operation works on: its documents, nodes with steps, and resources."""
+    """GetWork streams all that an operation works on: its documents, nodes with steps, and resources. Only who holds the
+    operation gets it, for it has secrets in clear.
+    """
     SubmitPlan: _aio.StreamUnaryMultiCallable[_release_service_pb2.SubmitPlanRequest, _release_service_pb2.SubmitPlanResponse]
     """SubmitPlan stores what an operation is going to do, and makes its revision. The first message has all but documents."""
     ReportOperation: _aio.UnaryUnaryMultiCallable[_release_service_pb2.ReportOperationRequest, _release_service_pb2.ReportOperationResponse]
@@ -221,7 +223,9 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.GetWorkRequest,
         context: _aio.ServicerContext[_release_service_pb2.GetWorkRequest, _abc.AsyncIterator[_release_service_pb2.GetWorkResponse]],
     ) -> _abc.AsyncIterator[_release_service_pb2.GetWorkResponse]:
-        """GetWork streams all that an operation works on: its documents, nodes with steps, and resources."""
+        """GetWork streams all that an operation works on: its documents, nodes with steps, and resources. Only who holds the
+        operation gets it, for it has secrets in clear.
+        """
 
     @_abc_1.abstractmethod
     def SubmitPlan(

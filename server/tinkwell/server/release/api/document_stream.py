@@ -9,7 +9,7 @@ from tinkwell.core.release.record import Operation, Release, Resource
 from tinkwell.core.value import parse
 from tinkwell.server.release.api import message
 from tinkwell.server.release.service.carrying import MAX_DOCUMENT_BYTES, NewPlan
-from tinkwell.server.release.service.work import DocumentPart, Part
+from tinkwell.server.release.service.work import DocumentPart, Part, Secrets
 
 SILENCE_SECONDS = 60.0
 DOCUMENTS = ("manifest", "late", "plan")
@@ -94,6 +94,8 @@ def to_part(found: Part) -> pb.GetWorkResponse:
             return pb.GetWorkResponse(operation=message.operation(found))
         case Release():
             return pb.GetWorkResponse(release=message.release(found))
+        case Secrets():
+            return pb.GetWorkResponse(secrets=pb.Secrets(texts=sorted(found.texts)))
         case DocumentPart():
             return pb.GetWorkResponse(document=pb.DocumentPart(name=found.name, text=found.text))
         case Resource():

@@ -81,4 +81,6 @@ def _resource(field: str, told: pb.ResourceReport) -> ResourceReport:
         config=told.config if told.HasField("config") else None,
         state=told.state if told.HasField("state") else None,
         owned=told.owned if told.HasField("owned") else None,
+        sensitive=tuple(told.sensitive),
+        secrets=tuple(told.secrets),
     )

@@ -33,6 +33,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
             files=[(file.name, file.text) for file in request.files],
             variables=request.variables,
             variable_files=[(file.name, file.variables) for file in request.variable_files],
+            secret_variables=request.secret_variables,
             options=message.to_options(request.options),
             description=request.description,
             reason=request.reason,
@@ -150,7 +151,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         )
 
     async def GetWork(self, request: pb.GetWorkRequest, context: Context) -> AsyncGenerator[pb.GetWorkResponse, None]:
-        work = self._releases.work.read(request.operation_id, request.lease_token)
+        work = self._releases.work.read(request.operation_id, request.lease_token, revision=request.revision)
         async with contextlib.aclosing(work) as parts:
             async for part in parts:
                 yield document_stream.to_part(part)

@@ -12,6 +12,7 @@ from tinkwell.core.release.transition.row import ReleaseRow
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.release.service import request as requests
+from tinkwell.server.release.service.document import Documents
 from tinkwell.server.release.service.ending import Expiry
 from tinkwell.server.release.store import lock, queries
 from tinkwell.server.release.store import request as store
@@ -36,14 +37,18 @@ class Beginning:
     operation has which was asked for in other words. All but Apply raise `errors.NotFound`.
     """
 
-    def __init__(self, database: Database, expiry: Expiry) -> None:
+    def __init__(self, database: Database, expiry: Expiry, documents: Documents) -> None:
         self._database = database
         self._expiry = expiry
+        self._documents = documents
         self._aside = offload.Aside(_PARSERS)
 
     async def apply(self, request: requests.Apply, *, actor: str) -> Operation:
-        """Begin an installation or an upgrade."""
+        """Begin an installation or an upgrade. Raises `errors.SecretsDisabled` where secrets cannot be sealed."""
         asked = await self._aside.run(requests.parse_apply, request)
+
+        if asked.secrets:
+            self._documents.require()
 
         async def judge(_: Transaction, release: ReleaseRow | None) -> Begun:
             return rules.begin_apply(release)
@@ -90,34 +95,35 @@ class Beginning:
         await self._expiry.end_of_release(asked.namespace, asked.name, actor=actor)
         for _ in range(_TRIES):
             try:
-                written = await self._database.write(lambda transaction: _begin(transaction, asked, judge), actor=actor)
+                written = await self._database.write(
+                    lambda transaction: self._begin_once(transaction, asked, judge), actor=actor
+                )
             except _NameTaken:
                 continue
             return written.value
         raise errors.LostRace(f"the release {asked.name} is made and removed all the time; try again")
 
+    async def _begin_once(self, transaction: Transaction, asked: Asked, judge: Judge) -> Operation:
+        transaction.changed = False
+        release = await lock.lock_named(transaction, asked.namespace, asked.name)
+        # After that: whoever began this operation on this release had its lock.
+        known = await store.find(transaction, asked)
+        if known is None:
+            begun = await judge(transaction, release)
+            await self._write(transaction, asked, release, begun)
+        elif not known.is_same or not await self._documents.is_source(transaction, asked, known.source):
+            raise errors.AlreadyExists("operation_id", asked.operation_id)
+        stored = await queries.operation(transaction.fetch, asked.operation_id)
+        assert stored is not None
+        return stored
 
-async def _begin(transaction: Transaction, asked: Asked, judge: Judge) -> Operation:
-    transaction.changed = False
-    release = await lock.lock_named(transaction, asked.namespace, asked.name)
-    # After that: whoever began this operation on this release had its lock.
-    is_repeated = await store.is_repeated(transaction, asked)
-    if is_repeated is None:
-        begun = await judge(transaction, release)
-        await _write(transaction, asked, release, begun)
-    elif not is_repeated:
-        raise errors.AlreadyExists("operation_id", asked.operation_id)
-    stored = await queries.operation(transaction.fetch, asked.operation_id)
-    assert stored is not None
-    return stored
-
-
-async def _write(transaction: Transaction, asked: Asked, release: ReleaseRow | None, begun: Begun) -> None:
-    """Write an operation; where the rules let it begin on a free name, it makes the release."""
-    release_id = release.id if release is not None else str(uuid.uuid4())
-    if release is not None:
-        await store.move_release(transaction, release_id, asked, begun)
-    elif not await store.insert_release(transaction, release_id, asked):
-        raise _NameTaken
-    if not await store.insert(transaction, release_id, asked, begun):
-        raise errors.AlreadyExists("operation_id", asked.operation_id)
+    async def _write(self, transaction: Transaction, asked: Asked, release: ReleaseRow | None, begun: Begun) -> None:
+        """Write an operation; where the rules let it begin on a free name, it makes the release."""
+        release_id = release.id if release is not None else str(uuid.uuid4())
+        if release is not None:
+            await store.move_release(transaction, release_id, asked, begun)
+        elif not await store.insert_release(transaction, release_id, asked):
+            raise _NameTaken
+        source = await self._documents.seal_source(transaction, asked, release)
+        if not await store.insert(transaction, release_id, asked, begun, source=source):
+            raise errors.AlreadyExists("operation_id", asked.operation_id)

@@ -15,9 +15,11 @@ from tinkwell.core.release.transition import operation as rules
 from tinkwell.core.release.transition import progress, submission
 from tinkwell.core.release.transition.row import OperationRow
 from tinkwell.core.value import check, document, parse
+from tinkwell.core.value.document import JsonObject
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.release.service import ending, report
+from tinkwell.server.release.service.document import Documents
 from tinkwell.server.release.store import change, lock, queries
 from tinkwell.server.release.store import submission as store
 
@@ -63,11 +65,22 @@ class Submitted:
     nodes: Sequence[Node]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Parsed:
+    """The documents of a submission, None for what it does not have, and the text of what the plan installs."""
+
+    plan: plans.Plan
+    installation: str
+    manifest: JsonObject | None
+    late: JsonObject | None
+
+
 class Carrying:
     """AcquireOperation, SubmitPlan and ReportOperation."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, documents: Documents) -> None:
         self._database = database
+        self._documents = documents
         self._aside = offload.Aside(_PARSERS)
 
     async def acquire(self, operation_id: str, lease_token: int, *, actor: str) -> Acquired:
@@ -108,16 +121,16 @@ class Carrying:
     async def submit(self, new: NewPlan, *, actor: str) -> Submitted:
         """Store what an operation is going to do; a repeated call changes nothing.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost`, and `errors.IllegalTransition` where the
-        operation has ended, is to end, or has another plan.
+        Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost`, `errors.SecretsDisabled`, and
+        `errors.IllegalTransition` where the operation has ended, is to end, or has another plan.
         """
         operation_id = parse_operation(new.operation_id, new.lease_token)
-        plan, installation = await self._aside.run(_parse, new)
+        parsed = await self._aside.run(_parse, new)
 
         async def work(transaction: Transaction) -> Submitted:
             transaction.changed = False
             locked = await _lock(transaction, operation_id, new.lease_token)
-            accepted = await _submit(transaction, locked, new, plan, installation)
+            accepted = await self._submit(transaction, locked, new, parsed)
             return Submitted(accepted.revision, await store.nodes(transaction, operation_id))
 
         return (await self._database.write(work, actor=actor)).value
@@ -125,7 +138,8 @@ class Carrying:
     async def report(self, operation_id: str, lease_token: int, reports: Sequence[Report], *, actor: str) -> Operation:
         """Take reports about an operation, all or none, in their order, and return it; repeated ones change nothing.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost` and `errors.IllegalTransition`.
+        Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost`, `errors.IllegalTransition`, and where
+        reports bring what is secret `errors.SecretsDisabled`.
         """
         operation_id = parse_operation(operation_id, lease_token)
         if sum(report.size(each) for each in reports) <= MAX_QUICK_CHARACTERS:
@@ -136,10 +150,58 @@ class Carrying:
         async def work(transaction: Transaction) -> Operation:
             transaction.changed = False
             locked = await _lock(transaction, operation_id, lease_token)
-            await _report(transaction, locked, reports, _reporter(lease_token, locked))
+            await self._report(transaction, locked, reports, _reporter(lease_token, locked))
             return await _operation(transaction, operation_id)
 
         return (await self._database.write(work, actor=actor)).value
+
+    async def _submit(
+        self, transaction: Transaction, locked: lock.Locked, new: NewPlan, parsed: _Parsed
+    ) -> submission.Accepted:
+        operation, release_id = locked.operation, locked.release_id
+        documents = _documents(operation, new, parsed.installation)
+        is_rendered = documents.manifest is not None
+        brought = await self._documents.weigh(
+            transaction, locked, parsed.manifest if is_rendered else None, parsed.late if is_rendered else None
+        )
+        if brought is not None:
+            is_deployed_one = brought.is_deployed_one
+        else:
+            is_deployed_one = await store.is_deployed(transaction, operation.id, documents)
+        submitted = submission.Submission(
+            release=await lock.lock_release(transaction, release_id),
+            operation=operation,
+            plan=parsed.plan,
+            plan_text=new.plan,
+            stored_plan=await store.plan(transaction, operation.id),
+            resumed=await lock.revision(transaction, release_id, operation.revision),
+            is_deployed_one=is_deployed_one,
+            has_plugs=new.has_plugs,
+        )
+        reporter = _reporter(new.lease_token, locked)
+        accepted = submission.submit_plan(submitted, hold=locked.hold, reporter=reporter)
+        if brought is not None and accepted.changes:
+            sealed = await self._documents.seal_plan(transaction, locked, brought, parsed.plan, accepted.changes)
+            documents = dataclasses.replace(documents, **sealed)
+        move = change.Move(operation_id=operation.id, changes=accepted.changes, documents=documents)
+        await change.write(transaction, move)
+        return accepted
+
+    async def _report(
+        self, transaction: Transaction, locked: lock.Locked, reports: Sequence[Report], reporter: lease.Reporter
+    ) -> None:
+        operation = locked.operation
+        paths = progress.paths(reports)
+        nodes, steps = await lock.nodes(transaction, operation.id, sorted(paths)) if paths else ({}, {})
+        ends = progress.ends(reports) and not operation.state.is_final
+        leftover = await lock.leftover(transaction, locked) if ends else None
+        work = progress.Work(operation=operation, nodes=nodes, steps=steps, leftover=leftover)
+        changes = progress.report(work, reports, hold=locked.hold, reporter=reporter)
+        changes = await self._documents.seal_changes(transaction, locked, changes)
+        if ends:
+            await ending.write(transaction, locked, changes, lease_id=reporter.lease_id)
+        else:
+            await change.write(transaction, change.Move(operation_id=operation.id, changes=changes))
 
 
 def parse_operation(operation_id: str, lease_token: int) -> str:
@@ -147,28 +209,6 @@ def parse_operation(operation_id: str, lease_token: int) -> str:
     operation_id = parse.parse_uuid("operation_id", operation_id)
     parse.parse_int_range("lease_token", lease_token, low=0, high=MAX_TOKEN)
     return operation_id
-
-
-async def _submit(
-    transaction: Transaction, locked: lock.Locked, new: NewPlan, plan: plans.Plan, installation: str
-) -> submission.Accepted:
-    operation, release_id = locked.operation, locked.release_id
-    documents = _documents(operation, new, installation)
-    submitted = submission.Submission(
-        release=await lock.lock_release(transaction, release_id),
-        operation=operation,
-        plan=plan,
-        plan_text=new.plan,
-        stored_plan=await store.plan(transaction, operation.id),
-        resumed=await lock.revision(transaction, release_id, operation.revision),
-        is_deployed_one=await store.is_deployed(transaction, operation.id, documents),
-        has_plugs=new.has_plugs,
-    )
-    reporter = _reporter(new.lease_token, locked)
-    accepted = submission.submit_plan(submitted, hold=locked.hold, reporter=reporter)
-    move = change.Move(operation_id=operation.id, changes=accepted.changes, documents=documents)
-    await change.write(transaction, move)
-    return accepted
 
 
 def _documents(operation: OperationRow, new: NewPlan, installation: str) -> change.Documents:
@@ -184,29 +224,14 @@ def _documents(operation: OperationRow, new: NewPlan, installation: str) -> chan
     return change.Documents(manifest=manifest, late=late, plan=new.plan, installation=installation)
 
 
-async def _report(
-    transaction: Transaction, locked: lock.Locked, reports: Sequence[Report], reporter: lease.Reporter
-) -> None:
-    operation = locked.operation
-    paths = progress.paths(reports)
-    nodes, steps = await lock.nodes(transaction, operation.id, sorted(paths)) if paths else ({}, {})
-    ends = progress.ends(reports) and not operation.state.is_final
-    leftover = await lock.leftover(transaction, locked) if ends else None
-    work = progress.Work(operation=operation, nodes=nodes, steps=steps, leftover=leftover)
-    changes = progress.report(work, reports, hold=locked.hold, reporter=reporter)
-    if ends:
-        await ending.write(transaction, locked, changes, lease_id=reporter.lease_id)
-    else:
-        await change.write(transaction, change.Move(operation_id=operation.id, changes=changes))
-
-
-def _parse(new: NewPlan) -> tuple[plans.Plan, str]:
-    """Check the documents of a submission, and return the plan, and the text of what it installs."""
-    for field, text in (("manifest", new.manifest), ("late", new.late)):
-        if text:
-            document.parse_json_object(field, text, max_bytes=MAX_DOCUMENT_BYTES)
+def _parse(new: NewPlan) -> _Parsed:
+    """Check the documents of a submission, and write what its plan installs."""
+    manifest, late = (
+        document.parse_json_object(field, text, max_bytes=MAX_DOCUMENT_BYTES) if text else None
+        for field, text in (("manifest", new.manifest), ("late", new.late))
+    )
     plan = plans.Plan.load(new.plan)
-    return plan, plan.installation.dump()
+    return _Parsed(plan, plan.installation.dump(), manifest, late)
 
 
 async def _lock(transaction: Transaction, operation_id: str, lease_token: int) -> lock.Locked:

@@ -16,9 +16,11 @@ from tinkwell.server.release.service import ending
 from tinkwell.server.release.service import request as requests
 from tinkwell.server.release.service.beginning import Beginning
 from tinkwell.server.release.service.carrying import Carrying
+from tinkwell.server.release.service.document import Documents
 from tinkwell.server.release.service.ending import Expiry
 from tinkwell.server.release.service.work import WorkReader
 from tinkwell.server.release.store import change, lock, queries
+from tinkwell.server.secret.service.operations import SecretService
 
 _PAGE = 500
 MAX_NAMESPACES = 100
@@ -40,12 +42,13 @@ class ReleaseService:
     holds it.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, secrets: SecretService) -> None:
+        documents = Documents(secrets)
         self._database = database
         self.expiry = Expiry(database)
-        self.beginning = Beginning(database, self.expiry)
-        self.carrying = Carrying(database)
-        self.work = WorkReader(database)
+        self.beginning = Beginning(database, self.expiry, documents)
+        self.carrying = Carrying(database, documents)
+        self.work = WorkReader(database, documents)
 
     async def cancel(self, operation_id: str, *, now: bool, reason: str, actor: str) -> Operation:
         """Ask for the end of an operation, and return it; one that nobody alive holds ends at once.

@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from tinkwell.core import errors
 from tinkwell.core.release import plan
 from tinkwell.core.release import report as told
+from tinkwell.core.release.manifest import model
+from tinkwell.core.release.manifest import name as manifest_name
 from tinkwell.core.release.report import FinishReport, NodeReport, RemovedReport, Report, ResourceReport, StepReport
+from tinkwell.core.secret import text as secret_text
 from tinkwell.core.value import check as checking
 from tinkwell.core.value import document, parse
 
@@ -16,6 +19,8 @@ MAX_ARGS = 1_000
 MAX_ARGS_BYTES = 64 * 1024
 MAX_CAUSE_BYTES = 16 * 1024
 MAX_ORDINAL = 10_000
+# Those of a manifest, and those of an image.
+MAX_POINTERS = 2 * model.MAX_POINTERS
 MAX_ATTEMPT = 2**31 - 1
 # Exit codes of all platforms: signals may make them negative, and Windows has unsigned ones.
 _LOWEST_EXIT_CODE = -(2**31)
@@ -91,11 +96,22 @@ def _check_resource(checks: checking.Checks, field: str, report: ResourceReport)
     for name, limit in _DOCUMENT_BYTES.items():
         if text := getattr(report, name):
             checks.take(_parse_document, f"{field}.{name}", text, max_bytes=limit)
+    if len(report.sensitive) > MAX_POINTERS:
+        checks.refuse(f"{field}.sensitive", f"there are {len(report.sensitive):,}; at most {MAX_POINTERS} may be")
+    for index, text in enumerate(report.sensitive[:MAX_POINTERS]):
+        checks.take(manifest_name.parse_pointer, parse.child(f"{field}.sensitive", index), text)
+    if report.secrets:
+        checks.take(_parse_secrets, f"{field}.secrets", report.secrets)
 
 
 def _parse_document(field: str, text: str, *, max_bytes: int) -> str:
     document.parse_json_object(field, text, max_bytes=max_bytes)
     return text
+
+
+def _parse_secrets(field: str, secrets: tuple[str, ...]) -> tuple[str, ...]:
+    secret_text.texts_of((field, each) for each in secrets)
+    return secrets
 
 
 def _parse_message(field: str, text: str) -> str:

@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from tinkwell.core import errors
 from tinkwell.core.release import name as names
 from tinkwell.core.release import record
+from tinkwell.core.release import sensitive as places
 from tinkwell.core.release.manifest import reader
+from tinkwell.core.release.manifest.model import Manifest
+from tinkwell.core.secret import document as secret_document
+from tinkwell.core.secret import sensitive
+from tinkwell.core.secret.mask import Masker
 from tinkwell.core.value import check, document, parse
 from tinkwell.server.release.store.request import Asked
 
@@ -35,12 +40,13 @@ class Request:
 class Apply(Request):
     """Manifests to bring about, as files by name and text, with variables as JSON text, empty for none.
 
-    `variable_files` are such texts by name, which may hold expressions.
+    `variable_files` are such texts by name, which may hold expressions. `secret_variables` names variables.
     """
 
     files: Sequence[tuple[str, str]]
     variables: str
     variable_files: Sequence[tuple[str, str]] = ()
+    secret_variables: Sequence[str] = ()
     description: str = ""
 
 
@@ -58,10 +64,8 @@ def parse_apply(request: Apply) -> Asked:
     checks.take(_parse_text, "description", request.description)
     files: document.JsonObject = {}
     files.update(request.files)
-    source: document.JsonObject = {
-        "files": files,
-        "variables": _variables(checks, "variables", request.variables or "{}"),
-    }
+    variables = _variables(checks, "variables", request.variables or "{}")
+    source: document.JsonObject = {"files": files, "variables": variables}
     if request.variable_files:
         source |= {"variable_files": _variable_files(checks, request)}
     _check_names(checks, "files", request.files)
@@ -70,8 +74,14 @@ def parse_apply(request: Apply) -> Asked:
     if (size := sum(len(text.encode()) for _, text in request.files)) > MAX_FILES_BYTES:
         checks.refuse("files", f"have {size:,} bytes in all; at most {MAX_FILES_BYTES:,} are allowed")
     asked = _parse(checks, request, "APPLY", description=request.description)
-    reader.read(request.files)
-    return dataclasses.replace(asked, source=document.dump_json(source))
+    secret = sensitive.parse_names("secret_variables", request.secret_variables, variables)
+    texts = secret_document.texts_at("variables", variables, secret) | _literals(reader.read(request.files))
+    return dataclasses.replace(
+        _without(asked, texts, description=request.description),
+        source=source,
+        sensitive=sensitive.within(("variables",), secret),
+        secrets=texts,
+    )
 
 
 def parse_rollback(request: Rollback) -> Asked:
@@ -97,6 +107,32 @@ def parse_reason(field: str, text: str) -> str:
     return _parse_text(field, text)
 
 
+def _literals(manifest: Manifest) -> frozenset[str]:
+    """Return the secrets that stand in manifests as they were written."""
+    written = manifest.as_json()
+    return secret_document.texts_at("", written, places.of_written(written).secret)
+
+
+def _without(asked: Asked, texts: frozenset[str], *, description: str) -> Asked:
+    """Return a request without secrets in what is shown of it; raises `errors.InvalidField` for one in a name."""
+    if not texts:
+        return asked
+    masker = Masker(texts)
+    checks = check.Checks()
+    for field, name in (("namespace", asked.namespace), ("name", asked.name)):
+        if masker.finds(name):
+            checks.refuse(field, "holds a secret, and is shown everywhere; choose another one")
+    checks.finish()
+    shown = masker.mask(description)
+    return dataclasses.replace(
+        asked, call=_call("APPLY", description=shown), description=shown, reason=masker.mask(asked.reason)
+    )
+
+
+def _call(call: str, **more: object) -> str:
+    return document.dump_json({"call": call, **more})
+
+
 def _parse(checks: check.Checks, request: Request, call: str, **more: object) -> Asked:
     asked = Asked(
         operation_id=checks.take(parse.parse_uuid, "operation_id", request.operation_id),
@@ -104,7 +140,7 @@ def _parse(checks: check.Checks, request: Request, call: str, **more: object) ->
         name=checks.take(names.parse_name, "name", request.name),
         options=_parse_options(checks, request.options),
         reason=checks.take(parse_reason, "reason", request.reason),
-        call=document.dump_json({"call": call, **more}),
+        call=_call(call, **more),
         source=None,
         description=str(more.get("description", "")),
     )

@@ -2,20 +2,28 @@
 
 import contextlib
 import dataclasses
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from typing import TypeAlias
+
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.lease import lease
 from tinkwell.core.release.record import Operation, Release, Resource
 from tinkwell.core.release.transition import operation as rules
+from tinkwell.core.value import parse
+from tinkwell.server.database import offload
 from tinkwell.server.database.database import Database
 from tinkwell.server.release.service import ending
 from tinkwell.server.release.service.carrying import parse_operation
+from tinkwell.server.release.service.document import Documents
+from tinkwell.server.release.service.opened import OpenedWork
+from tinkwell.server.release.service.request import MAX_REVISION
 from tinkwell.server.release.store import lock, queries, work
 from tinkwell.server.release.store.queries import NodeWithSteps
 
 # A character has at most four bytes, and a part at most 1 MiB.
 PART_CHARACTERS = 256 * 1024
+_THREADS = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -26,21 +34,33 @@ class DocumentPart:
     text: str
 
 
-Part: TypeAlias = Operation | Release | DocumentPart | NodeWithSteps | Resource
+@dataclasses.dataclass(frozen=True, slots=True)
+class Secrets:
+    """Texts that are secret in an operation."""
+
+    texts: frozenset[str] = dataclasses.field(repr=False)
+
+
+Part: TypeAlias = Operation | Release | Secrets | DocumentPart | NodeWithSteps | Resource
 
 
 class WorkReader:
-    """GetWork."""
+    """GetWork. Only here are documents read with what is secret in them."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, documents: Documents) -> None:
         self._database = database
+        self._documents = documents
+        self._aside = offload.Aside(_THREADS)
 
-    async def read(self, operation_id: str, lease_token: int) -> AsyncGenerator[Part, None]:
+    async def read(self, operation_id: str, lease_token: int, *, revision: int = 0) -> AsyncGenerator[Part, None]:
         """Yield the operation, its release, its documents piece by piece, its nodes, and the release's resources.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.LeaseLost` for who does not hold the operation.
+        With a `revision`, of all that follows the release only the manifest of that one is read, if it exists. Raises
+        `errors.InvalidField`, `errors.NotFound`, `errors.SecretsDisabled`, and `errors.LeaseLost` for who does not hold
+        the operation.
         """
         operation_id = parse_operation(operation_id, lease_token)
+        parse.parse_int_range("revision", revision, low=0, high=MAX_REVISION)
         found = await lock.state(self._database.fetch, operation_id, lease_token=lease_token)
         if found is None:
             raise ending.missing(operation_id)
@@ -53,12 +73,34 @@ class WorkReader:
         yield operation
         yield release
         async with self._database.snapshot() as connection:
-            async with contextlib.aclosing(work.documents(connection, operation_id)) as documents:
-                async for name, text in documents:
-                    for start in range(0, len(text), PART_CHARACTERS):
-                        yield DocumentPart(name, text[start : start + PART_CHARACTERS])
-            for node in await queries.list_nodes(connection, operation_id):
-                yield node
-            async with contextlib.aclosing(queries.list_resources(connection, release.id)) as resources:
-                async for resource in resources:
-                    yield resource
+            parts = self._manifest(connection, release.id, revision) if revision else self._all(connection, found)
+            async with contextlib.aclosing(parts):
+                async for part in parts:
+                    yield part
+
+    async def _all(self, connection: AsyncConnection, found: lock.Locked) -> AsyncGenerator[Part, None]:
+        opened = await self._documents.open_work(connection, found) if found.has_secrets else OpenedWork()
+        yield Secrets(opened.texts)
+        async with contextlib.aclosing(work.documents(connection, found.operation.id)) as documents:
+            async for name, text in documents:
+                for part in _cut(name, await self._aside.run(opened.document, name, text)):
+                    yield part
+        for node, steps in await queries.list_nodes(connection, found.operation.id):
+            yield node, [opened.step(step) for step in steps]
+        async with contextlib.aclosing(queries.list_resources(connection, found.release_id)) as resources:
+            async for resource in resources:
+                yield await self._aside.run(opened.resource, resource)
+
+    async def _manifest(
+        self, connection: AsyncConnection, release_id: str, revision: int
+    ) -> AsyncGenerator[Part, None]:
+        text = await work.manifest(connection, release_id, revision)
+        if text is not None:
+            opened = await self._documents.open_revision(connection, release_id, revision)
+            for part in _cut("manifest", await self._aside.run(opened.document, "manifest", text)):
+                yield part
+
+
+def _cut(name: str, text: str) -> Iterator[DocumentPart]:
+    for start in range(0, len(text), PART_CHARACTERS):
+        yield DocumentPart(name, text[start : start + PART_CHARACTERS])

@@ -26,7 +26,8 @@ _DELETE_RELEASE = "UPDATE release SET deleted_at = clock_timestamp() WHERE id = 
 _ADD_REVISION = """
     INSERT INTO release_revision (release_id, revision, source, manifest, late, plan, rollback_of, operation_id,
                                   description)
-    SELECT o.release_id, $2, coalesce(o.source, former.source), coalesce($4::text::json, former.manifest),
+    SELECT o.release_id, $2, coalesce($7::text::json, o.source, former.source),
+           coalesce($4::text::json, former.manifest),
            coalesce($5::text::json, former.late), $6::text::json, $3, o.id, coalesce(o.request ->> 'description', '')
       FROM operation o
       LEFT JOIN release_revision former ON former.release_id = o.release_id AND former.revision = $3
@@ -123,9 +124,11 @@ OneStatement: TypeAlias = (
 class Documents:
     """What a submission brings: JSON texts. `manifest` and `late` are None where a former revision has them.
 
-    `plan` is what the operation walks, and `installation` the part of it that its revision keeps.
+    So is `source` where it is the operation's, or the former revision's, as it is stored. `plan` is what the operation
+    walks, and `installation` the part of it that its revision keeps.
     """
 
+    source: str | None = None
     manifest: str | None
     late: str | None
     plan: str
@@ -196,7 +199,8 @@ def _revision(move: Move, found: change.AddRevision | change.MoveRevision) -> St
         return _MOVE_REVISION, (move.operation_id, found.revision, found.state)
     assert move.documents is not None
     brought = move.documents
-    values = (found.revision, found.rollback_of, brought.manifest, brought.late, brought.installation)
+    texts = (brought.manifest, brought.late, brought.installation, brought.source)
+    values = (found.revision, found.rollback_of, *texts)
     return _ADD_REVISION, (move.operation_id, *values)
 
 

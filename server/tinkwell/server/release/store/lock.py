@@ -25,7 +25,7 @@ from tinkwell.core.release.kinds import (
 from tinkwell.core.release.transition.ending import Leftover
 from tinkwell.core.release.transition.row import NodeRow, OperationRow, ReleaseRow, RevisionRow, StepRow
 from tinkwell.server.database.database import Fetch, Transaction
-from tinkwell.server.release.store import row
+from tinkwell.server.release.store import document, row
 
 LOCK = "SELECT id FROM operation WHERE id = $1::text::uuid FOR NO KEY UPDATE"
 _COLUMNS = """
@@ -38,9 +38,10 @@ _COLUMNS = """
 """
 # A statement of its own, because it must see what was committed while the lock was waited for.
 STATE = f"""
-    SELECT {_COLUMNS}, o.cancel_reason, r.engine AS release_engine, CAST(o.lease_id AS text) AS lease_id,
-           CAST(l.id AS text) AS held_id, l.engine, l.expires_at > clock_timestamp() AS is_live,
-           CAST(mine.id AS text) AS own_id, mine.engine AS own_engine,
+    SELECT {_COLUMNS}, o.cancel_reason, r.engine AS release_engine, r.revision AS deployed, r.latest_revision AS newest,
+           o.source IS NOT NULL AS has_source, {document.HAS_SECRETS} AS has_secrets,
+           CAST(o.lease_id AS text) AS lease_id, CAST(l.id AS text) AS held_id, l.engine,
+           l.expires_at > clock_timestamp() AS is_live, CAST(mine.id AS text) AS own_id, mine.engine AS own_engine,
            mine.expires_at > clock_timestamp() AS is_own_live
       FROM operation o JOIN release r ON r.id = o.release_id
       LEFT JOIN lease l ON l.id = o.lease_id
@@ -88,7 +89,9 @@ UNFINISHED_STEPS = """
 class Locked:
     """An operation, which nobody else moves until the transaction ends if there is one.
 
-    `own` is the lease whose token was asked about, None where there is no such lease.
+    `own` is the lease whose token was asked about, None where there is no such lease. `deployed` is the release's last
+    DEPLOYED revision, and `newest` the newest that it has, 0 for none. `has_source`: the operation has a source of its
+    own. `has_secrets`: something is sealed of it, its release, one of these revisions, or the one that it brings about.
     """
 
     operation: OperationRow
@@ -97,6 +100,10 @@ class Locked:
     cancel_reason: str
     hold: lease.Hold
     own: lease.Lease | None
+    deployed: int
+    newest: int
+    has_source: bool
+    has_secrets: bool
 
 
 async def lock(transaction: Transaction, operation_id: str, *, lease_token: int = 0) -> Locked | None:
@@ -179,6 +186,10 @@ def _locked(found: asyncpg.Record) -> Locked:
         cancel_reason=found["cancel_reason"],
         hold=lease.Hold(kind="operation", id=found["id"], lease_id=found["lease_id"] or "", lease=held),
         own=own,
+        deployed=found["deployed"],
+        newest=found["newest"],
+        has_source=found["has_source"],
+        has_secrets=found["has_secrets"],
     )
 
 

@@ -4,13 +4,13 @@ import dataclasses
 
 from tinkwell.core.release import record
 from tinkwell.core.release.transition.operation import Begun
+from tinkwell.core.value.document import JsonObject
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.release.store import row
 
-# A repeated request is the same as the former one but for what the order of keys or the spelling of numbers may be.
 FIND = """
     SELECT r.namespace = $2 AND r.name = $3 AND o.request = $4::text::jsonb AND o.options = $5::text::jsonb
-           AND o.reason = $6 AND o.source::text::jsonb IS NOT DISTINCT FROM $7::text::jsonb AS is_same
+           AND o.reason = $6 AS is_same, CAST(o.source AS text) AS source
       FROM operation o JOIN release r ON r.id = o.release_id
      WHERE o.id = $1::text::uuid
 """
@@ -39,7 +39,8 @@ _INSERT = """
 class Asked:
     """A request for an operation. `call` is JSON text that tells it from any other one of the same release.
 
-    `source` is JSON text, None where nothing is rendered; an empty `description` leaves the release's.
+    `source` is what is to be rendered, None for nothing. What stands at its JSON pointers `sensitive` is secret, and so
+    are the texts `secrets`. An empty `description` leaves the release's.
     """
 
     operation_id: str
@@ -47,17 +48,26 @@ class Asked:
     name: str
     call: str
     options: record.Options
-    source: str | None
+    source: JsonObject | None
     description: str
     reason: str
+    sensitive: tuple[str, ...] = ()
+    secrets: frozenset[str] = dataclasses.field(default=frozenset(), repr=False)
 
 
-async def is_repeated(transaction: Transaction, asked: Asked) -> bool | None:
-    """Return whether an operation has this id that was asked for in the same words; None if none has this id."""
-    options = row.dump_options(asked.options)
-    values = (asked.namespace, asked.name, asked.call, options, asked.reason, asked.source)
+@dataclasses.dataclass(frozen=True, slots=True)
+class Found:
+    """An operation with the id of a request: whether all but its source is the same, and that as it is stored."""
+
+    is_same: bool
+    source: str | None
+
+
+async def find(transaction: Transaction, asked: Asked) -> Found | None:
+    """Return the operation that has the id of a request, None if there is none."""
+    values = (asked.namespace, asked.name, asked.call, row.dump_options(asked.options), asked.reason)
     found = await transaction.fetch(FIND, asked.operation_id, *values)
-    return bool(found[0]["is_same"]) if found else None
+    return Found(found[0]["is_same"], found[0]["source"]) if found else None
 
 
 async def insert_release(transaction: Transaction, release_id: str, asked: Asked) -> bool:
@@ -71,8 +81,8 @@ async def move_release(transaction: Transaction, release_id: str, asked: Asked, 
     await transaction.fetch(_MOVE_RELEASE, release_id, begun.release_state, asked.operation_id, asked.description)
 
 
-async def insert(transaction: Transaction, release_id: str, asked: Asked, begun: Begun) -> bool:
-    """Insert an operation, PENDING; False where another release has one of its id."""
+async def insert(transaction: Transaction, release_id: str, asked: Asked, begun: Begun, *, source: str | None) -> bool:
+    """Insert an operation, PENDING, with its source as it is to be stored; False where there is one of its id."""
     found = await transaction.fetch(
         _INSERT,
         asked.operation_id,
@@ -81,7 +91,7 @@ async def insert(transaction: Transaction, release_id: str, asked: Asked, begun:
         begun.kind,
         asked.call,
         row.dump_options(asked.options),
-        asked.source,
+        source,
         begun.former_state,
         begun.rollback_of,
         asked.reason,

@@ -24,6 +24,7 @@ from tinkwell.core.release.kinds import (
     RevisionState,
     StepKind,
 )
+from tinkwell.core.secret.mask import MASK
 
 RELEASE = """
     CAST(r.id AS text) AS id, r.version, r.namespace, r.name, r.state, r.revision, r.latest_revision,
@@ -95,8 +96,8 @@ def node(row: Mapping[Any, Any]) -> record.Node:
 
 
 def step(row: Mapping[Any, Any]) -> record.Step:
-    """Read a step from `STEP`."""
-    args = None if row["args"] is None else tuple(row["args"])
+    """Read a step from `STEP`; an argument that is sealed is masked."""
+    args = None if row["args"] is None else tuple(MASK if arg is None else arg for arg in row["args"])
     return record.Step(**dict(row) | {"kind": StepKind(row["kind"]), "state": State(row["state"]), "args": args})
 
 

@@ -24,6 +24,17 @@ REMOVED = text("""
      ORDER BY v.revision
 """).execution_options(yield_per=1)
 
+_MANIFEST = text("""
+    SELECT CAST(manifest AS text) FROM release_revision
+     WHERE release_id = CAST(:release_id AS uuid) AND revision = :revision
+""")
+
+
+async def manifest(connection: AsyncConnection, release_id: str, revision: int) -> str | None:
+    """Return the manifest of a revision as it is stored; None where there is no such revision."""
+    found = await connection.execute(_MANIFEST, {"release_id": release_id, "revision": revision})
+    return found.scalar_one_or_none()
+
 
 async def documents(connection: AsyncConnection, operation_id: str) -> AsyncGenerator[tuple[str, str], None]:
     """Yield the names and texts of an operation's documents: source, manifest, late, plan, and removed/N.

@@ -1,25 +1,23 @@
 """Secrets of documents: sealed into rows beside them, opened, and deleted, within transactions of other rooms.
 
 A document is stored with null in the place of each secret, and what stood there is sealed in a row of its own. Whoever
-stores the document seals it, and stores what comes back, in one transaction; whoever deletes it deletes what is sealed.
-Who may have what is opened is for the caller to decide: of an operation, the holder of its lease.
+stores the document seals it, and stores what comes back, in one transaction; with the owner of the document goes what
+is sealed of it. Who may have what is opened is for the caller to decide: of an operation, the holder of its lease.
 
 Beside the values stand the texts that are secret in a document, sealed as well: a value may be a whole configuration
 that only contains one, and it is by its text that a secret is found in other documents, and masked.
 """
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core import errors
-from tinkwell.core.secret import digest
 from tinkwell.core.secret import document as secret_document
-from tinkwell.core.secret import text as secret_text
 from tinkwell.core.secret.mask import Masker
-from tinkwell.core.value import document, parse, pointer
+from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonValue
 from tinkwell.server.database import offload
 from tinkwell.server.secret import seal
@@ -28,19 +26,56 @@ from tinkwell.server.secret.seal import Owner, Place
 from tinkwell.server.secret.store import queries
 
 _THREADS = 2
+# Those of the operations that are carried out at the moment; it takes a while to make one of many texts.
+_MASKERS = 16
 # What stands in the place of a pointer, and is none, for the texts of a document.
-_TEXTS = "#"
+TEXTS = "#"
 
-# What was taken out of a document: JSON pointers with what stood there, as `core.secret.document.restore` takes them.
-Opened: TypeAlias = Sequence[tuple[str, JsonValue]]
+masker_of = functools.lru_cache(_MASKERS)(Masker)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What is sealed of an owner's document: JSON pointers with what stood there, and texts that are secret in it."""
+
+    owner: Owner
+    values: Sequence[tuple[str, JsonValue]] = field(default=(), repr=False)
+    texts: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def restore(self, stored: JsonValue) -> JsonValue:
+        """Return the document as it was before it was sealed. Raises `errors.SecretsDisabled` where it does not fit."""
+        try:
+            return secret_document.restore(stored, self.values)
+        except ValueError as error:
+            raise errors.SecretsDisabled(
+                f"a document of {self.owner.kind} {self.owner.id} was changed: {error}"
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as it is, and the JSON pointers of what is sensitive in it."""
+    """A document as it is, with the JSON pointers of what is sealed whatever else it holds.
 
-    value: JsonValue
+    What is `sensitive` is secret wherever it occurs, as `texts` are; what is `hidden` is not. One that was `opened`
+    stays sealed where it was.
+    """
+
+    value: JsonValue = field(repr=False)
     sensitive: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    texts: frozenset[str] = field(default=frozenset(), repr=False)
+    opened: Opened | None = None
+
+    @property
+    def sealed(self) -> frozenset[str]:
+        """Where it was sealed."""
+        return frozenset(place for place, _ in self.opened.values) if self.opened is not None else frozenset()
+
+    def is_stored(self, owner: Owner, extracted: secret_document.Extracted, texts: frozenset[str]) -> bool:
+        """Return whether this is what is stored of it."""
+        if self.opened is None or self.opened.owner != owner or self.opened.texts != texts:
+            return False
+        return self.sealed == {place for place, _ in extracted.values}
 
 
 class SecretService:
@@ -71,76 +106,71 @@ class SecretService:
         the end. Raises `errors.InvalidField` for a sensitive value that is too short or too long,
         `errors.SecretsDisabled`, and `errors.LostRace` where another transaction stores those of the same document.
         """
-        extracted, texts = await self._aside.run(_extract, documents, frozenset(secrets))
-        values = [(Place(owner, name, at), value) for name, found in extracted.items() for at, value in found.values]
-        values += [(Place(owner, name, _TEXTS), [*sorted(found)]) for name, found in texts.items() if found]
+        extracted = await self._aside.run(_extract, owner, documents, frozenset(secrets))
+        changed = {name: found for name, found in extracted.items() if not found.is_stored}
+        values = [(Place(owner, name, at), value) for name, found in changed.items() for at, value in found.rows()]
         sealed = await self._aside.run(_seal_all, self.require(), values) if values else []
-        await queries.put(connection, owner, list(documents), sealed)
-        return {name: found.document for name, found in extracted.items()}
+        if changed:
+            await queries.put(connection, owner, list(changed), sealed)
+        return {name: found.extracted.document for name, found in extracted.items()}
 
     async def open(self, connection: AsyncConnection, owner: Owner) -> dict[str, Opened]:
-        """Return what was taken out of an owner's documents, by their names.
+        """Return what is sealed of an owner's documents, by their names.
 
-        Raises `errors.SecretsDisabled` where a key is missing, and `seal.NotOpened` for what was tampered with.
+        Raises `errors.SecretsDisabled` where a key is missing, and for what was tampered with.
         """
-        opened: dict[str, list[tuple[str, JsonValue]]] = {}
-        for place, value in await self._open(connection, owner):
-            if place.pointer != _TEXTS:
-                opened.setdefault(place.document, []).append((place.pointer, value))
-        return dict(opened)
+        values: dict[str, list[tuple[str, JsonValue]]] = {}
+        texts: dict[str, frozenset[str]] = {}
+        for place, value in await self._open(await queries.of_owner(connection, owner)):
+            if place.pointer == TEXTS:
+                texts[place.document] = _texts(value)
+            else:
+                values.setdefault(place.document, []).append((place.pointer, value))
+        names = dict.fromkeys([*values, *texts])
+        return {name: Opened(owner, values.get(name, ()), texts.get(name, frozenset())) for name in names}
 
-    async def texts(self, connection: AsyncConnection, owner: Owner) -> frozenset[str]:
-        """Return the texts that are secret in an owner's documents. Raises what `open` raises."""
-        lists = [value for place, value in await self._open(connection, owner) if place.pointer == _TEXTS]
-        return frozenset(text for found in lists if isinstance(found, list) for text in found if isinstance(text, str))
+    async def texts(self, connection: AsyncConnection, owners: Iterable[Owner]) -> frozenset[str]:
+        """Return the texts that are secret in the documents of some owners. Raises what `open` raises."""
+        found = await self._open(await queries.texts_of(connection, list(owners), TEXTS))
+        return frozenset(text for _, value in found for text in _texts(value))
 
-    async def delete(self, connection: AsyncConnection, kind: str, ids: Sequence[str]) -> None:
-        """Delete all that is sealed of owners of a kind."""
-        await queries.delete(connection, kind, ids)
-
-    def digest(self, text: str) -> str:
-        """Return the keyed digest of a text that holds secrets: the id of the key, a colon, and the digest.
-
-        Raises `errors.SecretsDisabled`.
-        """
-        key = self.require().first
-        return f"{key.id.hex()}:{digest.keyed(key.digesting, text)}"
-
-    def is_digest(self, text: str, stored: str) -> bool:
-        """Return whether a stored digest is that of a text; False also where its key is not there any more."""
-        id_digits, _, expected = stored.partition(":")
-        key = self._keys.find(bytes.fromhex(id_digits)) if self._keys is not None else None
-        return key is not None and digest.is_equal(digest.keyed(key.digesting, text), expected)
-
-    async def _open(self, connection: AsyncConnection, owner: Owner) -> list[tuple[Place, JsonValue]]:
-        rows = await queries.of_owner(connection, owner)
+    async def _open(self, rows: Sequence[queries.Row]) -> list[tuple[Place, JsonValue]]:
         return await self._aside.run(_open_all, self.require(), rows) if rows else []
 
 
-def _extract(
-    documents: Mapping[str, Document], secrets: frozenset[str]
-) -> tuple[dict[str, secret_document.Extracted], dict[str, frozenset[str]]]:
-    """Return the documents without what is secret, and the texts that are secret in each."""
-    named = {name: secret_document.extract(found.value, pointers=found.sensitive) for name, found in documents.items()}
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a document comes to, and whether that is how it is stored."""
+
+    extracted: secret_document.Extracted
+    texts: frozenset[str]
+    is_stored: bool
+
+    def rows(self) -> Sequence[tuple[str, JsonValue]]:
+        """Return what is to be sealed of it."""
+        texts: list[JsonValue] = [*sorted(self.texts)]
+        return [*self.extracted.values, *([(TEXTS, texts)] if texts else [])]
+
+
+def _extract(owner: Owner, documents: Mapping[str, Document], secrets: frozenset[str]) -> dict[str, _Found]:
     texts = {
-        name: secret_text.texts_of((_field(name, at), value) for at, value in found.values)
-        for name, found in named.items()
+        name: secret_document.texts_at(name, found.value, found.sensitive)
+        | found.texts
+        | (found.opened.texts if found.opened is not None else frozenset())
+        for name, found in documents.items()
     }
     known = secrets.union(*texts.values())
-    if not known:
-        return named, texts
-    masker = Masker(known)
-    return {
-        name: secret_document.extract(found.value, pointers=found.sensitive, masker=masker)
-        for name, found in documents.items()
-    }, texts
+    masker = masker_of(known) if known else None
+    extracted = {}
+    for name, found in documents.items():
+        pointers = (*found.sensitive, *found.hidden, *found.sealed)
+        taken = secret_document.extract(found.value, pointers=pointers, masker=masker)
+        extracted[name] = _Found(taken, texts[name], found.is_stored(owner, taken, texts[name]))
+    return extracted
 
 
-def _field(name: str, at: str) -> str:
-    field = name
-    for part in pointer.parse_pointer(name, at):
-        field = parse.child(field, part)
-    return field
+def _texts(value: JsonValue) -> frozenset[str]:
+    return frozenset(text for text in value if isinstance(text, str)) if isinstance(value, list) else frozenset()
 
 
 def _seal_all(known: Keys, values: Sequence[tuple[Place, JsonValue]]) -> list[tuple[Place, bytes]]:
@@ -150,6 +180,9 @@ def _seal_all(known: Keys, values: Sequence[tuple[Place, JsonValue]]) -> list[tu
 def _open_all(known: Keys, rows: Sequence[queries.Row]) -> list[tuple[Place, JsonValue]]:
     opened: list[tuple[Place, JsonValue]] = []
     for row in rows:
-        text = seal.open_sealed(known, row.place, row.sealed)
+        try:
+            text = seal.open_sealed(known, row.place, row.sealed)
+        except seal.NotOpened as error:
+            raise errors.SecretsDisabled(str(error)) from error
         opened.append((row.place, document.parse_json(row.place.document, text, max_bytes=len(text))))
     return opened

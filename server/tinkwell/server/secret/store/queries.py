@@ -22,8 +22,11 @@ _OF_OWNER = sqlalchemy.text("""
      WHERE owner_kind = :kind AND owner_id = :id
      ORDER BY id
 """)
-_DELETE = sqlalchemy.text("""
-    DELETE FROM sealed_value WHERE owner_kind = :kind AND owner_id = ANY (CAST(:ids AS text[]))
+_TEXTS = sqlalchemy.text("""
+    SELECT v.id, v.owner_kind, v.owner_id, v.document, v.pointer, v.sealed
+      FROM unnest(CAST(:kinds AS text[]), CAST(:ids AS text[])) AS wanted (kind, id)
+      JOIN sealed_value v ON v.owner_kind = wanted.kind AND v.owner_id = wanted.id
+     WHERE v.pointer = :pointer
 """)
 # One step in the index for each key.
 _KEYS = sqlalchemy.text("""
@@ -50,6 +53,7 @@ _BATCH = sqlalchemy.text("""
      WHERE bytes <= CAST(:bytes AS bigint) OR number = 1
      ORDER BY id
 """)
+_FORGET_KEY = sqlalchemy.text("DELETE FROM sealed_value WHERE substring(sealed FROM 2 FOR 8) = :key")
 # What somebody else has stored meanwhile has a row of its own: a row is never changed but here.
 _REPLACE = sqlalchemy.text("""
     UPDATE sealed_value AS v SET sealed = changed.sealed
@@ -87,9 +91,10 @@ async def of_owner(connection: AsyncConnection, owner: Owner) -> list[Row]:
     return _rows(await connection.execute(_OF_OWNER, {"kind": owner.kind, "id": owner.id}))
 
 
-async def delete(connection: AsyncConnection, kind: str, ids: Sequence[str]) -> None:
-    """Delete all that is sealed of owners of a kind."""
-    await connection.execute(_DELETE, {"kind": kind, "ids": list(ids)})
+async def texts_of(connection: AsyncConnection, owners: Sequence[Owner], pointer: str) -> list[Row]:
+    """Return what is sealed of some owners at one pointer of all their documents."""
+    values = {"kinds": [owner.kind for owner in owners], "ids": [owner.id for owner in owners], "pointer": pointer}
+    return _rows(await connection.execute(_TEXTS, values))
 
 
 async def keys(connection: AsyncConnection) -> list[bytes]:
@@ -101,6 +106,11 @@ async def count(connection: AsyncConnection, key: bytes) -> int:
     """Return how many values a key has sealed."""
     found: int = (await connection.execute(_COUNT, {"key": key})).scalar_one()
     return found
+
+
+async def forget(connection: AsyncConnection, key: bytes) -> int:
+    """Delete what a key has sealed, and return how many values that were."""
+    return (await connection.execute(_FORGET_KEY, {"key": key})).rowcount
 
 
 async def batch(connection: AsyncConnection, key: bytes, *, after: int, max_rows: int, max_bytes: int) -> list[Row]:

@@ -1,0 +1,99 @@
+"""Which places of a manifest are sensitive, and which of these hold secrets.
+
+A resource's config is sensitive at the JSON pointers that its manifest names, and at those that its image has named. A
+text there may still have to be evaluated. That is kept from sight like all else, but it is no secret that others could
+repeat, so it is looked for nowhere.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tinkwell.core.release.manifest import name
+from tinkwell.core.secret import sensitive
+from tinkwell.core.value import pointer
+from tinkwell.core.value.document import JsonObject, JsonValue
+
+_Parts: TypeAlias = tuple[str, ...]
+# Says of a text, by the path of its resource and its place in the config, whether it is still to be evaluated.
+_IsOpen: TypeAlias = Callable[[str, _Parts, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """JSON pointers into a manifest: `secret` to what is secret wherever it occurs, `hidden` to what is not."""
+
+    secret: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+
+
+def is_named(manifest: JsonObject) -> bool:
+    """Return whether a manifest, in either form, names anything as sensitive."""
+    return any(_object(resource).get("sensitive") for resource in _object(manifest.get("resources")).values())
+
+
+def of_written(manifest: JsonObject) -> Places:
+    """Return the sensitive places of a manifest in the JSON form of `manifest.model`, before it is evaluated."""
+    return _places(manifest, {}, lambda _path, _parts, text: name.has_expression(text))
+
+
+def of_rendered(manifest: JsonObject, late: JsonObject, declared: Mapping[str, Iterable[str]]) -> Places:
+    """Return those of a manifest in the JSON form of `manifest.rendered`, with what stands beside it.
+
+    `declared` has by the paths of resources the pointers that their images have named.
+    """
+    waiting = {
+        path: {pointer.parse_pointer("late", text) for text in _texts(_object(beside).get("pointers"))}
+        for path, beside in _object(late.get("resources")).items()
+    }
+    return _places(manifest, declared, lambda path, parts, _text: parts in waiting.get(path, ()))
+
+
+def _places(manifest: JsonObject, declared: Mapping[str, Iterable[str]], is_open: _IsOpen) -> Places:
+    secret: list[str] = []
+    hidden: list[str] = []
+    for path, resource in _object(manifest.get("resources")).items():
+        config, base = _object(resource).get("config"), ("resources", path, "config")
+        for text in sorted({*_texts(_object(resource).get("sensitive")), *declared.get(path, ())}):
+            parts = pointer.parse_pointer("sensitive", text)
+            leaves = list(_leaves(_follow(config, parts), parts))
+            closed = [at for at, value in leaves if not (isinstance(value, str) and is_open(path, at, value))]
+            if len(closed) == len(leaves):
+                secret += sensitive.within(base, [text])
+            else:
+                hidden += sensitive.within(base, [text])
+                secret += sensitive.within(base, map(pointer.write_pointer, closed))
+    return Places(tuple(secret), tuple(hidden))
+
+
+def _follow(document: JsonValue, parts: _Parts) -> JsonValue:
+    """Return what stands at a place; None where there is nothing."""
+    for part in parts:
+        match document:
+            case dict():
+                document = document.get(part)
+            case list() if part.isdecimal() and part.isascii() and str(int(part)) == part and int(part) < len(document):
+                document = document[int(part)]
+            case _:
+                return None
+    return document
+
+
+def _leaves(value: JsonValue, parts: _Parts) -> Iterator[tuple[_Parts, JsonValue]]:
+    match value:
+        case dict():
+            for key, item in value.items():
+                yield from _leaves(item, (*parts, key))
+        case list():
+            for index, item in enumerate(value):
+                yield from _leaves(item, (*parts, str(index)))
+        case _:
+            yield parts, value
+
+
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(value: JsonValue) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []

@@ -1,0 +1,363 @@
+"""The one place where documents of releases are sealed before they are stored, and opened for who may have them.
+
+    owner                          documents
+    operation ID                   source, args/STEP, and stale/PATH for what is secret in none of the others
+    release_revision RELEASE/N     source, manifest, late
+    release RELEASE                init/PATH, config/PATH, state/PATH
+
+Secret in an operation is what its request, its manifests, their images and who carries it out name as such, and what
+was secret in the release before. What becomes secret in its course is sealed in all that is stored of it by then. A
+release without secrets is stored and read as if there were none of this.
+
+Plans have nothing but paths. These stand in too many places to be sealed, so one that holds a secret is refused.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tinkwell.core import errors
+from tinkwell.core.release import sensitive
+from tinkwell.core.release.kinds import OperationKind
+from tinkwell.core.release.plan import Plan
+from tinkwell.core.release.report import ResourceReport, StepReport, step_id
+from tinkwell.core.release.transition.change import AddRevision, AddStep, Change, Changes, DropResource, StoreResource
+from tinkwell.core.release.transition.row import ReleaseRow
+from tinkwell.core.secret import document as secret_document
+from tinkwell.core.value import document
+from tinkwell.core.value.document import JsonObject, JsonValue
+from tinkwell.server.database import offload
+from tinkwell.server.database.database import Transaction
+from tinkwell.server.release.service.opened import OpenedWork
+from tinkwell.server.release.store import document as store
+from tinkwell.server.release.store import lock
+from tinkwell.server.release.store.request import Asked
+from tinkwell.server.secret.seal import Owner
+from tinkwell.server.secret.service.operations import Document, Opened, SecretService, masker_of
+
+_THREADS = 2
+_NONE = frozenset[str]()
+# Whose documents may be where a report adds or replaces some.
+_WITH_DOCUMENTS = (StoreResource, DropResource, AddStep)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Stored:
+    """Documents of one owner by their names: opened, and as they are stored."""
+
+    owner: Owner
+    opened: Mapping[str, Document]
+    values: Mapping[str, JsonValue]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """What an operation brings about: source, manifest and late, and the pointers that images have named.
+
+    `is_deployed_one`: the DEPLOYED revision has the same documents.
+    """
+
+    documents: Mapping[str, Document]
+    declared: Mapping[str, Sequence[str]]
+    is_deployed_one: bool
+
+
+class Documents:
+    """Seals and opens.
+
+    Raises `errors.SecretsDisabled` where a key is missing that is needed, and `errors.InvalidField` for what cannot be
+    kept secret.
+    """
+
+    def __init__(self, secrets: SecretService) -> None:
+        self._secrets = secrets
+        self._aside = offload.Aside(_THREADS)
+
+    def require(self) -> None:
+        """Make sure that there are keys."""
+        self._secrets.require()
+
+    async def seal_source(self, transaction: Transaction, asked: Asked, release: ReleaseRow | None) -> str | None:
+        """Return the source of a new request as it is to be stored; None where it has none."""
+        if asked.source is None:
+            return None
+        connection, owner, known = transaction.connection, _operation(asked.operation_id), _NONE
+        if release is not None:
+            numbers = {release.revision, release.latest_revision}
+            owners = [_release(release.id), *(_revision(release.id, number) for number in numbers)]
+            known = await self._secrets.texts(connection, owners)
+        new = Document(asked.source, sensitive=asked.sensitive, texts=asked.secrets, opened=Opened(owner))
+        sealed = await self._secrets.seal(connection, owner, {"source": new}, secrets=known)
+        return await self._aside.run(document.dump_json, sealed["source"])
+
+    async def is_source(self, transaction: Transaction, asked: Asked, stored: str | None) -> bool:
+        """Return whether the source of a request is that of the operation with its id, given as it is stored."""
+        if stored is None or asked.source is None:
+            return stored is None and asked.source is None
+        own = await self._open(transaction, _operation(asked.operation_id), {"source": stored})
+        return await self._aside.run(document.is_same, own.opened["source"].value, asked.source)
+
+    async def weigh(
+        self, transaction: Transaction, locked: lock.Locked, manifest: JsonObject | None, late: JsonObject | None
+    ) -> Brought | None:
+        """Return what an operation brings about whose plan is submitted; None where nothing of it can be secret.
+
+        None also where no revision can be born. Manifest and late are those that come with the plan, if any do.
+        """
+        operation, release_id = locked.operation, locked.release_id
+        if operation.kind is OperationKind.UNINSTALL or operation.revision:
+            return None
+        declared = await store.declared(transaction.fetch, release_id)
+        if not (locked.has_secrets or declared or (manifest and sensitive.is_named(manifest))):
+            return None
+        if manifest is None:
+            documents = (await self._open_revision(transaction, release_id, operation.rollback_of)).opened
+        else:
+            source = {"source": await store.source(transaction.fetch, operation.id) or "{}"}
+            own = await self._open(transaction, _operation(operation.id), source)
+            documents = {**own.opened, "manifest": Document(manifest), "late": Document(late)}
+        deployed = (await self._open_revision(transaction, release_id, locked.deployed)).opened
+        is_same = await self._aside.run(_are_same, documents, deployed)
+        return Brought(documents=documents, declared=declared, is_deployed_one=is_same)
+
+    async def seal_plan(
+        self, transaction: Transaction, locked: lock.Locked, brought: Brought, plan: Plan, changes: Changes
+    ) -> Mapping[str, str]:
+        """Seal what an operation brings about, and return the documents of the revision that is born, if one is."""
+        known = await self._texts(transaction.connection, locked)
+        documents, texts = await self._aside.run(_with_places, brought.documents, brought.declared)
+        known |= texts
+        _check_paths(plan, known)
+        if locked.has_source:
+            await self._seal_own(transaction, locked.operation.id, known)
+        born = next((each.revision for each in changes if isinstance(each, AddRevision)), None)
+        if born is None:
+            return {}
+        owner = _revision(locked.release_id, born)
+        sealed = await self._secrets.seal(transaction.connection, owner, documents, secrets=known)
+        return await self._aside.run(_dump, sealed)
+
+    async def seal_changes(self, transaction: Transaction, locked: lock.Locked, changes: Changes) -> Changes:
+        """Return the changes that reports bring with their documents as they are to be stored."""
+        told = [each.report for each in changes if isinstance(each, StoreResource)]
+        if not locked.has_secrets and not any(each.sensitive or each.secrets for each in told):
+            return changes
+        if not any(isinstance(each, _WITH_DOCUMENTS) for each in changes):
+            return changes
+        before = await self._texts(transaction.connection, locked)
+        known = before | await self._aside.run(_texts_of, told)
+        declared = {each.path: each.sensitive for each in told if each.init and each.sensitive}
+        if declared or known != before:
+            known = await self._seal_again(transaction, locked, known, declared)
+        return tuple([await self._seal_change(transaction, locked, each, known) for each in changes])
+
+    async def open_work(self, connection: AsyncConnection, locked: lock.Locked) -> OpenedWork:
+        """Open all that an operation works on."""
+        operation = locked.operation
+        number = operation.revision or operation.rollback_of
+        return OpenedWork(
+            texts=await self._texts(connection, locked),
+            own=await self._secrets.open(connection, _operation(operation.id)),
+            revision=await self._secrets.open(connection, _revision(locked.release_id, number)),
+            release=await self._secrets.open(connection, _release(locked.release_id)),
+            has_source=locked.has_source,
+        )
+
+    async def open_revision(self, connection: AsyncConnection, release_id: str, number: int) -> OpenedWork:
+        """Open the documents of one revision."""
+        return OpenedWork(revision=await self._secrets.open(connection, _revision(release_id, number)))
+
+    async def _texts(self, connection: AsyncConnection, locked: lock.Locked) -> frozenset[str]:
+        """Return the texts that are secret in an operation by what is stored."""
+        if not locked.has_secrets:
+            return _NONE
+        operation, release_id = locked.operation, locked.release_id
+        numbers = {operation.revision or operation.rollback_of, locked.deployed, locked.newest}
+        owners = [_operation(operation.id), _release(release_id), *(_revision(release_id, each) for each in numbers)]
+        return await self._secrets.texts(connection, owners)
+
+    async def _open(self, transaction: Transaction, owner: Owner, texts: Mapping[str, str]) -> _Stored:
+        opened = await self._secrets.open(transaction.connection, owner)
+        return await self._aside.run(_restore, owner, texts, opened)
+
+    async def _open_revision(self, transaction: Transaction, release_id: str, number: int) -> _Stored:
+        texts = await store.revision(transaction.fetch, release_id, number)
+        return await self._open(transaction, _revision(release_id, number), texts)
+
+    async def _seal_again(
+        self,
+        transaction: Transaction,
+        locked: lock.Locked,
+        known: frozenset[str],
+        declared: Mapping[str, Sequence[str]],
+    ) -> frozenset[str]:
+        """Seal what has become secret in all that is stored of an operation; returns the texts that are secret now.
+
+        `declared` has the pointers that images have named just now.
+        """
+        release_id, number = locked.release_id, locked.operation.revision
+        revision = await self._open_revision(transaction, release_id, number)
+        if revision.opened:
+            documents, texts = await self._aside.run(_with_places, revision.opened, declared)
+            known |= texts
+            revision = dataclasses.replace(revision, opened=documents)
+            changed = await self._seal_stored(transaction, revision, known)
+            await store.write_revision(transaction, release_id, number, changed)
+        await self._seal_own(transaction, locked.operation.id, known)
+        rows = await store.resources(transaction.fetch, release_id)
+        texts_of = {_of(name, path): text for path, found in rows.items() for name, text in found.items()}
+        resources = await self._open(transaction, _release(release_id), texts_of)
+        changed = await self._seal_stored(transaction, resources, known)
+        by_path = {
+            path: {name: changed[_of(name, path)] for name in store.OF_RESOURCE if _of(name, path) in changed}
+            for path in rows
+        }
+        await store.write_resources(transaction, release_id, {path: found for path, found in by_path.items() if found})
+        return known
+
+    async def _seal_own(self, transaction: Transaction, operation_id: str, known: frozenset[str]) -> None:
+        """Seal what has become secret in the documents of an operation itself."""
+        texts = {}
+        if (source := await store.source(transaction.fetch, operation_id)) is not None:
+            texts["source"] = source
+        steps = await store.args(transaction.fetch, operation_id)
+        texts |= {_of("args", step): document.dump_json(args) for step, args in steps.items()}
+        own = await self._open(transaction, _operation(operation_id), texts)
+        changed = await self._seal_stored(transaction, own, known)
+        if "source" in changed:
+            await store.write_source(transaction, operation_id, changed["source"])
+        args = {step: changed[_of("args", step)] for step in steps if _of("args", step) in changed}
+        await store.write_args(transaction, {step: _arguments(text) for step, text in args.items()})
+
+    async def _seal_stored(self, transaction: Transaction, stored: _Stored, known: frozenset[str]) -> Mapping[str, str]:
+        """Seal stored documents again, and return those, as JSON text, of which more is secret than was."""
+        sealed = await self._secrets.seal(transaction.connection, stored.owner, stored.opened, secrets=known)
+        changed = {name: each for name, each in sealed.items() if not document.is_same(each, stored.values[name])}
+        return await self._aside.run(_dump, changed)
+
+    async def _seal_change(
+        self, transaction: Transaction, locked: lock.Locked, each: Change, known: frozenset[str]
+    ) -> Change:
+        match each:
+            case StoreResource():
+                report = await self._seal_resource(transaction, locked, each.report, known)
+                return dataclasses.replace(each, report=report)
+            case DropResource():
+                gone = {_of(name, each.path): Document(None) for name in store.OF_RESOURCE}
+                await self._secrets.seal(transaction.connection, _release(locked.release_id), gone)
+                return each
+            case AddStep() if each.report.call.args is not None:
+                return AddStep(await self._seal_step(transaction, locked, each.report, known))
+            case _:
+                return each
+
+    async def _seal_resource(
+        self, transaction: Transaction, locked: lock.Locked, told: ResourceReport, known: frozenset[str]
+    ) -> ResourceReport:
+        connection = transaction.connection
+        given = {name: text for name in store.OF_RESOURCE if (text := getattr(told, name)) is not None}
+        values = await self._aside.run(_parse, given)
+        documents = {
+            _of(name, told.path): Document(value, sensitive=() if name == "init" else told.sensitive)
+            for name, value in values.items()
+        }
+        sealed = await self._secrets.seal(connection, _release(locked.release_id), documents, secrets=known)
+        if told.secrets:
+            heard = {_of("stale", told.path): Document(None, texts=frozenset(told.secrets))}
+            await self._secrets.seal(connection, _operation(locked.operation.id), heard)
+        texts = await self._aside.run(_dump, sealed)
+        # An empty text stays one: there is no such document any more.
+        init, config, state = (getattr(told, name) and texts[_of(name, told.path)] for name in store.OF_RESOURCE)
+        return dataclasses.replace(told, init=init, config=config, state=state)
+
+    async def _seal_step(
+        self, transaction: Transaction, locked: lock.Locked, told: StepReport, known: frozenset[str]
+    ) -> StepReport:
+        owner, call = _operation(locked.operation.id), told.call
+        name = _of("args", step_id(owner.id, told.path, told.ordinal))
+        given = Document([*(call.args or ())], opened=Opened(owner))
+        sealed = await self._secrets.seal(transaction.connection, owner, {name: given}, secrets=known)
+        # In the database there may be null among them.
+        args = cast("tuple[str, ...]", tuple(cast("list[JsonValue]", sealed[name])))
+        return dataclasses.replace(told, call=dataclasses.replace(call, args=args))
+
+
+def _operation(operation_id: str) -> Owner:
+    return Owner("operation", operation_id)
+
+
+def _revision(release_id: str, number: int) -> Owner:
+    return Owner("release_revision", f"{release_id}/{number}")
+
+
+def _release(release_id: str) -> Owner:
+    return Owner("release", release_id)
+
+
+def _of(name: str, whose: str) -> str:
+    return f"{name}/{whose}"
+
+
+def _restore(owner: Owner, texts: Mapping[str, str], opened: Mapping[str, Opened]) -> _Stored:
+    values = _parse(texts)
+    sealed = {name: opened.get(name, Opened(owner)) for name in values}
+    found = {name: Document(sealed[name].restore(value), opened=sealed[name]) for name, value in values.items()}
+    return _Stored(owner, found, values)
+
+
+def _with_places(
+    documents: Mapping[str, Document], declared: Mapping[str, Sequence[str]]
+) -> tuple[Mapping[str, Document], frozenset[str]]:
+    """Return the documents of a revision with what is sensitive in its manifest, and the texts of that."""
+    manifest, late = documents["manifest"], documents["late"]
+    places = sensitive.of_rendered(_object(manifest.value), _object(late.value), declared)
+    texts = secret_document.texts_at("manifest", manifest.value, places.secret)
+    marked = dataclasses.replace(manifest, sensitive=places.secret, hidden=places.hidden)
+    return {**documents, "manifest": marked}, texts
+
+
+def _are_same(first: Mapping[str, Document], second: Mapping[str, Document]) -> bool:
+    return first.keys() == second.keys() and all(
+        document.is_same(each.value, second[name].value) for name, each in first.items()
+    )
+
+
+def _check_paths(plan: Plan, known: frozenset[str]) -> None:
+    masker = masker_of(known) if known else None
+    for node in plan.nodes:
+        if masker is not None and masker.finds(node.path):
+            why = "has a resource whose name holds a secret; names are shown, so name it otherwise"
+            raise errors.InvalidField.of("plan", why)
+
+
+def _texts_of(reports: Sequence[ResourceReport]) -> frozenset[str]:
+    """Return what reports say is secret."""
+    texts: set[str] = set()
+    for told in reports:
+        texts.update(told.secrets)
+        given = _parse({name: text for name in ("config", "state") if (text := getattr(told, name))})
+        for name, value in given.items():
+            texts |= secret_document.texts_at(name, value, told.sensitive)
+    return frozenset(texts)
+
+
+def _parse(texts: Mapping[str, str]) -> dict[str, JsonValue]:
+    """Read JSON texts, the empty one as null."""
+    return {
+        name: document.parse_json(name, text, max_bytes=len(text.encode())) if text else None
+        for name, text in texts.items()
+    }
+
+
+def _dump(values: Mapping[str, JsonValue]) -> dict[str, str]:
+    return {name: document.dump_json(value) for name, value in values.items()}
+
+
+def _arguments(text: str) -> Sequence[str | None]:
+    return cast("list[str | None]", document.parse_json("args", text))
+
+
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
