@@ -28,6 +28,20 @@ _name = click.argument("name", type=begin.ReleaseName(), metavar="NAME")
     metavar="FILE|-",
     help="A file of variables; later ones are merged into former ones, and --var counts most. Repeatable.",
 )
+@click.option(
+    "--secret-var",
+    "secrets",
+    type=source.Variable(),
+    multiple=True,
+    help="A variable that nobody but resources may see. It stays in the history of a shell; a file does not. Repeatable.",
+)
+@click.option(
+    "--secret-var-file",
+    "secret_files",
+    type=source.VariableFile(),
+    multiple=True,
+    help="A variable that nobody but resources may see, and the file that holds its text. Repeatable.",
+)
 @begin.options
 @begin.atomic
 @begin.history_max
@@ -39,6 +53,8 @@ async def apply(
     files: tuple[str, ...],
     given: tuple[Layer, ...],
     variable_files: tuple[str, ...],
+    secrets: tuple[Layer, ...],
+    secret_files: tuple[Layer, ...],
     wanted: begin.Wanted,
     atomic: bool,
     history_max: int | None,
@@ -54,6 +70,7 @@ async def apply(
 
     sources = source.read_files(files)
     variables = source.read_variables(variable_files, given)
+    secret_variables = source.read_secrets([*secrets, *secret_files])
     options = wanted.operation_options(atomic=atomic or None, history_max=history_max)
 
     async def apply_files() -> "OperationHandle":
@@ -63,6 +80,7 @@ async def apply(
                 files={key: found.text for key, found in sources.items()},
                 variables=variables.text,
                 variable_files=variables.files,
+                secret_variables=secret_variables,
                 namespace=wanted.namespace,
                 description=description,
                 reason=wanted.reason,

@@ -32,6 +32,26 @@ class Variable(click.ParamType[Layer]):
             self.fail(error.violations[0].description, param, ctx)
 
 
+class VariableFile(click.ParamType[Layer]):
+    """A variable written `NAME=FILE`, whose value is the text of the file without the line break at its end."""
+
+    name = "name=file"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Layer:
+        """Split at the first `=`, and read the file."""
+        if isinstance(value, Layer):
+            return value
+        name, equals, path = str(value).partition("=")
+        if not equals or not path:
+            self.fail(f"{parse.show(str(value))} is not NAME=FILE", param, ctx)
+        text = files.read(path, max_bytes=_MAX_FILE_BYTES).text.removesuffix("\n").removesuffix("\r")
+        try:
+            # One pair of quotes is taken off a value, so those of the file stay.
+            return variables.parse_variable(f'{name}="{text}"')
+        except errors.InvalidField as error:
+            self.fail(error.violations[0].description, param, ctx)
+
+
 @dataclass(frozen=True, slots=True)
 class Variables:
     """Variables as JSON text, and files of them whose expressions are still to be evaluated, as JSON texts by name."""
@@ -75,6 +95,17 @@ def read_variables(paths: Iterable[str], given: Iterable[Layer]) -> Variables:
         return Variables(document.dump_json(variables.fold([*layers.values(), *given])))
     except errors.InvalidField as error:
         raise failure.Failure(str(error)) from error
+
+
+def read_secrets(given: Iterable[Layer]) -> dict[str, JsonValue]:
+    """Unite secret variables by their names. Raises `Failure` for one that is given twice."""
+    found: dict[str, JsonValue] = {}
+    for layer in given:
+        for name, value in layer.values.items():
+            if name in found:
+                raise failure.Failure(f"the secret variable {name} is given twice")
+            found[name] = value
+    return found
 
 
 def _layer(source: files.Source) -> Layer:

@@ -162,6 +162,30 @@ def test_variables_are_merged_as_long_as_nothing_is_to_be_evaluated(
     assert not request.variable_files
 
 
+def test_secret_variables_are_sent_with_their_names(cli: CommandLine, manifest: str, tmp_path: Path) -> None:
+    path = tmp_path / "password"
+    path.write_text('"correct horse"\r\n')
+    given = ("--secret-var", "token=abc=123", "--secret-var-file", f"password={path}", "--var", "size=3")
+    cli.ok("release", "apply", "shop", manifest, *given, "--detach")
+    (request,) = cli.do(lambda server: server.requests("Apply"))
+    assert json.loads(request.variables) == {"size": "3", "token": "abc=123", "password": '"correct horse"'}
+    assert sorted(request.secret_variables) == ["password", "token"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--secret-var", "token=abc123", "--secret-var", "token=abc124"), "token is given twice"),
+        (("--secret-var", "token=abc123", "--var", "token=x"), "token is among variables, too; give it once"),
+        (("--secret-var-file", "token=/nowhere/at/all"), "/nowhere/at/all: No such file or directory"),
+    ],
+)
+def test_secret_variables_that_cannot_be_had_are_told(
+    cli: CommandLine, manifest: str, given: tuple[str, ...], told: str
+) -> None:
+    assert told in cli.fails("release", "apply", "shop", manifest, *given)
+
+
 def test_files_of_variables_with_expressions_are_sent_as_they_are(
     cli: CommandLine, manifest: str, tmp_path: Path
 ) -> None:
@@ -201,6 +225,7 @@ def test_a_file_of_variables_that_is_none_is_told(
         (("shop",), "Missing argument 'FILE|-...'"),
         (("shop", "x.yaml", "--var", "size"), "has no =; write it as NAME=VALUE"),
         (("shop", "x.yaml", "--var", "9=x"), "is not the name of a variable"),
+        (("shop", "x.yaml", "--secret-var-file", "password"), "is not NAME=FILE"),
         (("shop", "x.yaml", "--timeout", "5"), "'5' has no unit"),
         (("shop", "x.yaml", "--on-failure", "retry"), "is not one of 'stop', 'continue'"),
         (("shop", "x.yaml", "-n", "a b"), '"a b" is not a name'),

@@ -26,7 +26,7 @@ ONE = """
     resources:
       db: {type: acme/db:1, config: {password: "{{ password }}", url: "https://me:{{ password }}@h/"}}
 """
-SECRET = {"secret_variables": {"password": PASSWORD}}
+SECRET: dict[str, Any] = {"secret_variables": {"password": PASSWORD}}
 
 
 def all_that_is_told(stage: Stage) -> str:
