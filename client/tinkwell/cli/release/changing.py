@@ -33,7 +33,7 @@ _name = click.argument("name", type=begin.ReleaseName(), metavar="NAME")
     "secrets",
     type=source.Variable(),
     multiple=True,
-    help="A variable that nobody but resources may see. It stays in the history of a shell; a file does not. Repeatable.",
+    help="A variable that nobody but resources may see; the history of a shell keeps it. Repeatable.",
 )
 @click.option(
     "--secret-var-file",
