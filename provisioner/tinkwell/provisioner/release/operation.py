@@ -162,6 +162,9 @@ class OperationRun:
             message = f"the provisioner has a defect: {type(error).__name__}; its log tells more"
         await self._remove(self._runs())
         steps = await self._undertaking.abandon(message) if self._undertaking is not None else ()
+        if reason is cause.Reason.SECRETS_DISABLED:
+            # The view is ahead of what is stored, by the group that was refused.
+            steps = await self._running_steps(message)
         await self._report_failure(reason, message, steps)
 
     async def _end_unopened(self, error: errors.SecretsDisabled) -> Operation:
@@ -170,21 +173,25 @@ class OperationRun:
         logger.warning("an operation cannot be carried out", extra=_fields(operation) | {"cause": str(error)})
         await leftover.clear(self._host.runtime, self._host.claims, operation.release_id, needed=())
         message = str(error)
-        steps = [
+        steps = await self._running_steps(message)
+        await self._report_failure(cause.Reason.SECRETS_DISABLED, message, steps)
+        return self._operation
+
+    async def _running_steps(self, reason: str) -> Sequence[Report]:
+        """Return the reports that steps are CANCELLED that are RUNNING by the server's account."""
+        return [
             StepReport(
                 path=step.path,
                 ordinal=step.ordinal,
                 kind=step.kind,
                 state=State.CANCELLED,
                 attempt=step.attempt,
-                message=message,
+                message=reason,
             )
             for node in await self._nodes()
             for step in node.steps
             if step.state is State.RUNNING
         ]
-        await self._report_failure(cause.Reason.SECRETS_DISABLED, message, steps)
-        return self._operation
 
     async def _nodes(self) -> Sequence[Node]:
         async def get() -> Sequence[Node]:
