@@ -185,7 +185,8 @@ class _Draw:
     def _spoilt(self, resources: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """Return resources one of which is to be spoilt, which acts once, and its name."""
         bad = copy.deepcopy(dict(resources))
-        culprit = self._chance.choice(sorted(bad))
+        # What is new is removed again, without a second attempt where that is killed.
+        culprit = self._chance.choice(sorted(bad.keys() - {"new"}))
         config = bad[culprit]["config"]
         config["content"] += " in vain"
         config["actions"] = [{"seconds": self._seconds(0.05, 0.5), "first_good_attempt": 1}]
