@@ -18,7 +18,7 @@ from unittest import mock
 from tinkwell.core.workflow import decide
 from tinkwell.provisioner.app import main
 from tinkwell.provisioner.release import driver, walk
-from tinkwell.provisioner.release.step import StepRun
+from tinkwell.provisioner.release.call.step import StepRun
 
 _see_through = walk.Walk._see_through
 _in_engine: Counter[StepRun] = Counter()

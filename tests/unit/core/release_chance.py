@@ -6,11 +6,11 @@ from typing import Any, Protocol, TypeVar
 from unit.core.release_model import install, plan, remove
 from unit.core.release_world import Event, World, world
 
+from tinkwell.core.release.decision.view import InitFacts, NodeSpec, Retry, Settings, Timeouts
 from tinkwell.core.release.kinds import NodeTask, OnFailure
 from tinkwell.core.release.plan import Plan, PlanNode
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import Call
-from tinkwell.core.release.view import InitFacts, NodeSpec, Retry, Settings, Timeouts
 
 T = TypeVar("T")
 

@@ -13,11 +13,22 @@ from unit.core.release_model import OPERATION_ID, RUNNING, Store, StoredStep, no
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease
-from tinkwell.core.release import outcome, view, walk
-from tinkwell.core.release.command import AdoptStep, Command, Finish, MoveNode, MovePhase, StartStep, StopStep, Wait
-from tinkwell.core.release.decide import decide
+from tinkwell.core.release import walk
+from tinkwell.core.release.decision import outcome, view
+from tinkwell.core.release.decision.command import (
+    AdoptStep,
+    Command,
+    Finish,
+    MoveNode,
+    MovePhase,
+    StartStep,
+    StopStep,
+    Wait,
+)
+from tinkwell.core.release.decision.decide import decide
+from tinkwell.core.release.decision.outcome import Outcome, Settled
+from tinkwell.core.release.decision.view import Answer, InitFacts, NodeSpec, OperationView, StepKey
 from tinkwell.core.release.kinds import NodeState, NodeTask, OnFailure, Phase, ResourceStatus, StepKind
-from tinkwell.core.release.outcome import Outcome, Settled
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import Node, Options, Step
 from tinkwell.core.release.report import (
@@ -31,7 +42,6 @@ from tinkwell.core.release.report import (
 )
 from tinkwell.core.release.transition import ending
 from tinkwell.core.release.transition import operation as rule
-from tinkwell.core.release.view import Answer, InitFacts, NodeSpec, OperationView, StepKey
 
 ENGINES = ("a", "b")
 ACTIONS = (Call(name="one"), Call(name="two"))

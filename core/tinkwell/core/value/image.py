@@ -9,6 +9,8 @@ import re
 from tinkwell.core import errors
 from tinkwell.core.value import parse
 
+DOCKER_HUB = "docker.io"
+
 MAX_NAME_CHARACTERS = 255
 MAX_CHARACTERS = MAX_NAME_CHARACTERS + len(":") + 128 + len("@sha256:") + 64
 
@@ -25,6 +27,22 @@ def parse_image(field: str, text: str) -> str:
     if description := _find_mistake(text):
         raise errors.InvalidField.of(field, f"{parse.show(text)} is not an image: {description}")
     return text
+
+
+def host_of(image: str) -> str:
+    """Return the registry that a name names, empty where it names none."""
+    first, slash, _ = image.partition("/")
+    return first if slash and ("." in first or ":" in first or first == "localhost") else ""
+
+
+def registry_of(image: str) -> str:
+    """Return the registry that an image is pulled from."""
+    return host_of(image) or DOCKER_HUB
+
+
+def qualified(image: str, prefix: str) -> str:
+    """Put the operator's registry before a name that names none."""
+    return f"{prefix}/{image}" if prefix and not host_of(image) else image
 
 
 def _find_mistake(text: str) -> str:
@@ -58,16 +76,13 @@ def _find_name_mistake(name: str) -> str:
                 f"{parse.show(component)} is not a part of a name; use lower-case letters and digits, joined by a dot, "
                 "one or two underscores, or dashes"
             )
-    if len("/".join([domain or "docker.io", *components])) > MAX_NAME_CHARACTERS:
+    if len("/".join([domain or DOCKER_HUB, *components])) > MAX_NAME_CHARACTERS:
         return f"its name has more than {MAX_NAME_CHARACTERS} characters"
     return ""
 
 
 def _split_domain(name: str) -> tuple[str, list[str]]:
     """Split a name into its domain (empty where Docker's own is meant) and its components, `library` included."""
-    first, *rest = name.split("/")
-    if not rest:
-        return "", ["library", first]
-    if "." in first or ":" in first or first == "localhost":
-        return first, rest
-    return "", [first, *rest]
+    domain = host_of(name)
+    components = name.removeprefix(f"{domain}/").split("/") if domain else name.split("/")
+    return domain, components if len(components) > 1 or domain else ["library", *components]

@@ -51,7 +51,6 @@ def _registry(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     """Check the registry, which becomes the beginning of images' names."""
     from tinkwell.core import errors
     from tinkwell.core.value import image
-    from tinkwell.provisioner.runtime.docker import reference
 
     prefix = (value or "").rstrip("/")
     if not prefix:
@@ -61,7 +60,7 @@ def _registry(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     except errors.InvalidField as error:
         message = f"{prefix!r} is no registry; write it as registry.example.com:5000 or registry.example.com/folder"
         raise click.BadParameter(message, ctx, param) from error
-    if not reference.host_of(f"{prefix}/name"):
+    if not image.host_of(f"{prefix}/name"):
         message = f"{prefix!r} would not be taken for a host; name its port or its domain, too, as in {prefix}:5000"
         raise click.BadParameter(message, ctx, param)
     return prefix

@@ -18,7 +18,8 @@ from tinkwell.provisioner.lease import run_claim
 from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.release import driver as release_driver
 from tinkwell.provisioner.release import host as release_host
-from tinkwell.provisioner.release import image_policy, place, plug
+from tinkwell.provisioner.release import place
+from tinkwell.provisioner.release.call import image_policy, plug
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.docker import setting
 from tinkwell.provisioner.runtime.docker.runtime import ANSWER_SECONDS, DockerRuntime

@@ -35,13 +35,13 @@ def _namespaces(ctx: click.Context, param: click.Parameter, values: Any) -> tupl
 
 
 def _grants(ctx: click.Context, param: click.Parameter, values: Any) -> tuple[Any, ...]:
-    from tinkwell.provisioner.release import plug
+    from tinkwell.provisioner.release.call import plug
 
     return _parsed(ctx, param, values, plug.parse_grant)
 
 
 def _images(ctx: click.Context, param: click.Parameter, values: Any) -> tuple[Any, ...]:
-    from tinkwell.provisioner.release import image_policy
+    from tinkwell.provisioner.release.call import image_policy
 
     return _parsed(ctx, param, values, image_policy.parse_allowed)
 
@@ -85,7 +85,8 @@ OPTIONS = (
 def settings_of(options: dict[str, Any]) -> Any:
     """Return what the options say as `main.ReleaseSettings`, None where no release is served."""
     from tinkwell.provisioner.app import main
-    from tinkwell.provisioner.release import driver, image_policy
+    from tinkwell.provisioner.release import driver
+    from tinkwell.provisioner.release.call import image_policy
 
     if not options.get("releases"):
         return None

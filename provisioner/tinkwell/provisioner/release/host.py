@@ -20,9 +20,9 @@ from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.release.report import Report
 from tinkwell.provisioner.lease import run_claim
 from tinkwell.provisioner.lease.keeper import Keeper
-from tinkwell.provisioner.release.image_policy import ImagePolicy
+from tinkwell.provisioner.release.call.image_policy import ImagePolicy
+from tinkwell.provisioner.release.call.plug import Grant
 from tinkwell.provisioner.release.place import Keys, Places
-from tinkwell.provisioner.release.plug import Grant
 from tinkwell.provisioner.runtime import port
 from tinkwell.sandbox.room import Room
 

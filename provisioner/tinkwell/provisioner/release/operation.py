@@ -23,10 +23,10 @@ from tinkwell.core.release.report import FinishReport, Report, StepReport
 from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.release import leftover, release_folder
+from tinkwell.provisioner.release.call.step import StepRun
 from tinkwell.provisioner.release.host import Host
 from tinkwell.provisioner.release.reporter import Reporter
 from tinkwell.provisioner.release.secret import Secrets
-from tinkwell.provisioner.release.step import StepRun
 from tinkwell.provisioner.release.undertaking import Undertaking
 
 logger = logging.getLogger(__name__)

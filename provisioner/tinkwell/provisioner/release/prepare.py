@@ -25,9 +25,9 @@ from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.release import resource
+from tinkwell.provisioner.release.call.plug import Machine, Plugs
 from tinkwell.provisioner.release.expression.evaluate import Expressions, Release
 from tinkwell.provisioner.release.host import Host
-from tinkwell.provisioner.release.plug import Machine, Plugs
 from tinkwell.provisioner.release.resource import Resources
 from tinkwell.provisioner.runtime import port
 

@@ -18,28 +18,29 @@ from tinkwell.client import errors as client_errors
 from tinkwell.client.release.model import Node, Operation, StepLogLine, Submitted, Work
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release import cause, removal, view
-from tinkwell.core.release.command import Finish
+from tinkwell.core.release import cause
+from tinkwell.core.release.decision import removal, view
+from tinkwell.core.release.decision.command import Finish
+from tinkwell.core.release.decision.view import StepKey
 from tinkwell.core.release.kinds import NodeTask, Phase
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import PhaseReport, Report, StepReport
 from tinkwell.core.release.transition.row import PLANNED_PHASES
-from tinkwell.core.release.view import StepKey
 from tinkwell.core.value import check, document
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.release import leftover, prepare
-from tinkwell.provisioner.release.caller import Caller
-from tinkwell.provisioner.release.config import Configs
+from tinkwell.provisioner.release.call.caller import Caller
+from tinkwell.provisioner.release.call.config import Configs
+from tinkwell.provisioner.release.call.plug import Machine, Plugs
+from tinkwell.provisioner.release.call.step import StepRun
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.host import Host
-from tinkwell.provisioner.release.plug import Machine, Plugs
 from tinkwell.provisioner.release.prepare import Prepared
 from tinkwell.provisioner.release.reporter import Reporter
 from tinkwell.provisioner.release.resource import Resource
 from tinkwell.provisioner.release.schema.check import Schemas
 from tinkwell.provisioner.release.secret import Secrets
-from tinkwell.provisioner.release.step import StepRun
 from tinkwell.provisioner.release.walk import Walk
 from tinkwell.provisioner.runtime import output
 from tinkwell.sandbox.errors import SandboxError

@@ -1,4 +1,4 @@
-"""Walks the plan of one operation: asks `core.release.decide` what is to be done, and does it.
+"""Walks the plan of one operation: asks `core.release.decision.decide` what is to be done, and does it.
 
                   ┌──────── how a step ended, what is heard of the operation, time
                   ▼
@@ -18,19 +18,28 @@ from typing import Protocol, assert_never
 
 from tinkwell.client.release.model import Operation
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release import outcome
-from tinkwell.core.release.command import AdoptStep, Command, Finish, MoveNode, MovePhase, StartStep, StopStep, Wait
-from tinkwell.core.release.decide import decide
-from tinkwell.core.release.outcome import Outcome, Settled
+from tinkwell.core.release.decision import outcome
+from tinkwell.core.release.decision.command import (
+    AdoptStep,
+    Command,
+    Finish,
+    MoveNode,
+    MovePhase,
+    StartStep,
+    StopStep,
+    Wait,
+)
+from tinkwell.core.release.decision.decide import decide
+from tinkwell.core.release.decision.outcome import Outcome, Settled
+from tinkwell.core.release.decision.view import OperationView, StepKey
 from tinkwell.core.release.report import PhaseReport, Report, step_id
-from tinkwell.core.release.view import OperationView, StepKey
 from tinkwell.core.release.walk import BEGUN
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent.deadline import ADOPTION_SECONDS, Deadline
 from tinkwell.provisioner.lease.keeper import Keeper
+from tinkwell.provisioner.release.call.step import Result, StepRun
 from tinkwell.provisioner.release.place import Keys, Places
 from tinkwell.provisioner.release.reporter import Reporter
-from tinkwell.provisioner.release.step import Result, StepRun
 
 # Time passes in the view at least so often, and not more often than that.
 LONGEST_SECONDS = 60.0

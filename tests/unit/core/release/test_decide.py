@@ -28,13 +28,18 @@ from unit.core.release_model import (
 )
 
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.command import AdoptStep, Command, Finish, MoveNode, MovePhase, StartStep, StopStep, Wait
-from tinkwell.core.release.decide import decide
-from tinkwell.core.release.kinds import NodeState, NodeTask, OnFailure, Phase, ResourceStatus, StepKind
-from tinkwell.core.release.plan import PlanNode
-from tinkwell.core.release.record import Options
-from tinkwell.core.release.report import Call
-from tinkwell.core.release.view import (
+from tinkwell.core.release.decision.command import (
+    AdoptStep,
+    Command,
+    Finish,
+    MoveNode,
+    MovePhase,
+    StartStep,
+    StopStep,
+    Wait,
+)
+from tinkwell.core.release.decision.decide import decide
+from tinkwell.core.release.decision.view import (
     Answer,
     InitFacts,
     NodeSpec,
@@ -45,6 +50,10 @@ from tinkwell.core.release.view import (
     StepView,
     Timeouts,
 )
+from tinkwell.core.release.kinds import NodeState, NodeTask, OnFailure, Phase, ResourceStatus, StepKind
+from tinkwell.core.release.plan import PlanNode
+from tinkwell.core.release.record import Options
+from tinkwell.core.release.report import Call
 
 STATE_CALL, DESTROY_CALL, CREATE = Call(name="state", args=("s",)), Call(name="destroy"), Call(name="create")
 FACTS = InitFacts(state_call=STATE_CALL, destroy_call=DESTROY_CALL)

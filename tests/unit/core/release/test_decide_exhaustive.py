@@ -8,10 +8,10 @@ from unit.core.release_model import install, plan, remove
 from unit.core.release_world import World, world
 
 from tinkwell.core.event.kinds import State
+from tinkwell.core.release.decision.view import InitFacts, NodeSpec
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import Call
-from tinkwell.core.release.view import InitFacts, NodeSpec
 
 FACTS = InitFacts(state_call=Call(name="state"), destroy_call=Call(name="destroy"))
 POLLED = InitFacts(state_call=Call(name="state"), destroy_call=Call(name="destroy"), poll_seconds=20)

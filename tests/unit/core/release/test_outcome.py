@@ -25,13 +25,10 @@ from unit.core.release_model import (
 )
 
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release import outcome
-from tinkwell.core.release.command import MoveNode, StartStep
-from tinkwell.core.release.kinds import NodeState, NodeTask, ResourceStatus, StepKind
-from tinkwell.core.release.outcome import Outcome
-from tinkwell.core.release.record import Options
-from tinkwell.core.release.report import Call, NodeReport, RemovedReport, ResourceReport, StepReport
-from tinkwell.core.release.view import (
+from tinkwell.core.release.decision import outcome
+from tinkwell.core.release.decision.command import MoveNode, StartStep
+from tinkwell.core.release.decision.outcome import Outcome
+from tinkwell.core.release.decision.view import (
     Answer,
     InitFacts,
     NodeSpec,
@@ -43,6 +40,9 @@ from tinkwell.core.release.view import (
     StepView,
     Timeouts,
 )
+from tinkwell.core.release.kinds import NodeState, NodeTask, ResourceStatus, StepKind
+from tinkwell.core.release.record import Options
+from tinkwell.core.release.report import Call, NodeReport, RemovedReport, ResourceReport, StepReport
 
 CREATE, GRANT = Call(name="create"), Call(name="grant", image="other", args=("x",))
 FACTS = InitFacts(state_call=Call(name="state"))

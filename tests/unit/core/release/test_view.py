@@ -8,10 +8,7 @@ from unit.core.release_model import ACTION, FAILED, INSTALLING, OPERATION_ID, PE
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import cause, report
-from tinkwell.core.release.kinds import NodeState
-from tinkwell.core.release.record import Options
-from tinkwell.core.release.report import Call
-from tinkwell.core.release.view import (
+from tinkwell.core.release.decision.view import (
     InitFacts,
     NodeSpec,
     NodeView,
@@ -22,6 +19,9 @@ from tinkwell.core.release.view import (
     StepView,
     Timeouts,
 )
+from tinkwell.core.release.kinds import NodeState
+from tinkwell.core.release.record import Options
+from tinkwell.core.release.report import Call
 
 
 def step(ordinal: int = 1, **fields: Any) -> StepView:

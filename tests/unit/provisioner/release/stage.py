@@ -20,9 +20,10 @@ from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.event.kinds import State
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.lease.keeper import Keeper
-from tinkwell.provisioner.release import driver, place, plug
+from tinkwell.provisioner.release import driver, place
+from tinkwell.provisioner.release.call import plug
+from tinkwell.provisioner.release.call.image_policy import ImagePolicy
 from tinkwell.provisioner.release.host import Host
-from tinkwell.provisioner.release.image_policy import ImagePolicy
 from tinkwell.provisioner.runtime import port
 from tinkwell.sandbox.room import Room
 

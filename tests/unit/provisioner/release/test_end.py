@@ -124,7 +124,7 @@ async def test_a_cancellation_that_was_asked_of_a_dead_owner_is_obeyed_by_its_su
 async def test_at_the_deadline_what_runs_is_killed_once_it_had_its_time(
     stage: Stage, gate: asyncio.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tinkwell.core.release.decide.GRACE_SECONDS", 0)
+    monkeypatch.setattr("tinkwell.core.release.decision.decide.GRACE_SECONDS", 0)
     async with stage.provisioner():
         operation_id = await stage.apply(ONE, timeout_seconds=1)
         operation = await stage.ends(operation_id, State.TIMEOUT)

@@ -3,7 +3,7 @@
 import pytest
 
 from tinkwell.core import errors
-from tinkwell.provisioner.release import image_policy
+from tinkwell.provisioner.release.call import image_policy
 
 
 def _policy(*patterns: str) -> image_policy.ImagePolicy:

@@ -8,7 +8,7 @@ import pytest
 from tinkwell.core import errors
 from tinkwell.core.release.manifest.model import Plug
 from tinkwell.core.release.protocol.answer import PlugRequest
-from tinkwell.provisioner.release import plug
+from tinkwell.provisioner.release.call import plug
 
 
 def _machine(folder: Path, *grants: str, namespace: str = "default") -> plug.Machine:

@@ -7,7 +7,7 @@ from unit.provisioner.release.stage import Stage
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import ReleaseState
-from tinkwell.provisioner.release import image_policy
+from tinkwell.provisioner.release.call import image_policy
 from tinkwell.provisioner.runtime import port
 
 ONE = "resources: {disk: {type: acme/disk:1, config: {size: 3}}}"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tinkwell.provisioner.release import recheck
+from tinkwell.provisioner.release.call import recheck
 
 
 @pytest.mark.parametrize(

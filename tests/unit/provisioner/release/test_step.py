@@ -12,8 +12,8 @@ from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.event.kinds import State
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent.deadline import Deadline
+from tinkwell.provisioner.release.call.step import NEVER_RAN, NOT_FED, Result, StepRun
 from tinkwell.provisioner.release.secret import Secrets
-from tinkwell.provisioner.release.step import NEVER_RAN, NOT_FED, Result, StepRun
 from tinkwell.provisioner.runtime import output, port
 
 KEY = RunKey(RunKind.RELEASE, "release", "step", 1)

@@ -263,7 +263,7 @@ async def test_a_defect_ends_the_operation_and_says_so_and_the_next_one_is_carri
 
     async with stage.provisioner():
         with monkeypatch.context() as patch:
-            patch.setattr("tinkwell.provisioner.release.caller.answer.parse_state", broken)
+            patch.setattr("tinkwell.provisioner.release.call.caller.answer.parse_state", broken)
             operation = await stage.ends(await stage.apply(ONE), State.FAILED)
         assert operation.cause is not None
         assert operation.cause["reason"] == "INTERNAL"

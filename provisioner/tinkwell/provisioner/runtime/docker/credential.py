@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from tinkwell.core.process_log import redaction
-from tinkwell.provisioner.runtime.docker import reference, setting
+from tinkwell.core.value.image import DOCKER_HUB, registry_of
+from tinkwell.provisioner.runtime.docker import setting
 
 HELPER_SECONDS = 10
 # What Docker's programs write for Docker Hub, in the file and to the helpers.
 _HUB_URL = "https://index.docker.io/v1/"
-_HUB_HOSTS = frozenset({reference.DOCKER_HUB, "index.docker.io", "registry-1.docker.io"})
+_HUB_HOSTS = frozenset({DOCKER_HUB, "index.docker.io", "registry-1.docker.io"})
 _TOKEN_USER = "<token>"  # noqa: S105  (a marker of the helpers' protocol)
 _NOT_FOUND = "credentials not found"
 
@@ -41,7 +42,7 @@ def header(settings: setting.DockerSettings, registry: str) -> str | None:
 
 
 def _own_login(settings: setting.DockerSettings, registry: str) -> Login | None:
-    if not settings.user or registry != reference.registry_of(f"{settings.registry}/"):
+    if not settings.user or registry != registry_of(f"{settings.registry}/"):
         return None
     return {"username": settings.user, "password": settings.password}
 

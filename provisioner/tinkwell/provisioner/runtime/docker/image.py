@@ -7,8 +7,9 @@ from enum import Enum, auto
 from typing import assert_never
 
 from tinkwell.core.process_log import redaction
+from tinkwell.core.value.image import qualified, registry_of
 from tinkwell.provisioner.runtime import port
-from tinkwell.provisioner.runtime.docker import credential, engine, reference, setting
+from tinkwell.provisioner.runtime.docker import credential, engine, setting
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class ImageSource:
 
         Whether the engine has it is not asked here: the attempt to create the container tells.
         """
-        name = reference.qualified(image, self._settings.registry)
+        name = qualified(image, self._settings.registry)
         if self._settings.pull is setting.PullPolicy.ALWAYS:
             try:
                 await self._pull(name)
@@ -60,7 +61,7 @@ class ImageSource:
 
     async def provide(self, image: str) -> str:
         """Get an image that the engine has not, and return the name that it has there."""
-        name = reference.qualified(image, self._settings.registry)
+        name = qualified(image, self._settings.registry)
         match self._settings.pull:
             case setting.PullPolicy.NEVER:
                 message = (
@@ -106,7 +107,7 @@ class ImageSource:
         return ""
 
     async def _pull(self, name: str) -> None:
-        registry = reference.registry_of(name)
+        registry = registry_of(name)
         try:
             header = await asyncio.to_thread(credential.header, self._settings, registry)
         except credential.CredentialError as error:
@@ -129,7 +130,7 @@ def fault_of(message: str) -> Fault:
 
 
 def _image_error(what: str, name: str, error: engine.Refused) -> port.RunError:
-    registry = reference.registry_of(name)
+    registry = registry_of(name)
     match fault_of(str(error)):
         case Fault.NETWORK:
             advice = f"; is {registry} reachable from the engine's machine?"

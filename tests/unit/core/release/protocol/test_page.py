@@ -6,7 +6,7 @@ import re
 import pytest
 
 from support import page
-from tinkwell.core.release import view
+from tinkwell.core.release.decision import view
 from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.protocol import answer, request
 

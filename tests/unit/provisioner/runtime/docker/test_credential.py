@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tinkwell.provisioner.runtime.docker import credential, reference
+from tinkwell.core.value import image as image_rules
+from tinkwell.provisioner.runtime.docker import credential
 from tinkwell.provisioner.runtime.docker.setting import DockerSettings
 
 
@@ -45,9 +46,9 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ],
 )
 def test_a_name_says_which_registry_it_means(image: str, registry: str, name: str) -> None:
-    assert reference.registry_of(image) == registry
-    assert reference.qualified(image, "r.io") == name
-    assert reference.qualified(image, "") == image
+    assert image_rules.registry_of(image) == registry
+    assert image_rules.qualified(image, "r.io") == name
+    assert image_rules.qualified(image, "") == image
 
 
 def test_without_any_credentials_a_pull_is_anonymous() -> None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report
-from tinkwell.core.release.command import MoveNode, StartStep
+from tinkwell.core.release.decision.command import MoveNode, StartStep
+from tinkwell.core.release.decision.view import Answer, InitFacts, NodeView, OperationView, Retry, StepKey, StepView
 from tinkwell.core.release.kinds import NodeState, NodeTask, ResourceStatus, StepKind
 from tinkwell.core.release.report import NodeReport, RemovedReport, Report, ResourceReport, StepReport
-from tinkwell.core.release.view import Answer, InitFacts, NodeView, OperationView, Retry, StepKey, StepView
 from tinkwell.core.workflow import retry
 
 

@@ -11,10 +11,8 @@ begins. A call that fails ends it, FAILED, once no attempt is left.
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report
-from tinkwell.core.release.command import Command, MoveNode, StartStep, Wait
-from tinkwell.core.release.kinds import NodeState, ResourceStatus, StepKind
-from tinkwell.core.release.report import Call
-from tinkwell.core.release.view import (
+from tinkwell.core.release.decision.command import Command, MoveNode, StartStep, Wait
+from tinkwell.core.release.decision.view import (
     ACTION_SECONDS,
     DESTROY_SECONDS,
     STATE_SECONDS,
@@ -23,6 +21,8 @@ from tinkwell.core.release.view import (
     StepKey,
     StepView,
 )
+from tinkwell.core.release.kinds import NodeState, ResourceStatus, StepKind
+from tinkwell.core.release.report import Call
 
 _UNSUCCESSFUL = (State.FAILED, State.TIMEOUT)
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tinkwell.core.event.kinds import State
+from tinkwell.core.release.decision.view import StepKey
 from tinkwell.core.release.kinds import NodeState, Phase, StepKind
 from tinkwell.core.release.report import Call
-from tinkwell.core.release.view import StepKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

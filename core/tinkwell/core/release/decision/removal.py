@@ -1,10 +1,17 @@
 """What is next for a resource that is being removed: DESTROY, once it is known that it is this release's to destroy."""
 
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.command import Command, MoveNode
-from tinkwell.core.release.installation import broken_step, describe, fail, lost_message, start_again, start_new
+from tinkwell.core.release.decision.command import Command, MoveNode
+from tinkwell.core.release.decision.installation import (
+    broken_step,
+    describe,
+    fail,
+    lost_message,
+    start_again,
+    start_new,
+)
+from tinkwell.core.release.decision.view import NodeSpec, NodeView, OperationView
 from tinkwell.core.release.kinds import NodeState, StepKind
-from tinkwell.core.release.view import NodeSpec, NodeView, OperationView
 
 
 def why_left(spec: NodeSpec) -> str:

@@ -24,11 +24,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release import cause, installation, removal, report, walk
-from tinkwell.core.release.command import AdoptStep, Command, Finish, MoveNode, MovePhase, StartStep, StopStep, Wait
+from tinkwell.core.release import cause, report, walk
+from tinkwell.core.release.decision import installation, removal
+from tinkwell.core.release.decision.command import (
+    AdoptStep,
+    Command,
+    Finish,
+    MoveNode,
+    MovePhase,
+    StartStep,
+    StopStep,
+    Wait,
+)
+from tinkwell.core.release.decision.view import NodeView, OperationView, StepKey, StepView
 from tinkwell.core.release.kinds import NodeState, NodeTask, OnFailure, Phase, StepKind
 from tinkwell.core.release.transition.operation import GRACE_SECONDS
-from tinkwell.core.release.view import NodeView, OperationView, StepKey, StepView
 
 
 @dataclass(frozen=True, slots=True)

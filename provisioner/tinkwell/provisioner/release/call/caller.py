@@ -11,23 +11,24 @@ from tinkwell.client.release.model import Operation
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report
-from tinkwell.core.release.command import StartStep
+from tinkwell.core.release.decision.command import StartStep
+from tinkwell.core.release.decision.outcome import Outcome
+from tinkwell.core.release.decision.view import Answer
 from tinkwell.core.release.kinds import NodeTask, ResourceStatus, StepKind
-from tinkwell.core.release.outcome import Outcome
 from tinkwell.core.release.protocol import answer
 from tinkwell.core.release.protocol.plug import grants_for
 from tinkwell.core.release.protocol.request import Caller as Request
-from tinkwell.core.release.view import Answer
 from tinkwell.core.value import document
 from tinkwell.core.value.run_key import RunKey
-from tinkwell.provisioner.release import recheck, resource
-from tinkwell.provisioner.release.config import Configs, config_path
-from tinkwell.provisioner.release.image_policy import ImagePolicy
-from tinkwell.provisioner.release.plug import Plugs
+from tinkwell.provisioner.release import resource
+from tinkwell.provisioner.release.call import recheck
+from tinkwell.provisioner.release.call.config import Configs, config_path
+from tinkwell.provisioner.release.call.image_policy import ImagePolicy
+from tinkwell.provisioner.release.call.plug import Plugs
+from tinkwell.provisioner.release.call.step import Result, StepRun
 from tinkwell.provisioner.release.resource import Resource, Resources
 from tinkwell.provisioner.release.schema.check import WrongConfig
 from tinkwell.provisioner.release.secret import Secrets
-from tinkwell.provisioner.release.step import Result, StepRun
 from tinkwell.provisioner.runtime import port
 from tinkwell.sandbox import errors as sandbox
 
