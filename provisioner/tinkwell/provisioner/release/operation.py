@@ -36,6 +36,8 @@ T = TypeVar("T")
 REMOVE_SECONDS = 20.0
 # Who is told to stop gets so long to remove what nobody adopts.
 LAST_SECONDS = 3.0
+# How often the end is reported of an operation that is given up.
+FAIL_TRIES = 3
 # It has ended, or is another's.
 REFUSALS = (errors.NotFound, errors.IllegalTransition)
 
@@ -100,7 +102,7 @@ class OperationRun:
             await _to_its_end(self._remove(leaving), seconds=LAST_SECONDS)
             raise
         except BaseExceptionGroup as failures:
-            await self._give_up(failures, fields)
+            await self._give_up(failures, work)
             return None
         finally:
             if self._undertaking is not None:
@@ -142,8 +144,9 @@ class OperationRun:
         await self._is_lost.wait()
         raise errors.LeaseLost("the operation has ended, or is another's")
 
-    async def _give_up(self, failures: BaseExceptionGroup[BaseException], fields: dict[str, object]) -> None:
+    async def _give_up(self, failures: BaseExceptionGroup[BaseException], work: Work) -> None:
         """Remove what runs here; raises what only an operator can mend."""
+        fields = _fields(work.operation)
         hopeless = failures.subgroup(retry.HOPELESS)
         if hopeless is not None:
             raise _first(hopeless) from failures
@@ -161,21 +164,35 @@ class OperationRun:
             reason = cause.Reason.INTERNAL
             message = f"the provisioner has a defect: {type(error).__name__}; its log tells more"
         await self._remove(self._runs())
-        steps = await self._undertaking.abandon(message) if self._undertaking is not None else ()
-        if reason is cause.Reason.SECRETS_DISABLED:
-            # The view is ahead of what is stored, by the group that was refused.
-            steps = await self._running_steps(message)
-        await self._report_failure(reason, message, steps)
+        await self._fail(work.operation.release_id, reason, message)
 
     async def _end_unopened(self, error: errors.SecretsDisabled) -> Operation:
         """End an operation whose secrets the server cannot open, and what a former owner left running of it here."""
         operation = await retry.until_answered(lambda: self._host.api.operation(self.id), what="get an operation")
         logger.warning("an operation cannot be carried out", extra=_fields(operation) | {"cause": str(error)})
-        await leftover.clear(self._host.runtime, self._host.claims, operation.release_id, needed=())
-        message = str(error)
-        steps = await self._running_steps(message)
-        await self._report_failure(cause.Reason.SECRETS_DISABLED, message, steps)
+        await self._fail(operation.release_id, cause.Reason.SECRETS_DISABLED, str(error))
         return self._operation
+
+    async def _fail(self, release_id: str, reason: cause.Reason, message: str) -> None:
+        """End the operation as FAILED, once nothing of its release runs here.
+
+        What runs is asked of the server, since the view is ahead of it by the reports that were refused or on their
+        way. One of these may still be stored after that was asked, so a refusal is no end at first.
+        """
+        await leftover.clear(self._host.runtime, self._host.claims, release_id, needed=())
+        finish = FinishReport(state=State.FAILED, cause=cause.text(reason, message))
+        for attempt in range(1, FAIL_TRIES + 1):
+            try:
+                await self._report([*await self._running_steps(message), finish])
+            except errors.Error as refusal:
+                if attempt < FAIL_TRIES and isinstance(refusal, errors.IllegalTransition | errors.InvalidField):
+                    continue
+                logger.warning("a failure cannot be reported", extra={"operation": self.id, "cause": str(refusal)})
+            return
+
+    async def _report(self, reports: Sequence[Report]) -> None:
+        report = self._host.api.report
+        self._operation = await self._under(lambda token: report(self.id, token, reports), what="report a failure")
 
     async def _running_steps(self, reason: str) -> Sequence[Report]:
         """Return the reports that steps are CANCELLED that are RUNNING by the server's account."""
@@ -198,15 +215,6 @@ class OperationRun:
             return [node async for node in self._host.api.nodes(self.id)]
 
         return await retry.until_answered(get, what="get an operation's nodes")
-
-    async def _report_failure(self, reason: cause.Reason, message: str, steps: Iterable[Report]) -> None:
-        finish = FinishReport(state=State.FAILED, cause=cause.text(reason, message))
-        try:
-            self._operation = await self._under(
-                lambda token: self._host.api.report(self.id, token, [*steps, finish]), what="report a failure"
-            )
-        except errors.Error as refusal:
-            logger.warning("a failure cannot be reported", extra={"operation": self.id, "cause": str(refusal)})
 
     def _runs(self) -> Iterable[StepRun]:
         return list(self._undertaking.runs) if self._undertaking is not None else ()

@@ -24,7 +24,7 @@ from tinkwell.core.release.decision.command import Finish
 from tinkwell.core.release.decision.view import StepKey
 from tinkwell.core.release.kinds import NodeTask, Phase
 from tinkwell.core.release.record import Options
-from tinkwell.core.release.report import PhaseReport, Report, StepReport
+from tinkwell.core.release.report import PhaseReport
 from tinkwell.core.release.transition.row import PLANNED_PHASES
 from tinkwell.core.value import check, document
 from tinkwell.core.value.run_key import RunKey, RunKind
@@ -107,25 +107,6 @@ class Undertaking:
                 self._walk.hear(operation)
             elif self._scope is not None and not self._scope.expired():
                 self._scope.reschedule(_AT_ONCE)
-
-    async def abandon(self, reason: str) -> Sequence[Report]:
-        """Return what is to be reported of steps that are not seen to any more, of which nothing runs here then."""
-        if self._walk is not None:
-            return self._walk.abandon(reason)
-        await leftover.clear(self._host.runtime, self._host.claims, self._work.release.id, needed=())
-        return [
-            StepReport(
-                path=node.path,
-                ordinal=step.ordinal,
-                kind=step.kind,
-                state=State.CANCELLED,
-                attempt=step.attempt,
-                message=reason,
-            )
-            for node in self._work.nodes
-            for step in node.steps
-            if step.state is State.RUNNING
-        ]
 
     def leave(self) -> None:
         """Give back what excludes other operations: nothing of this one runs here that is seen to."""

@@ -32,7 +32,7 @@ from tinkwell.core.release.decision.command import (
 from tinkwell.core.release.decision.decide import decide
 from tinkwell.core.release.decision.outcome import Outcome, Settled
 from tinkwell.core.release.decision.view import OperationView, StepKey
-from tinkwell.core.release.report import PhaseReport, Report, step_id
+from tinkwell.core.release.report import PhaseReport, step_id
 from tinkwell.core.release.walk import BEGUN
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent.deadline import ADOPTION_SECONDS, Deadline
@@ -98,18 +98,6 @@ class Walk:
     def runs(self) -> Sequence[StepRun]:
         """The attempts of which anything may still be here."""
         return list(self._tasks)
-
-    def abandon(self, reason: str) -> Sequence[Report]:
-        """Return the reports that steps are CANCELLED of which it is stored, or soon will be, that they run."""
-        reports: list[Report] = []
-        for path, node in self._view.nodes.items():
-            for step in node.steps:
-                if step.state is State.RUNNING:
-                    stopped = Outcome(state=State.CANCELLED, message=reason)
-                    settled = outcome.end(self._view, StepKey(path, step.ordinal), stopped)
-                    self._view = settled.view
-                    reports += settled.reports
-        return reports
 
     def hear(self, operation: Operation) -> None:
         """Take note of how the operation is by the server's account, where somebody may have cancelled it.

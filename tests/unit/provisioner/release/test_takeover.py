@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from typing import Any
 
 import pytest
 from unit.provisioner.fake_runtime import FakeRuntime, FakeWorld
@@ -269,3 +270,16 @@ async def test_a_defect_ends_the_operation_and_says_so_and_the_next_one_is_carri
         assert operation.cause["reason"] == "INTERNAL"
         await stage.is_clear()
         await stage.ends(await stage.apply(ONE))
+
+
+async def test_reports_that_the_server_refuses_end_the_operation(stage: Stage) -> None:
+    async def refuse(actor: str, method: str, request: Any) -> None:
+        if method == "ReportOperation" and any(each.HasField("resource") for each in request.reports):
+            raise errors.InvalidField("reports[0].resource.state: is too deep")
+
+    stage.server.on_call = refuse
+    async with stage.provisioner():
+        operation = await stage.ends(await stage.apply(ONE), State.FAILED)
+        await stage.is_clear()
+    assert operation.cause is not None
+    assert operation.cause["reason"] == "INTERNAL"
