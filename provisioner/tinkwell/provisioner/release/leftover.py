@@ -23,8 +23,8 @@ TRIES = 30
 PAUSE_SECONDS = 2.0
 
 
-async def clear(runtime: port.Runtime, claims: run_claim.Claims, release_id: str, *, needed: Container[RunKey]) -> None:
-    """See to it that nothing of a release runs here but what is needed; tries for a minute, and then goes on."""
+async def clear(runtime: port.Runtime, claims: run_claim.Claims, release_id: str, *, needed: Container[RunKey]) -> bool:
+    """See to it that nothing of a release runs here but what is needed; says whether it is so, after a minute at most."""
     for attempt in range(1, TRIES + 1):
         try:
             found = await runtime.find_owned(RunKind.RELEASE, release_id)
@@ -33,8 +33,9 @@ async def clear(runtime: port.Runtime, claims: run_claim.Claims, release_id: str
             log = logger.warning if attempt in (1, TRIES) else logger.debug
             log("what is left of a release cannot be removed", extra={"release": release_id, "cause": str(error)})
         else:
-            return
+            return True
         await asyncio.sleep(PAUSE_SECONDS)
+    return False
 
 
 async def sweep(runtime: port.Runtime, claims: run_claim.Claims, held: Iterable[RunKey], busy: Container[str]) -> None:

@@ -48,6 +48,10 @@ from tinkwell.sandbox.errors import SandboxError
 T = TypeVar("T")
 
 MAX_CAUSE_CHARACTERS = 4_000
+_NOT_CLEARED = (
+    "what an earlier operation left running on this engine cannot be removed; the provisioner's log says why. "
+    "Remove it, and try again"
+)
 # A moment that is past by any clock of the loop.
 _AT_ONCE = 0.0
 
@@ -157,7 +161,9 @@ class Undertaking:
 
     async def _plan(self) -> _Planned | Finish:
         """Prepare the operation, and have its plan stored."""
-        await leftover.clear(self._host.runtime, self._host.claims, self._work.release.id, needed=())
+        if not await leftover.clear(self._host.runtime, self._host.claims, self._work.release.id, needed=()):
+            # An action of it would run beside those that are to come.
+            return self._failed(cause.Reason.PREPARATION_FAILED, _NOT_CLEARED)
         preparation = prepare.Preparation(
             self._work, self._host, expressions=self._expressions, machine=self._machine, enter=self._enter
         )
@@ -181,7 +187,7 @@ class Undertaking:
             return self._too_late()
         return _Planned(prepared=prepared, nodes=submitted.nodes, revision=submitted.revision, phase=Phase.APPLY)
 
-    def _failed(self, reason: cause.Reason, error: Exception) -> Finish:
+    def _failed(self, reason: cause.Reason, error: Exception | str) -> Finish:
         message = self._secrets.mask(f"{self._phase}: {error}")[:MAX_CAUSE_CHARACTERS]
         return Finish(state=State.FAILED, cause=cause.text(reason, message))
 

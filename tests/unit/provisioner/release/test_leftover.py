@@ -1,9 +1,13 @@
 """What operations have left behind, where the runtime does not always answer."""
 
+import asyncio
+
 import pytest
 from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
+from unit.provisioner.release.stage import Stage
 from unit.provisioner.stage import Claims
 
+from tinkwell.core.event.kinds import State
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.release import leftover
 from tinkwell.provisioner.runtime import port
@@ -35,21 +39,21 @@ def world(monkeypatch: pytest.MonkeyPatch) -> FakeWorld:
 
 
 async def test_what_is_needed_stays_and_the_rest_is_removed_once_the_runtime_answers(world: FakeWorld) -> None:
-    await leftover.clear(Flaky(world, 3), Claims().of(0), "release", needed={TWO})
+    assert await leftover.clear(Flaky(world, 3), Claims().of(0), "release", needed={TWO})
     assert set(world.runs) == {TWO}
 
 
 async def test_a_runtime_that_never_answers_is_not_waited_for_for_ever(
     world: FakeWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await leftover.clear(Flaky(world, 1000), Claims().of(0), "release", needed=())
+    assert not await leftover.clear(Flaky(world, 1000), Claims().of(0), "release", needed=())
     assert set(world.runs) == {ONE, TWO}
     assert caplog.text.count("what is left of a release cannot be removed") == 2
 
 
 async def test_a_run_that_cannot_be_removed_keeps_no_other_one_here(world: FakeWorld) -> None:
     world.unremovable.add(ONE)
-    await leftover.clear(FakeRuntime(world), Claims().of(0), "release", needed=())
+    assert not await leftover.clear(FakeRuntime(world), Claims().of(0), "release", needed=())
     assert set(world.runs) == {ONE}
     world.runs[TWO] = FakeRun(world, port.RunSpec(key=TWO, image="x"))
     with pytest.raises(port.RunError):
@@ -71,3 +75,27 @@ async def test_of_runs_that_were_held_only_those_of_idle_releases_are_removed(wo
     assert set(world.runs) == {ONE, TWO}
     await leftover.sweep(FakeRuntime(world), Claims().of(0), [ONE], busy=set())
     assert set(world.runs) == {TWO}
+
+
+async def test_no_operation_goes_on_beside_what_an_earlier_one_left_running(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leftover, "PAUSE_SECONDS", 0.0)
+    gate = asyncio.Event()
+    stage.images.thing("disk", gates={"create": gate})
+    async with stage.provisioner():
+        operation_id = await stage.apply("resources: {disk: {type: acme/disk:1, config: {size: 3}}}")
+        await stage.has_called("disk", "create")
+    (left,) = stage.world.running
+    stage.world.unremovable.add(left)
+    await stage.operator.cancel(operation_id, now=True)
+    calls = list(stage.images.calls("disk"))
+    async with stage.provisioner():
+        await stage.ends(operation_id, State.CANCELLED)
+        operation = await stage.ends(
+            await stage.apply("resources: {disk: {type: acme/disk:1, config: {size: 4}}}"), State.FAILED
+        )
+    assert operation.cause is not None
+    assert operation.cause["reason"] == "PREPARATION_FAILED"
+    assert "left running on this engine cannot be removed" in operation.cause["message"]
+    assert stage.images.calls("disk") == calls
