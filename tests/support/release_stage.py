@@ -74,6 +74,11 @@ class Stage:
         """Let the calls of a thing go on that wait."""
         (self.folder / f"{name}.go").touch()
 
+    def let_all_go(self) -> None:
+        """Let all calls go on that wait. Actions outlive their provisioner, and nothing else would end them."""
+        for journal in self.folder.glob("*.journal"):
+            self.go(journal.name.removesuffix(".journal"))
+
     async def has_begun(self, name: str, call: str) -> None:
         """Wait until a call of a thing has begun."""
         await eventually(lambda: f"{call} begins" in self.journal(name), deadline_seconds=SECONDS)

@@ -24,7 +24,7 @@ PAUSE_SECONDS = 2.0
 
 
 async def clear(runtime: port.Runtime, claims: run_claim.Claims, release_id: str, *, needed: Container[RunKey]) -> bool:
-    """See to it that nothing of a release runs here but what is needed; says whether it is so, after a minute at most."""
+    """See to it that nothing of a release runs here but what is needed; says whether it is so, within a minute."""
     for attempt in range(1, TRIES + 1):
         try:
             found = await runtime.find_owned(RunKind.RELEASE, release_id)

@@ -1,5 +1,6 @@
 """Releases that are brought about by provisioners as processes."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from tinkwell.client import Client
 
 
 @pytest.fixture
-def stage(client: Client, server_address: str, tmp_path: Path) -> Stage:
-    """A server, and images of resources that are files."""
-    return Stage(client, server_address, tmp_path)
+def stage(client: Client, server_address: str, tmp_path: Path) -> Iterator[Stage]:
+    """A server, and images of resources that are files; no call of one waits any longer than its test."""
+    stage = Stage(client, server_address, tmp_path)
+    yield stage
+    stage.let_all_go()
