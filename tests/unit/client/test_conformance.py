@@ -9,15 +9,23 @@ pytest.register_assert_rewrite(
     "support.lease_conformance",
     "support.deadline_conformance",
     "support.release_conformance",
+    "support.release_secret_conformance",
 )
 
-from support import client_conformance, deadline_conformance, lease_conformance, release_conformance  # noqa: E402
+from support import (  # noqa: E402
+    client_conformance,
+    deadline_conformance,
+    lease_conformance,
+    release_conformance,
+    release_secret_conformance,
+)
 
 CHECKS = (
     *client_conformance.CHECKS,
     *lease_conformance.CHECKS,
     *deadline_conformance.CHECKS,
     *release_conformance.CHECKS,
+    *release_secret_conformance.CHECKS,
 )
 
 
