@@ -2,6 +2,7 @@
 
 Error
 ├── InvalidField          a field of the request is wrong; `violations` names each one
+│   └── ChartInvalid      a file of a chart is wrong, or what it says together with the values
 ├── NotFound              the resource does not exist, or is deleted
 ├── AlreadyExists         something that must be unique is taken
 ├── IllegalTransition     the state of the resource does not allow this
@@ -11,6 +12,7 @@ Error
 ├── Unauthenticated       no valid token came with the call
 ├── PermissionDenied      the caller may not do this
 │   └── WrongWorker       the reporting worker is not the action's
+├── ChartUnknown          the server does not have the chart: upload it, and ask again
 ├── SecretsDisabled       the server has no key for what it would have to keep secret
 ├── LostRace              another writer was faster: read again and retry
 │   └── OperationActive   the release has an operation that has not ended
@@ -104,6 +106,10 @@ class InvalidField(Error):
         return self.details.violations
 
 
+class ChartInvalid(InvalidField):
+    """A file of the chart is wrong, or what it says together with the values."""
+
+
 class NotFound(Error):
     """The resource does not exist, or is deleted."""
 
@@ -178,6 +184,12 @@ class PermissionDenied(Error):
 
 class WrongWorker(PermissionDenied):
     """The reporting worker is not the one that the action belongs to."""
+
+
+class ChartUnknown(Error):
+    """The server does not have the chart: upload it, and ask again."""
+
+    default_code = "FAILED_PRECONDITION"
 
 
 class SecretsDisabled(Error):
@@ -284,6 +296,8 @@ _BY_REASON: Mapping[str, type[Error]] = {
     "LEASE_HELD": LeaseHeld,
     "LEASE_LOST": LeaseLost,
     "WRONG_WORKER": WrongWorker,
+    "CHART_INVALID": ChartInvalid,
+    "CHART_UNKNOWN": ChartUnknown,
     "SECRETS_DISABLED": SecretsDisabled,
     "LOST_RACE": LostRace,
     "OPERATION_ACTIVE": OperationActive,

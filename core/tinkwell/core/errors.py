@@ -2,6 +2,7 @@
 
 TinkwellError
 ├── InvalidField        a field of the request is wrong (each one is named)
+│   └── ChartInvalid    a file of a chart is wrong, or what it says together with the values
 ├── NotFound            the resource does not exist, or is deleted
 ├── AlreadyExists       something that must be unique is taken
 ├── IllegalTransition   the state of the resource does not allow this
@@ -10,6 +11,7 @@ TinkwellError
 ├── LeaseHeld           somebody alive holds what the caller wants to work on
 ├── LeaseLost           the caller's lease is over, or its work was taken over
 ├── WrongWorker         the reporting worker is not the action's
+├── ChartUnknown        the server does not have the chart; upload it and ask again
 ├── SecretsDisabled     the server has no key for what it would have to seal or to open
 ├── LostRace            another writer was faster; read again and retry
 ├── Compacted           the revision is older than the oldest kept one
@@ -51,6 +53,20 @@ class InvalidField(TinkwellError):
     def of(cls, field: str, description: str) -> "InvalidField":
         """Build the error for a single field."""
         return cls([Violation(field, description)])
+
+
+class ChartInvalid(InvalidField):
+    """One or more files of a chart are wrong: a field is the path of a file, and of what stands in it."""
+
+
+class ChartUnknown(TinkwellError):
+    """The server has no chart with this digest."""
+
+    def __init__(self, digest: str) -> None:
+        self.digest = digest
+        self.subject = f"chart {digest}"
+        self.description = "this server does not have it; upload it, and ask again"
+        super().__init__(f"{self.subject}: {self.description}")
 
 
 class NotFound(TinkwellError):

@@ -19,6 +19,8 @@ _TABLE: Mapping[type[errors.TinkwellError], tuple[StatusCode, str]] = {
     errors.LeaseLost: (StatusCode.FAILED_PRECONDITION, "LEASE_LOST"),
     errors.WrongWorker: (StatusCode.PERMISSION_DENIED, "WRONG_WORKER"),
     errors.OperationActive: (StatusCode.ABORTED, "OPERATION_ACTIVE"),
+    errors.ChartInvalid: (StatusCode.INVALID_ARGUMENT, "CHART_INVALID"),
+    errors.ChartUnknown: (StatusCode.FAILED_PRECONDITION, "CHART_UNKNOWN"),
     errors.SecretsDisabled: (StatusCode.FAILED_PRECONDITION, "SECRETS_DISABLED"),
     errors.LostRace: (StatusCode.ABORTED, "LOST_RACE"),
     errors.Compacted: (StatusCode.OUT_OF_RANGE, "COMPACTED"),
@@ -82,6 +84,7 @@ def _details(error: errors.TinkwellError) -> tuple[any_pb2.Any, ...]:
             | errors.LeaseHeld()
             | errors.LeaseLost()
             | errors.SecretsDisabled()
+            | errors.ChartUnknown()
         ):
             violation = error_details_pb2.PreconditionFailure.Violation(
                 type="state", subject=error.subject, description=error.description

@@ -35,6 +35,7 @@ _FINAL = (
     errors.InvalidField,
     errors.NotFound,
     errors.IllegalTransition,
+    errors.ChartUnknown,
     errors.SecretsDisabled,
     errors.Unauthenticated,
     errors.PermissionDenied,

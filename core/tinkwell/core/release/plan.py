@@ -20,7 +20,7 @@ from tinkwell.core.value.document import JsonValue
 FORMAT = 1
 MAX_BYTES = 16 * 1024 * 1024
 MAX_NODES = 20_000
-MAX_PATH_BYTES = 199
+MAX_PATH_BYTES = 1_000
 
 _parse_path = functools.partial(parse.parse_text, max_bytes=MAX_PATH_BYTES)
 

@@ -158,10 +158,10 @@ def stored_manifest(work: model.Work) -> RenderedManifest | None:
 
 def build_plan(manifest: RenderedManifest | None, work: model.Work) -> Plan:
     """Build the plan of an operation, in a thread: what it imports takes its time, once."""
-    from tinkwell.core.release import graph
+    from tinkwell.core.release.graph import build
 
     former = {revision: Plan.load(text, field=f"removed/{revision}") for revision, text in work.removed_plans.items()}
-    return graph.build_plan(manifest, map(_row, work.resources), former)
+    return build.build_plan(manifest, map(_row, work.resources), former)
 
 
 async def former_manifests(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, RenderedManifest]:

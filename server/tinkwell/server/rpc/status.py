@@ -30,6 +30,8 @@ CODES: Mapping[type[errors.TinkwellError], tuple[grpc.StatusCode, _Reason.ValueT
     errors.LeaseHeld: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_LEASE_HELD),
     errors.LeaseLost: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_LEASE_LOST),
     errors.WrongWorker: (_Code.PERMISSION_DENIED, _Reason.ERROR_REASON_WRONG_WORKER),
+    errors.ChartInvalid: (_Code.INVALID_ARGUMENT, _Reason.ERROR_REASON_CHART_INVALID),
+    errors.ChartUnknown: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_CHART_UNKNOWN),
     errors.SecretsDisabled: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_SECRETS_DISABLED),
     errors.LostRace: (_Code.ABORTED, _Reason.ERROR_REASON_LOST_RACE),
     errors.Compacted: (_Code.OUT_OF_RANGE, _Reason.ERROR_REASON_COMPACTED),
@@ -103,7 +105,7 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
             return {"subject": error.subject, "operation_id": error.operation_id}
         case errors.LeaseHeld():
             return {"subject": error.subject, _held_key(error.kind): error.id}
-        case errors.IllegalTransition() | errors.LeaseLost() | errors.SecretsDisabled():
+        case errors.IllegalTransition() | errors.LeaseLost() | errors.SecretsDisabled() | errors.ChartUnknown():
             return {"subject": error.subject}
         case errors.WrongWorker():
             return {"worker_id": error.worker_id, "expected": error.expected}
@@ -135,6 +137,7 @@ def _details(error: errors.TinkwellError) -> Iterator[protobuf.Message]:
             | errors.LeaseHeld()
             | errors.LeaseLost()
             | errors.SecretsDisabled()
+            | errors.ChartUnknown()
         ):
             violation = error_details_pb2.PreconditionFailure.Violation(
                 type="STATE",

@@ -27,6 +27,8 @@ _SAMPLES: dict[type[errors.TinkwellError], errors.TinkwellError] = {
         errors.LeaseHeld("machine", "a"),
         errors.LeaseLost(7),
         errors.WrongWorker("a", "b"),
+        errors.ChartInvalid.of("Chart.yaml.name", "is missing"),
+        errors.ChartUnknown("sha256:a"),
         errors.SecretsDisabled(),
         errors.LostRace("another writer was faster"),
         errors.Compacted(3, 17),
@@ -57,7 +59,7 @@ def detail(built: status_pb2.Status, kind: Any) -> Any:
 
 
 def test_every_error_has_a_status_and_every_reason_an_error() -> None:
-    assert set(status.CODES) == leaves(errors) | leaves(auth) == set(_SAMPLES)
+    assert set(status.CODES) == leaves(errors) | leaves(auth) | {errors.InvalidField} == set(_SAMPLES)
     used = {error_reason_pb2.ErrorReason.Name(reason) for _, reason in status.CODES.values()}
     assert used == set(error_reason_pb2.ErrorReason.keys()) - {"ERROR_REASON_UNSPECIFIED", "ERROR_REASON_INTERNAL"}
 
@@ -84,6 +86,13 @@ def test_every_error_has_a_status_and_every_reason_an_error() -> None:
         (errors.LeaseHeld, "FAILED_PRECONDITION", "LEASE_HELD", {"subject": "machine a", "worker_id": "a"}),
         (errors.LeaseLost, "FAILED_PRECONDITION", "LEASE_LOST", {"subject": "lease 7"}),
         (errors.WrongWorker, "PERMISSION_DENIED", "WRONG_WORKER", {"worker_id": "a", "expected": "b"}),
+        (errors.ChartInvalid, "INVALID_ARGUMENT", "CHART_INVALID", {}),
+        (
+            errors.ChartUnknown,
+            "FAILED_PRECONDITION",
+            "CHART_UNKNOWN",
+            {"subject": "chart sha256:a"},
+        ),
         (errors.SecretsDisabled, "FAILED_PRECONDITION", "SECRETS_DISABLED", {"subject": "secrets"}),
         (errors.LostRace, "ABORTED", "LOST_RACE", {}),
         (errors.Compacted, "OUT_OF_RANGE", "COMPACTED", {"revision": "3", "oldest_revision": "17"}),

@@ -9,6 +9,7 @@ from tinkwell.core.value.document import JsonValue
 
 MAX_NAME_CHARACTERS = 128
 MAX_KEY_CHARACTERS = 64
+MAX_CHART_NAME_CHARACTERS = 63
 MAX_POINTER_BYTES = 1_024
 
 # What every expression may name, so that nothing else is called so.
@@ -16,6 +17,8 @@ RESERVED = frozenset({"vars", "release", "each", "values", "chart", "files", "in
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
 _KEY = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_.-]*")
+_CHART_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]*")
+_CHART_PATH = re.compile(rf"{_CHART_NAME.pattern}(?:\.{_CHART_NAME.pattern})*")
 _PATH = re.compile(rf"({_NAME.pattern})(?:\[({_KEY.pattern})\])?")
 _EXPRESSION = re.compile(r"\{[{%#]")
 
@@ -55,17 +58,50 @@ def join_path(name: str, key: str | None) -> str:
 
 
 def parse_path(field: str, text: str) -> str:
-    """Check the path of a resource."""
-    found = _PATH.fullmatch(text)
-    if not found or len(found[1]) > MAX_NAME_CHARACTERS or len(found[2] or "") > MAX_KEY_CHARACTERS:
+    """Check the path of a resource, with or without that of its chart before it."""
+    chart, colon, own = text.rpartition(":")
+    found = _PATH.fullmatch(own)
+    is_own = found and len(found[1]) <= MAX_NAME_CHARACTERS and len(found[2] or "") <= MAX_KEY_CHARACTERS
+    if not is_own or (colon and not _is_chart_path(chart)):
         raise errors.InvalidField.of(
-            field, f"{parse.show(text)} is not the path of a resource; write it as disk, or as disk[a] after for_each"
+            field,
+            f"{parse.show(text)} is not the path of a resource; "
+            "write it as disk, as disk[a] after for_each, or as shop.store:disk in a chart",
         )
     return text
 
 
+def parse_chart_name(field: str, text: str) -> str:
+    """Check the name that a chart has in a release: its own, or the alias that its parent gives it."""
+    if not _CHART_NAME.fullmatch(text) or len(text) > MAX_CHART_NAME_CHARACTERS:
+        raise errors.InvalidField.of(
+            field,
+            f"{parse.show(text)} is not a name that a chart can have in a release; give it an alias of letters, "
+            f"digits, _ and -, the first none of the last two, at most {MAX_CHART_NAME_CHARACTERS} in all",
+        )
+    return text
+
+
+def parse_chart_path(field: str, text: str) -> str:
+    """Check the path of a chart: the names of its parents from the root on, and its own, such as shop.store."""
+    if not _is_chart_path(text):
+        raise errors.InvalidField.of(field, f"{parse.show(text)} is not the path of a chart; write it as shop.store")
+    return text
+
+
+def join_chart(chart: str, path: str) -> str:
+    """Give the path of a resource in a release: that of its chart before its own, where it has a chart."""
+    return f"{chart}:{path}" if chart else path
+
+
+def split_chart(path: str) -> tuple[str, str]:
+    """Take the path of a resource in a release apart: that of its chart, empty for none, and its own."""
+    chart, _, own = path.rpartition(":")
+    return chart, own
+
+
 def split_path(path: str) -> tuple[str, str | None]:
-    """Take the path of a resource apart: its name, and its key or None."""
+    """Take the path of a resource apart: its name, with its chart's path if it has one, and its key or None."""
     name, bracket, key = path.partition("[")
     return name, key.removesuffix("]") if bracket else None
 
@@ -104,3 +140,7 @@ def locate(field: str, document: JsonValue, pointer: str) -> tuple[str, JsonValu
 def pointer_child(pointer: str, part: str | int) -> str:
     """Extend a JSON pointer by a key or an index."""
     return pointer + pointers.write_pointer((str(part),))
+
+
+def _is_chart_path(text: str) -> bool:
+    return bool(_CHART_PATH.fullmatch(text)) and all(len(name) <= MAX_CHART_NAME_CHARACTERS for name in text.split("."))

@@ -61,6 +61,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """The release has an operation that has not ended, operation_id in metadata. ABORTED."""
     ERROR_REASON_SECRETS_DISABLED: _ErrorReason.ValueType  # 18
     """The server has no key for what it would have to keep secret, or for what it keeps. FAILED_PRECONDITION."""
+    ERROR_REASON_CHART_INVALID: _ErrorReason.ValueType  # 19
+    """A file of the chart is wrong, or what it says together with the values. INVALID_ARGUMENT."""
+    ERROR_REASON_CHART_UNKNOWN: _ErrorReason.ValueType  # 20
+    """The server does not have the chart: upload it, and ask again. FAILED_PRECONDITION."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is the machine-readable reason in google.rpc.ErrorInfo, whose domain is "tinkwell"."""
@@ -104,4 +108,8 @@ ERROR_REASON_OPERATION_ACTIVE: ErrorReason.ValueType  # 17
 """The release has an operation that has not ended, operation_id in metadata. ABORTED."""
 ERROR_REASON_SECRETS_DISABLED: ErrorReason.ValueType  # 18
 """The server has no key for what it would have to keep secret, or for what it keeps. FAILED_PRECONDITION."""
+ERROR_REASON_CHART_INVALID: ErrorReason.ValueType  # 19
+"""A file of the chart is wrong, or what it says together with the values. INVALID_ARGUMENT."""
+ERROR_REASON_CHART_UNKNOWN: ErrorReason.ValueType  # 20
+"""The server does not have the chart: upload it, and ask again. FAILED_PRECONDITION."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

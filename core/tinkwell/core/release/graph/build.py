@@ -1,19 +1,13 @@
-"""The order in which an operation installs and removes resources, from what they depend on.
+"""The order in which an operation installs and removes resources, from what they depend on."""
 
-Only this module imports networkx, which takes a third of a second; who merely walks a stored plan never does.
-"""
-
-from collections.abc import Iterable, Mapping, Sequence
-
-import networkx
+from collections.abc import Iterable, Mapping
 
 from tinkwell.core import errors
+from tinkwell.core.release.graph import order
 from tinkwell.core.release.kinds import NodeTask, ResourceStatus
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.plan import Plan, PlanNode
 from tinkwell.core.release.record import Resource
-
-_SHOWN_NAMES = 20
 
 
 def build_plan(
@@ -28,8 +22,8 @@ def build_plan(
     wanted = rendered.resources if rendered else {}
     gone = {r.path: r.revision for r in existing if r.path not in wanted and r.status is not ResourceStatus.LEFT}
     prerequisites = {path: resource.prerequisites for path, resource in wanted.items()}
-    if loop := _find_loop(prerequisites):
-        raise errors.InvalidField.of("resources", f"depend on each other in a loop: {_show(loop)}")
+    if loop := order.find_loop(prerequisites):
+        raise errors.InvalidField.of("resources", f"depend on each other in a loop: {order.show(loop)}")
     removed_before = _removed_before(gone, former_plans)
     installs = _nodes(NodeTask.INSTALL, prerequisites, first_batch=1)
     first_batch = installs[-1].batch + 1 if installs else 1
@@ -43,44 +37,9 @@ def _nodes(
     """Make the nodes of a graph that has no loop: layer by layer, in the order of their ranks and names."""
     return [
         PlanNode(path=path, task=task, batch=number, after=tuple(sorted(before[path])))
-        for number, batch in enumerate(networkx.topological_generations(_graph(before)), start=first_batch)
+        for number, batch in enumerate(order.generations(before), start=first_batch)
         for path in sorted(batch, key=lambda path: ((rank or {}).get(path, 0), path))
     ]
-
-
-def _graph(prerequisites: Mapping[str, Iterable[str]]) -> "networkx.DiGraph[str]":
-    """Make a graph whose edges lead from what comes first to what comes after it."""
-    graph: networkx.DiGraph[str] = networkx.DiGraph()
-    graph.add_nodes_from(prerequisites)
-    graph.add_edges_from((before, path) for path, those in prerequisites.items() for before in those)
-    return graph
-
-
-def _find_loop(prerequisites: Mapping[str, Iterable[str]]) -> list[str]:
-    """Find resources of which each depends on the next, and the last on the first; none where there is no loop."""
-    dependents = _graph(prerequisites).reverse()
-    if networkx.is_directed_acyclic_graph(dependents):
-        return []
-    # To look for a loop in all of the graph would take the square of its size.
-    tangles = [
-        tangle for tangle in networkx.strongly_connected_components(dependents) if _is_tangle(dependents, tangle)
-    ]
-    within = dependents.subgraph(min(tangles, key=min))
-    loop = [path for path, _ in networkx.find_cycle(within, source=min(within))]
-    start = loop.index(min(loop))
-    return loop[start:] + loop[:start]
-
-
-def _is_tangle(graph: "networkx.DiGraph[str]", component: set[str]) -> bool:
-    [*paths] = component
-    return len(paths) > 1 or graph.has_edge(paths[0], paths[0])
-
-
-def _show(loop: Sequence[str]) -> str:
-    shown = [*loop, loop[0]]
-    if len(loop) > _SHOWN_NAMES:
-        shown = [*loop[:_SHOWN_NAMES], f"… ({len(loop) - _SHOWN_NAMES} more)", loop[0]]
-    return " → ".join(shown)
 
 
 def _removed_before(gone: Mapping[str, int], former_plans: Mapping[int, Plan]) -> dict[str, list[str]]:
@@ -91,7 +50,7 @@ def _removed_before(gone: Mapping[str, int], former_plans: Mapping[int, Plan]) -
             if gone.get(path) == revision:
                 for prerequisite in those:
                     found[prerequisite].append(path)
-    if not _find_loop(found):
+    if not order.find_loop(found):
         return found
     # Plans of different revisions contradict each other; each of them alone does not.
     return {path: [other for other in found[path] if gone[other] == gone[path]] for path in found}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinkwell.core import errors
-from tinkwell.core.release import graph
+from tinkwell.core.release.graph import build
 from tinkwell.core.release.kinds import NodeTask, ResourceStatus
 from tinkwell.core.release.manifest.rendered import RenderedManifest, RenderedResource
 from tinkwell.core.release.plan import Plan, PlanNode
@@ -37,7 +37,7 @@ def existing(revisions: Mapping[str, int], status: ResourceStatus = ResourceStat
 
 
 def install(edges: Mapping[str, Collection[str]]) -> Plan:
-    return graph.build_plan(rendered(edges), [], {})
+    return build.build_plan(rendered(edges), [], {})
 
 
 def batches(plan: Plan) -> list[list[str]]:
@@ -62,7 +62,7 @@ def test_a_dependency_on_all_that_for_each_made_is_one_on_each() -> None:
         "d[b]": RenderedResource(type="x"),
         "w": RenderedResource(type="x", dependencies={"all": ("d[a]", "d[b]"), "one": "d[a]"}),
     }
-    plan = graph.build_plan(RenderedManifest(resources=resources), [], {})
+    plan = build.build_plan(RenderedManifest(resources=resources), [], {})
     assert plan.nodes[-1] == PlanNode(path="w", batch=2, after=("d[a]", "d[b]"))
 
 
@@ -90,7 +90,7 @@ def test_a_long_loop_is_shortened_and_found_in_no_time() -> None:
 def test_what_the_manifest_does_not_have_is_removed_after_all_installations_in_reverse() -> None:
     former = install({"a": set(), "b": {"a"}, "c": {"b"}, "d": {"a"}, "e": {"d", "c"}})
     rows = existing(dict.fromkeys("abcde", 1))
-    plan = graph.build_plan(rendered({"a": set(), "new": {"a"}, "other": set()}), rows, {1: former})
+    plan = build.build_plan(rendered({"a": set(), "new": {"a"}, "other": set()}), rows, {1: former})
     assert batches(plan) == [["a", "other"], ["new"], ["-e"], ["-c", "-d"], ["-b"]]
     after = {node.path: node.after for node in plan.nodes}
     assert after == {
@@ -106,33 +106,33 @@ def test_what_the_manifest_does_not_have_is_removed_after_all_installations_in_r
 
 def test_an_uninstallation_is_the_reverse_of_the_installation() -> None:
     former = install({"a": set(), "b": {"a"}, "c": {"b"}})
-    plan = graph.build_plan(None, existing(dict.fromkeys("abc", 7)), {7: former})
+    plan = build.build_plan(None, existing(dict.fromkeys("abc", 7)), {7: former})
     assert batches(plan) == [["-c"], ["-b"], ["-a"]]
-    assert graph.build_plan(None, [], {}) == Plan(())
+    assert build.build_plan(None, [], {}) == Plan(())
 
 
 def test_what_was_left_in_place_is_not_removed_again() -> None:
     rows = existing({"left": 1}, ResourceStatus.LEFT) + existing({"absent": 1}, ResourceStatus.ABSENT)
-    assert batches(graph.build_plan(None, rows, {})) == [["-absent"]]
+    assert batches(build.build_plan(None, rows, {})) == [["-absent"]]
 
 
 def test_removals_depend_on_each_other_by_way_of_what_stays() -> None:
     former = install({"a": set(), "stays": {"a"}, "c": {"stays"}})
-    plan = graph.build_plan(rendered({"stays": set()}), existing({"a": 1, "stays": 2, "c": 1}), {1: former})
+    plan = build.build_plan(rendered({"stays": set()}), existing({"a": 1, "stays": 2, "c": 1}), {1: former})
     assert batches(plan) == [["stays"], ["-c"], ["-a"]]
 
 
 def test_each_row_follows_the_plan_of_its_own_revision_and_newer_ones_come_first() -> None:
     plans = {1: install({"a": set(), "b": {"a"}, "x": set()}), 2: install({"a": {"y"}, "y": set(), "z": set()})}
     rows = existing({"b": 1, "x": 1, "a": 2, "y": 2, "z": 2})
-    plan = graph.build_plan(None, rows, plans)
+    plan = build.build_plan(None, rows, plans)
     # b depended on a by revision 1, and a on y by revision 2.
     assert batches(plan) == [["-z", "-b", "-x"], ["-a"], ["-y"]]
 
 
 def test_plans_that_contradict_each_other_and_plans_that_are_gone_stop_no_removal() -> None:
     plans = {1: install({"a": set(), "b": {"a"}, "c": {"b"}}), 2: install({"a": {"b"}, "b": set()})}
-    plan = graph.build_plan(None, existing({"a": 2, "b": 1, "c": 1, "old": 9}), plans)
+    plan = build.build_plan(None, existing({"a": 2, "b": 1, "c": 1, "old": 9}), plans)
     assert batches(plan) == [["-old", "-a", "-c"], ["-b"]]
 
 
@@ -153,7 +153,7 @@ def test_every_edge_is_kept_and_its_reverse_for_removals(
 ) -> None:
     before, wanted = acyclic(old, old_nodes), acyclic(new, new_nodes)
     former = install(before)
-    plan = graph.build_plan(rendered(wanted), existing(dict.fromkeys(before, 1)), {1: former})
+    plan = build.build_plan(rendered(wanted), existing(dict.fromkeys(before, 1)), {1: former})
     place = {node.path: index for index, node in enumerate(plan.nodes)}
     tasks = {node.path: node.task for node in plan.nodes}
     assert {path for path, task in tasks.items() if task is NodeTask.INSTALL} == set(wanted)
