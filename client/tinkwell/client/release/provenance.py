@@ -65,7 +65,7 @@ def _verified_text(signature: Path, keyring: Path) -> tuple[str, dict[str, str]]
         pass  # gpgv says no more of a file that is not there than that a key is missing
     command = ["gpgv", "--status-fd", "2", "--keyring", str(keyring.resolve()), "--output", "-", str(signature)]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)  # noqa: S603, S607
+        done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)  # noqa: S603
     except FileNotFoundError as error:
         raise OSError("gpgv is not installed; it is a part of GnuPG") from error
     except subprocess.TimeoutExpired as error:
@@ -78,7 +78,8 @@ def _verified_text(signature: Path, keyring: Path) -> tuple[str, dict[str, str]]
 
 def _explain(status: dict[str, str], keyring: Path) -> str:
     if "NO_PUBKEY" in status:
-        return f"is signed by the key {status['NO_PUBKEY']}, which {keyring} does not have; gpg --export writes such a file"
+        key = status["NO_PUBKEY"]
+        return f"is signed by the key {key}, which {keyring} does not have; gpg --export writes such a file"
     for keyword, sentence in (
         ("BADSIG", "was changed after it was signed"),
         ("EXPKEYSIG", "is signed by a key that has expired"),

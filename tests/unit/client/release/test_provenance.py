@@ -80,7 +80,7 @@ def test_a_keyring_is_found_by_a_relative_path(signer: Signer, archive: Path, mo
 )
 def test_what_was_signed_must_be_the_archive(signer: Signer, archive: Path, text: str, sentence: str) -> None:
     signer.sign(archive, text)
-    with pytest.raises(errors.ChartInvalid, match=".+") as caught:
+    with pytest.raises(errors.ChartInvalid) as caught:
         provenance.verify(archive, signer.keyring)
     assert sentence in str(caught.value)
 

@@ -11,13 +11,25 @@ from typing import TypeAlias
 from tinkwell.core import errors
 from tinkwell.core.release.chart import flag as flags
 from tinkwell.core.release.chart import set_value
-from tinkwell.core.release.manifest import name
-from tinkwell.core.value import parse, position, yaml_node
-from tinkwell.core.value.document import JsonObject, JsonValue
+from tinkwell.core.release.chart.set_value import Mode
+from tinkwell.core.release.manifest import variables
+from tinkwell.core.value import parse, pointer, position, yaml_node
+from tinkwell.core.value.document import JsonObject
 
 # Gives the text of a file by its path; raises where there is none.
 Read: TypeAlias = Callable[[str], str]
 Given: TypeAlias = Mapping[str, Sequence[str]]
+
+_MODES = (
+    (flags.JSON, Mode.JSON),
+    (flags.TYPED, Mode.TYPED),
+    (flags.STRING, Mode.STRING),
+    (flags.FILE_TEXT, Mode.FILE),
+    (flags.LITERAL, Mode.LITERAL),
+    (flags.SECRET, Mode.LITERAL),
+    (flags.SECRET_FILE, Mode.FILE),
+)
+_SECRETS = (flags.SECRET, flags.SECRET_FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,31 +43,25 @@ class UserValues:
 def unite(given: Given, read: Read) -> UserValues:
     """Unite the texts of all flags, by the flags' keys. Raises `errors.InvalidField`, whose fields are flags or places.
 
-    A secret file's last line break is no part of the value.
+    The last line break of a secret's file is no part of the value.
     """
-    if list(given.get(flags.FILES.key, ())).count("-") > 1:
-        raise errors.InvalidField.of(flags.FILES.options[1], "standard input is given twice")
+    paths = list(given.get(flags.FILES.key, ()))
+    if paths.count("-") > 1:
+        raise errors.InvalidField.of(flags.FILES.options[-1], "standard input is given twice")
     values: JsonObject = {}
-    for path in given.get(flags.FILES.key, ()):
-        values = merge(values, read_values("standard input" if path == "-" else path, read(path)))
-    for flag, mode in ((flags.JSON, "json"), (flags.TYPED, "typed"), (flags.STRING, "string")):
+    for path in paths:
+        values = variables.merge(values, read_values("standard input" if path == "-" else path, read(path)))
+    secrets: dict[str, None] = {}
+    for flag, mode in _MODES:
         for text in given.get(flag.key, ()):
-            values = _put(flag, values, text, mode)
-    for text in given.get(flags.FILE_TEXT.key, ()):
-        key, path = _pair(flags.FILE_TEXT, text)
-        values = _put(flags.FILE_TEXT, values, f"{key}={read(path)}", "literal")
-    for text in given.get(flags.LITERAL.key, ()):
-        values = _put(flags.LITERAL, values, text, "literal")
-    return _with_secrets(values, given, read)
-
-
-def merge(under: JsonObject, over: JsonObject) -> JsonObject:
-    """Put values over others, and change neither."""
-    merged = dict(under)
-    for key, value in over.items():
-        former = merged.get(key)
-        merged[key] = merge(former, value) if isinstance(former, dict) and isinstance(value, dict) else value
-    return merged
+            for assignment in _assignments(flag, text, mode, read):
+                try:
+                    values = set_value.assign(values, assignment, field=mode.value)
+                except errors.InvalidField as error:
+                    raise _told(error, flag, text) from error
+                if flag in _SECRETS:
+                    secrets[pointer.write_pointer(map(str, assignment.path))] = None
+    return UserValues(values, tuple(secrets))
 
 
 def read_values(file_name: str, text: str) -> JsonObject:
@@ -75,43 +81,18 @@ def read_values(file_name: str, text: str) -> JsonObject:
     return value
 
 
-def _with_secrets(values: JsonObject, given: Given, read: Read) -> UserValues:
-    secrets = [(flags.SECRET, text) for text in given.get(flags.SECRET.key, ())]
-    for text in given.get(flags.SECRET_FILE.key, ()):
-        key, path = _pair(flags.SECRET_FILE, text)
-        secrets.append((flags.SECRET_FILE, f"{key}={read(path).removesuffix(chr(10)).removesuffix(chr(13))}"))
-    pointers: dict[str, None] = {}
-    for flag, text in secrets:
-        pointers[_leaf(_put(flag, {}, text, "literal"))] = None
-        values = _put(flag, values, text, "literal")
-    return UserValues(values, tuple(pointers))
+def _assignments(flag: flags.Flag, text: str, mode: Mode, read: Read) -> tuple[set_value.Assignment, ...]:
+    def read_secret(path: str) -> str:
+        return read(path).removesuffix("\n").removesuffix("\r")
 
-
-def _put(flag: flags.Flag, values: JsonObject, text: str, mode: set_value.Mode) -> JsonObject:
     try:
-        return set_value.apply_set(values, text, mode=mode)
+        return set_value.parse_set(text, mode=mode, read_file=read_secret if flag in _SECRETS else read)
     except errors.InvalidField as error:
-        # What the value is may be a secret, or as long as a file.
-        shown = text.partition("=")[0] if flag in (flags.FILE_TEXT, flags.SECRET, flags.SECRET_FILE) else text
-        field = f"{flag.options[-1]} {parse.excerpt(shown)}"
-        raise errors.InvalidField(errors.Violation(field, each.description) for each in error.violations) from error
+        raise _told(error, flag, text) from error
 
 
-def _pair(flag: flags.Flag, text: str) -> tuple[str, str]:
-    key, equals, path = text.partition("=")
-    if not equals or not path:
-        raise errors.InvalidField.of(flag.options[-1], f"{parse.show(text)} is not {flag.metavar}")
-    return key, path
-
-
-def _leaf(value: JsonValue, pointer: str = "") -> str:
-    """Return the JSON pointer to the only text of a value; lists have null where nothing was given."""
-    match value:
-        case dict():
-            ((key, item),) = value.items()
-            return _leaf(item, name.pointer_child(pointer, key))
-        case list():
-            index = next(index for index, item in enumerate(value) if item is not None)
-            return _leaf(value[index], name.pointer_child(pointer, index))
-        case _:
-            return pointer
+def _told(error: errors.InvalidField, flag: flags.Flag, text: str) -> errors.InvalidField:
+    """Say in which flag something is wrong, without what may be a secret."""
+    shown = f"{text.partition('=')[0]}=…" if flag in _SECRETS and "=" in text else text
+    field = f"{flag.options[-1]} {parse.excerpt(shown)}"
+    return errors.InvalidField(errors.Violation(field, each.description) for each in error.violations)
