@@ -1,0 +1,1 @@
+"""Charts: what is packed, what it means together with values, and in which order its subcharts are installed."""
