@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinkwell.cli import failure
-from tinkwell.cli.document import files, json_text, yaml_text
+from tinkwell.cli.document import files, json_text
 from tinkwell.core import errors
 from tinkwell.core.value import position, yaml_node
 
