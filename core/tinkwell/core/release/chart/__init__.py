@@ -1,1 +1,1 @@
-"""Charts: what is packed, what it means together with values, and in which order its subcharts are installed."""
+"""Charts: the files that releases are made of, what they say, and what becomes of it together with values."""
