@@ -103,27 +103,14 @@ async def get(
     if with_defaults and part != Part.VALUES:
         raise click.UsageError("--all is for values")
     found = await client.releases.revision(name, revision or 0, namespace=namespace, with_all_values=with_defaults)
-    is_table = output_format is output.Format.TABLE
-    source, chosen = found.source or {}, output.Format.YAML if is_table else output_format
     match Part(part):
-        case Part.MANIFEST:
-            output.whole(found.manifest or {}, chosen)
-        case Part.VALUES:
-            output.whole((found.all_values if with_defaults else source.get("user_values")) or {}, chosen)
-        case Part.NOTES if is_table:
-            output.line(chart.notes(found))
-        case Part.NOTES:
-            output.whole(chart.notes(found), chosen)
-        case Part.VARIABLES:
-            output.whole(_variables(source), chosen)
-        case Part.FILES:
-            output.whole(source.get("files", {}), chosen)
-        case Part.PLAN if is_table:
+        case Part.PLAN if output_format is output.Format.TABLE:
             output.table(_PLAN_HEADER, map(_plan_row, (found.plan or {}).get("nodes", ())))
-        case Part.PLAN:
-            output.whole(found.plan or {}, chosen)
-        case Part.ALL:
-            output.whole(found.to_json(), chosen)
+        case Part.NOTES if output_format is output.Format.TABLE:
+            output.line(chart.notes(found))
+        case wanted:
+            is_table = output_format is output.Format.TABLE
+            output.whole(_part(found, wanted), output.Format.YAML if is_table else output_format)
 
 
 @release.command("list")
@@ -206,6 +193,26 @@ async def _watch_one(client: "Client", name: str, namespace: str) -> None:
 async def _watch_events(client: "Client", name: str | None, namespace: str, wanted: watching.Wanted) -> None:
     release_id = (await client.releases.get(name, namespace=namespace)).id if name is not None else None
     await watching.follow(client.releases.watch, wanted, resource_id=release_id)
+
+
+def _part(found: "Revision", part: Part) -> object:
+    """Give a part of a revision as JSON."""
+    source = found.source or {}
+    match part:
+        case Part.MANIFEST:
+            return found.manifest or {}
+        case Part.VALUES:
+            return (source.get("user_values") if found.all_values is None else found.all_values) or {}
+        case Part.NOTES:
+            return chart.notes(found)
+        case Part.VARIABLES:
+            return _variables(source)
+        case Part.FILES:
+            return source.get("files", {})
+        case Part.PLAN:
+            return found.plan or {}
+        case Part.ALL:
+            return found.to_json()
 
 
 def _variables(source: dict[str, Any]) -> dict[str, Any]:

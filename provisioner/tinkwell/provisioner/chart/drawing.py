@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tinkwell.core.release.chart.process import Edge, Unit
 
-_FILE = "Chart.yaml "
+_FILE = "Chart.yaml "  # what stands before it is clear from the chart's heading
 
 
 def text(unit: Unit) -> Iterator[str]:
@@ -14,7 +14,7 @@ def text(unit: Unit) -> Iterator[str]:
 
 
 def dot(unit: Unit) -> Iterator[str]:
-    """Give the lines of a graph in Graphviz's language: charts by their paths, and a box around those of each parent."""
+    """Give the lines of a graph in Graphviz's language: a node for each chart, and a box around those of a parent."""
     yield f"digraph {json.dumps(unit.path)} {{"
     yield "  rankdir=LR;"
     yield from _dot(unit, "  ")
@@ -62,7 +62,7 @@ def _rows(unit: Unit, batch: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
 
 
 def _origins(edges: list[Edge]) -> str:
-    found = dict.fromkeys(origin.removeprefix(_FILE) for edge in edges for origin in edge.origins)
+    found = dict.fromkeys(origin.rpartition(_FILE)[2] for edge in edges for origin in edge.origins)
     return ", ".join(found)
 
 
