@@ -3,7 +3,8 @@
 import json
 from collections.abc import Iterator
 
-from tinkwell.core.release.chart.process import Edge, Unit
+from tinkwell.core.release.chart.process import Unit
+from tinkwell.core.release.chart.sequence import Edge
 
 _FILE = "Chart.yaml "  # what stands before it is clear from the chart's heading
 
@@ -35,7 +36,8 @@ def mermaid(unit: Unit) -> Iterator[str]:
 def _text(unit: Unit, indent: str) -> Iterator[str]:
     yield f"{indent}{unit.path}"
     batches = [list(_rows(unit, batch)) for batch in unit.sequence.batches]
-    widths = [max(len(row[column]) for rows in batches for row in rows) for column in range(2)]
+    bound = [row for rows in batches for row in rows if row[1]]
+    widths = [max((len(row[column]) for row in bound), default=0) for column in range(2)]
     heading = len(f"batch {len(batches)}")
     for number, rows in enumerate(batches, 1):
         for place, (names, needed, origins) in enumerate(rows):
