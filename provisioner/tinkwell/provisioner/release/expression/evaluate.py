@@ -14,8 +14,8 @@ from tinkwell.core.release.manifest.model import Manifest
 from tinkwell.core.release.manifest.rendered import Late, RenderedManifest
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonObject, JsonValue
-from tinkwell.provisioner.release import import_path
 from tinkwell.sandbox import errors as sandbox
+from tinkwell.sandbox import import_path
 from tinkwell.sandbox.child import Child
 from tinkwell.sandbox.limit import Limits
 from tinkwell.sandbox.room import Room

@@ -9,12 +9,12 @@ from typing import cast
 from tinkwell.core import errors
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonObject
-from tinkwell.provisioner.release import import_path
 from tinkwell.sandbox import errors as sandbox
+from tinkwell.sandbox import import_path
 from tinkwell.sandbox.child import Child
 from tinkwell.sandbox.room import Room
 
-_MODULE = "tinkwell.provisioner.release.schema.child"
+_MODULE = "tinkwell.core.release.protocol.schema_child"
 
 
 class WrongConfig(errors.InvalidField):

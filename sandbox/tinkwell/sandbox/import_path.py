@@ -21,5 +21,5 @@ def _folders(libraries: tuple[str, ...]) -> Iterator[Path]:
     for library in libraries:
         spec = importlib.util.find_spec(library)
         if spec is None or spec.origin is None:
-            raise ModuleNotFoundError(f"{library} is not installed; install tinkwell[provisioner]")
+            raise ModuleNotFoundError(f"{library} is not installed; install tinkwell[server] or tinkwell[provisioner]")
         yield Path(spec.origin).parents[1]
