@@ -14,15 +14,16 @@ from tinkwell.core.value.document import JsonObject
 def handle(request: object, begin: Callable[[str], None]) -> object:
     """Answer `{"path", "schema", "config"}` with `{"wrong_schema": why, "problems": [[path, description], …]}`.
 
-    `wrong_schema` is empty for a schema that is one. A config of null is not checked, only the schema. A `draft` is that
-    of a schema which names none. With `"write_only": true` the answer has under this name the JSON pointers into the
-    config of what is marked so; none where there are problems.
+    `wrong_schema` is empty for a schema that is one. A config of null is not checked, only the schema. A `draft` is
+    that of a schema which names none. With `"write_only": true` the answer has under this name the JSON pointers into
+    the config of what is marked so; none where there are problems.
     """
     given = cast(JsonObject, request)
     path = cast(str, given["path"])
     begin(path)
     try:
-        schema = Schema.compile(cast(JsonObject, given["schema"]), draft=Draft(given.get("draft", Draft.FOUR)))
+        draft = Draft(cast(str, given.get("draft", Draft.FOUR)))
+        schema = Schema.compile(cast(JsonObject, given["schema"]), draft=draft)
         if given["config"] is not None:
             schema.check(path, given["config"])
         if given.get("write_only"):

@@ -53,7 +53,7 @@ class Expressions:
 
     def __init__(self, *, limits: Limits | None = None, room: Room | None = None) -> None:
         """Start nothing yet."""
-        self._child = Child(_MODULE, import_path.of(*_LIBRARIES), limits=limits, room=room)
+        self._child = Child(_MODULE, import_path.of(*_LIBRARIES, extra="provisioner"), limits=limits, room=room)
 
     async def __aenter__(self) -> "Expressions":
         """Start nothing; the first call does."""

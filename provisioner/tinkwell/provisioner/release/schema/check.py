@@ -29,7 +29,7 @@ class Schemas:
     """
 
     def __init__(self, *, room: Room | None = None) -> None:
-        self._child = Child(_MODULE, import_path.of("jsonschema_rs"), room=room)
+        self._child = Child(_MODULE, import_path.of("jsonschema_rs", extra="provisioner"), room=room)
 
     async def check(self, path: str, schema: JsonObject, config: JsonObject | None) -> None:
         """Check a config, whose path is `path`, against a schema; without a config, whether the schema is one."""
