@@ -1,6 +1,7 @@
 """Charts as they are uploaded, found and listed. A chart that is not what it should be is refused, and not stored."""
 
 import contextlib
+import dataclasses
 import re
 from collections.abc import AsyncGenerator, Iterator
 
@@ -18,6 +19,14 @@ PART_BYTES = 1024 * 1024
 # Each may have all that a chart may unpack to in memory.
 _LOADERS = 2
 _DIGEST = re.compile("sha256:[0-9a-f]{64}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LoadedChart:
+    """A chart, and the id that it has in the database."""
+
+    id: str
+    chart: chart.Chart
 
 
 class Charts:
@@ -56,9 +65,10 @@ class Charts:
 
     async def parts(self, digest: str) -> Iterator[bytes]:
         """Return the archive of a chart that `get` has found, in parts; raises `errors.NotFound`."""
-        data = await store.archive(self._database.fetch, digest)
-        if data is None:
+        found = await store.archive(self._database.fetch, digest)
+        if found is None:
             raise errors.NotFound("CHART", digest)
+        data = found.data
         return (data[start : start + PART_BYTES] for start in range(0, len(data), PART_BYTES))
 
     async def list_named(self, name: str) -> AsyncGenerator[record.Chart, None]:
@@ -71,13 +81,13 @@ class Charts:
             async for found in charts:
                 yield found
 
-    async def load(self, digest: str) -> chart.Chart:
+    async def load(self, digest: str) -> LoadedChart:
         """Load a chart, which is then kept for a while. Raises `errors.ChartUnknown`."""
         await store.use(self._database.fetch, digest)
-        data = await store.archive(self._database.fetch, digest)
-        if data is None:
+        found = await store.archive(self._database.fetch, digest)
+        if found is None:
             raise errors.ChartUnknown(digest)
-        return await self._aside.run(_load, data)
+        return LoadedChart(found.id, await self._aside.run(_load, found.data))
 
 
 def parse_digest(field: str, text: str) -> str:

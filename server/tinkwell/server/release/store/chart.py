@@ -21,7 +21,7 @@ _CHART = """
     c.updated_at
 """
 FIND = f"SELECT {_CHART}, CAST(c.metadata AS text) AS metadata FROM chart c WHERE c.digest = $1"  # noqa: S608
-_ARCHIVE = "SELECT archive FROM chart WHERE digest = $1"
+_ARCHIVE = "SELECT CAST(id AS text) AS id, archive FROM chart WHERE digest = $1"
 _INSERT = """
     INSERT INTO chart (digest, name, chart_version, metadata, warnings, archive, size)
     VALUES ($1, $2, $3, $4::text::json, $5::text[], $6, $7)
@@ -70,6 +70,14 @@ class NewChart:
     archive: bytes = dataclasses.field(repr=False)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Archive:
+    """The archive of a chart, and the id of this."""
+
+    id: str
+    data: bytes = dataclasses.field(repr=False)
+
+
 async def insert(transaction: Transaction, new: NewChart) -> bool:
     """Store a chart; False where it is there already."""
     values = (new.digest, new.name, new.chart_version, new.metadata, list(new.warnings), new.archive, len(new.archive))
@@ -87,10 +95,10 @@ async def find(fetch: Fetch, digest: str) -> record.Chart | None:
     return _chart(found[0]) if found else None
 
 
-async def archive(fetch: Fetch, digest: str) -> bytes | None:
+async def archive(fetch: Fetch, digest: str) -> Archive | None:
     """Return the archive of a chart; None if there is none."""
     found = await fetch(_ARCHIVE, digest)
-    return found[0]["archive"] if found else None
+    return Archive(found[0]["id"], found[0]["archive"]) if found else None
 
 
 async def archive_of_operation(connection: AsyncConnection, operation_id: str) -> bytes | None:
@@ -117,4 +125,5 @@ async def forget(fetch: Fetch, *, age_seconds: float, limit: int) -> None:
 
 
 def _chart(found: Mapping[Any, Any]) -> record.Chart:
-    return record.Chart(**{"metadata": ""} | dict(found) | {"warnings": tuple(found["warnings"])})
+    columns: dict[str, Any] = {"metadata": "", **found, "warnings": tuple(found["warnings"])}
+    return record.Chart(**columns)
