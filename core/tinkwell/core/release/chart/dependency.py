@@ -2,21 +2,25 @@
 it is enabled.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeAlias
 
 from tinkwell.core.release.chart import chart as charts
 from tinkwell.core.release.chart import value, version
 from tinkwell.core.release.chart.chart import Chart
 from tinkwell.core.release.chart.metadata import Dependency
 from tinkwell.core.value import document, parse
-from tinkwell.core.value.document import JsonValue
 
 TAGS = "tags"
 
-# Finds a value by its path; the first one below the chart that declares a dependency, the second one below the root.
-Find = Callable[[value.Path], "JsonValue | value.Nothing"]
+# Charts of one author ask for the same ranges again and again.
+_is_within = functools.lru_cache(maxsize=1_024)(version.is_within)
+
+# Finds a value by its path.
+Find: TypeAlias = Callable[[value.Path], value.Found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,9 @@ def decide(each: Declared, place: value.Path, find: Find, find_at_root: Find, wa
 
 def _declare(index: int, entry: Dependency, place: str, vendored: Mapping[str, Sequence[Chart]]) -> Declared:
     found = vendored.get(entry.name, ())
-    fitting = [child for child in found if version.is_within(child.metadata.version, entry.version)]
+    fitting = [child for child in found if _is_within(child.metadata.version, entry.version)]
+    if len(fitting) == 1:
+        return Declared(index, entry, place, fitting[0])
     if not fitting:
         return Declared(index, entry, place, None, tuple(child.metadata.version for child in found))
     return Declared(index, entry, place, max(fitting, key=lambda child: version.precedence(child.metadata.version)))

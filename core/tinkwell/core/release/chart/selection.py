@@ -20,7 +20,6 @@ from tinkwell.core.release.chart.metadata import Dependency
 from tinkwell.core.release.chart.value import Layer
 from tinkwell.core.release.manifest import name as names
 from tinkwell.core.value import parse
-from tinkwell.core.value.document import JsonValue
 
 # Of dependencies, enabled or not.
 MAX_ENTRIES = 10 * charts.MAX_SUBCHARTS
@@ -65,12 +64,8 @@ class Selector:
         self._entries: dict[int, tuple[Chart, Entries]] = {}
 
     def select(self, chart: Chart, user: Layer) -> Selected:
-        """Select the charts of a release whose root is given."""
+        """Select the charts of a release. That the root's name can be one is known when it is loaded."""
         name = chart.metadata.name
-        try:
-            names.parse_chart_name("", name)
-        except errors.InvalidField as error:
-            self._note(FaultKind.NAME, name, chart.path(f"{charts.METADATA}.name"), error.violations[0].description)
         root = Selected(chart=chart, name=name, path=name, place=(), given=(user,))
         self._select_children(root, root, 1)
         return root
@@ -98,7 +93,7 @@ class Selector:
         self._entries[id(chart)] = chart, entries
         return entries
 
-    def _find(self, node: Selected, path: value.Path) -> JsonValue | value.Nothing:
+    def _find(self, node: Selected, path: value.Path) -> value.Found:
         """Find a value of a chart, by its path within them, as it will be when all values lie over each other."""
         if path[0] == value.GLOBAL and node.parent:
             found = self._find(node.parent, path)

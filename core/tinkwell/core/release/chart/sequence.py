@@ -129,6 +129,8 @@ class Sequencer:
         return False
 
     def _layers(self, node: Selected, edges: tuple[Edge, ...]) -> list[list[str]]:
+        if not edges:  # as of most charts, of which a release may have many
+            return []
         before: dict[str, list[str]] = {}
         for edge in edges:
             before.setdefault(edge.before, [])

@@ -35,6 +35,7 @@ class Nothing:
 
 
 NOTHING = Nothing()
+Found: TypeAlias = "JsonValue | Nothing"
 
 
 def parse_path(text: str) -> Path:
@@ -42,7 +43,7 @@ def parse_path(text: str) -> Path:
     return tuple(part for part in text.split(".") if part)
 
 
-def find(layers: Iterable[Layer], path: Path) -> JsonValue | Nothing:
+def find(layers: Iterable[Layer], path: Path) -> Found:
     """Find a value in layers, the highest first. A null ends the search, and so does no object on the way."""
     for layer in layers:
         value: JsonValue = layer.values
