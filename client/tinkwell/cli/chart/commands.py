@@ -7,7 +7,6 @@ import rich_click as click
 
 from tinkwell.cli import failure
 from tinkwell.cli.shell import command, option, output, session
-from tinkwell.core import errors
 
 if TYPE_CHECKING:
     from tinkwell.client import Chart, Client
@@ -31,13 +30,12 @@ async def push(client: "Client", path: Path, output_format: output.Format) -> No
 
     `tinkwell release install` uploads its chart itself. One that no release is made of goes after a day.
     """
-    from tinkwell.client import errors as client_errors  # gRPC costs start-up time, see main
-    from tinkwell.client.release import package
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
     from tinkwell.core.release.chart import place
 
     try:
-        found = await client.releases.upload_chart(package.read(path))
-    except (errors.ChartInvalid, client_errors.ChartInvalid) as error:
+        found = await client.releases.upload_chart(path)
+    except errors.ChartInvalid as error:
         raise failure.Failure(*(place.describe(each, str(path)) for each in error.violations)) from error
     for warning in found.warnings:
         output.note(f"Warning: {warning}")

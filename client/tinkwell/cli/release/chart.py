@@ -27,7 +27,7 @@ class Command(command.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Write out what a bare `--wait` means, which click would take the next argument for."""
-        return super().parse_args(ctx, list(_written_out(args)))
+        return super().parse_args(ctx, written_out(args))
 
 
 _OPTIONS = (
@@ -122,8 +122,9 @@ def notes(revision: "Revision") -> str:
     return "\n".join(map(output.clean, text.rstrip("\n").split("\n")))
 
 
-def _written_out(args: Sequence[str]) -> Sequence[str]:
-    found = []
+def written_out(args: Sequence[str]) -> list[str]:
+    """Give the words of a command line with `--wait=ordered` for each `--wait` that no way to wait follows."""
+    found: list[str] = []
     for place, word in enumerate(args):
         if word == "--":
             return [*found, *args[place:]]

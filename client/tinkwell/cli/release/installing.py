@@ -97,8 +97,7 @@ async def _carry_out(
     history_max: int | None,
     **others: Any,
 ) -> None:
-    from tinkwell.client import errors as client_errors  # gRPC costs start-up time, see main
-    from tinkwell.core import errors
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     source, values = chosen.source(), chosen.values()
     options = wanted.operation_options(
@@ -109,7 +108,7 @@ async def _carry_out(
         try:
             return await call(
                 name,
-                chart=source,
+                source,
                 values=values.values,
                 secret_values=values.secrets,
                 namespace=wanted.namespace,
@@ -117,7 +116,7 @@ async def _carry_out(
                 **others,
                 **options,
             )
-        except (client_errors.ChartInvalid, errors.ChartInvalid) as error:
+        except errors.ChartInvalid as error:
             raise chosen.explain(error.violations) from error
 
     await begin.carry_out(client, wanted, begin_it)

@@ -100,7 +100,9 @@ def wired(cli: CommandLine, **needed: str) -> str:
         ({"a": "a"}, "itself", {"a"}),
     ],
 )
-def test_what_is_wrong_is_told_to_programs(cli: CommandLine, needed: dict[str, str], kind: str, names: set[str]) -> None:
+def test_what_is_wrong_is_told_to_programs(
+    cli: CommandLine, needed: dict[str, str], kind: str, names: set[str]
+) -> None:
     error = cli.json("dag", wired(cli, **needed), code=1)["error"]
     assert (error["kind"], error["path"], set(error["names"])) == (kind, "shop", names)
     assert error["field"].startswith("Chart.yaml.dependencies[")
