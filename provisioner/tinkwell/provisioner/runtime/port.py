@@ -68,8 +68,9 @@ class RunSpec:
     `volumes` are bind mounts in Docker's own words. `labels` are without prefix, and say nothing about the key.
 
     `files` are in the workspace of a run that begins there, by their paths in it. With `stdin` the run gets these
-    bytes, then end of file; only such a run has files, so that who finds one that lacks them kills it. With `answer_bytes`
-    above 0 its stdout is its answer, which is kept up to so many bytes; a run that writes more is killed.
+    bytes, then end of file; only such a run has files, so that who finds one that lacks them kills it. With
+    `answer_bytes` above 0 its stdout is its answer, which is kept up to so many bytes; a run that writes more is
+    killed.
     """
 
     key: RunKey
