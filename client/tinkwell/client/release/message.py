@@ -28,6 +28,7 @@ from tinkwell.core.release.kinds import (
     ResourceStatus,
     RevisionState,
     StepKind,
+    Wait,
 )
 from tinkwell.core.release.record import Options
 
@@ -43,6 +44,7 @@ RESOURCE_STATUSES = Enumeration(ResourceStatus, pb.ResourceStatus, "RESOURCE_STA
 STATES = Enumeration(State, workflow_service_pb2.State, "STATE")
 LOG_STREAMS = Enumeration(LogStream, workflow_service_pb2.LogStream, "LOG_STREAM")
 ON_FAILURE = Enumeration(OnFailure, pb.OnFailure, "ON_FAILURE")
+WAITS = Enumeration(Wait, pb.WaitMode, "WAIT_MODE")
 
 
 def release(source: pb.Release) -> Release:
@@ -124,6 +126,8 @@ def _options(source: pb.OperationOptions) -> Options:
         verbose=source.verbose,
         accept_lost=source.accept_lost,
         move_engine=source.move_engine,
+        wait=WAITS.member(source.wait) if source.wait else Wait.ORDERED,
+        strict=source.strict,
     )
 
 
@@ -132,6 +136,8 @@ def to_options(source: OperationOptions) -> pb.OperationOptions:
     fields: dict[str, object] = {**source}
     if "on_failure" in source:
         fields["on_failure"] = ON_FAILURE.number(field.member(OnFailure, source["on_failure"], "on_failure"))
+    if "wait" in source:
+        fields["wait"] = WAITS.number(field.member(Wait, source["wait"], "wait"))
     return field.build(pb.OperationOptions, **fields)
 
 

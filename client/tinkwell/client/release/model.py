@@ -22,6 +22,7 @@ from tinkwell.core.release.kinds import (
     ResourceStatus,
     RevisionState,
     StepKind,
+    Wait,
 )
 from tinkwell.core.release.record import Options
 
@@ -38,6 +39,8 @@ class OperationOptions(TypedDict, total=False):
     verbose: bool
     accept_lost: bool
     move_engine: bool
+    wait: Wait | str
+    strict: bool
 
 
 @shaped.resource(ResourceType.RELEASE)

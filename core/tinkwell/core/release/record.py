@@ -16,6 +16,7 @@ from tinkwell.core.release.kinds import (
     ResourceStatus,
     RevisionState,
     StepKind,
+    Wait,
 )
 from tinkwell.core.workflow.record import LogStream
 
@@ -26,7 +27,11 @@ DEFAULT_HISTORY_MAX = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How an operation is carried out. `readiness_timeout_seconds` is 0 where only the operation's deadline counts."""
+    """How an operation is carried out. `readiness_timeout_seconds` is 0 where only the operation's deadline counts.
+
+    `wait` and `strict` are about charts: in which order their parts are installed, and whether it is an error that one
+    comes after another that is disabled.
+    """
 
     timeout_seconds: int = DEFAULT_TIMEOUT_SECONDS
     readiness_timeout_seconds: int = 0
@@ -37,6 +42,8 @@ class Options:
     verbose: bool = False
     accept_lost: bool = False
     move_engine: bool = False
+    wait: Wait = Wait.ORDERED
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

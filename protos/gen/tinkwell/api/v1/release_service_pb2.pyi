@@ -241,6 +241,33 @@ ON_FAILURE_STOP: OnFailure.ValueType  # 1
 ON_FAILURE_CONTINUE: OnFailure.ValueType  # 2
 Global___OnFailure: _TypeAlias = OnFailure  # noqa: Y015
 
+class _WaitMode:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _WaitModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WaitMode.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    WAIT_MODE_UNSPECIFIED: _WaitMode.ValueType  # 0
+    """Unspecified stands for ORDERED."""
+    WAIT_MODE_ORDERED: _WaitMode.ValueType  # 1
+    """ORDERED: batch after batch."""
+    WAIT_MODE_EAGER: _WaitMode.ValueType  # 2
+    """EAGER: each subchart as soon as those are ready that it depends on."""
+    WAIT_MODE_NONE: _WaitMode.ValueType  # 3
+    """NONE: all at once; only resources wait for those that they depend on."""
+
+class WaitMode(_WaitMode, metaclass=_WaitModeEnumTypeWrapper): ...
+
+WAIT_MODE_UNSPECIFIED: WaitMode.ValueType  # 0
+"""Unspecified stands for ORDERED."""
+WAIT_MODE_ORDERED: WaitMode.ValueType  # 1
+"""ORDERED: batch after batch."""
+WAIT_MODE_EAGER: WaitMode.ValueType  # 2
+"""EAGER: each subchart as soon as those are ready that it depends on."""
+WAIT_MODE_NONE: WaitMode.ValueType  # 3
+"""NONE: all at once; only resources wait for those that they depend on."""
+Global___WaitMode: _TypeAlias = WaitMode  # noqa: Y015
+
 @_typing.final
 class Release(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
@@ -371,6 +398,8 @@ class OperationOptions(_message.Message):
     VERBOSE_FIELD_NUMBER: _builtins.int
     ACCEPT_LOST_FIELD_NUMBER: _builtins.int
     MOVE_ENGINE_FIELD_NUMBER: _builtins.int
+    WAIT_FIELD_NUMBER: _builtins.int
+    STRICT_FIELD_NUMBER: _builtins.int
     timeout_seconds: _builtins.int
     """timeout_seconds for the whole operation, from its request; 0 stands for 300."""
     readiness_timeout_seconds: _builtins.int
@@ -388,6 +417,10 @@ class OperationOptions(_message.Message):
     """accept_lost goes on where nobody knows what became of an action."""
     move_engine: _builtins.bool
     """move_engine lets another engine have a release that keeps files on one."""
+    wait: Global___WaitMode.ValueType
+    """wait is the order in which the parts of a chart are installed. Releases without a chart do not care."""
+    strict: _builtins.bool
+    """strict refuses a chart in which a part depends on one that is disabled."""
     def __init__(
         self,
         *,
@@ -400,10 +433,12 @@ class OperationOptions(_message.Message):
         verbose: _builtins.bool = ...,
         accept_lost: _builtins.bool = ...,
         move_engine: _builtins.bool = ...,
+        wait: Global___WaitMode.ValueType = ...,
+        strict: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accept_lost", b"accept_lost", "atomic", b"atomic", "history_max", b"history_max", "move_engine", b"move_engine", "on_failure", b"on_failure", "parallel", b"parallel", "readiness_timeout_seconds", b"readiness_timeout_seconds", "timeout_seconds", b"timeout_seconds", "verbose", b"verbose"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accept_lost", b"accept_lost", "atomic", b"atomic", "history_max", b"history_max", "move_engine", b"move_engine", "on_failure", b"on_failure", "parallel", b"parallel", "readiness_timeout_seconds", b"readiness_timeout_seconds", "strict", b"strict", "timeout_seconds", b"timeout_seconds", "verbose", b"verbose", "wait", b"wait"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

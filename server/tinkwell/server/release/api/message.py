@@ -23,6 +23,7 @@ from tinkwell.core.release.kinds import (
     ResourceStatus,
     RevisionState,
     StepKind,
+    Wait,
 )
 from tinkwell.core.value import parse
 from tinkwell.core.workflow.record import LogStream
@@ -62,6 +63,7 @@ NODE_STATES = Enumeration(NodeState, pb.NodeState, "NODE_STATE")
 STEP_KINDS = Enumeration(StepKind, pb.StepKind, "STEP_KIND")
 STATUSES = Enumeration(ResourceStatus, pb.ResourceStatus, "RESOURCE_STATUS")
 ON_FAILURE = Enumeration(OnFailure, pb.OnFailure, "ON_FAILURE")
+WAITS = Enumeration(Wait, pb.WaitMode, "WAIT_MODE")
 
 
 def release(found: record.Release) -> pb.Release:
@@ -257,6 +259,8 @@ def to_options(source: pb.OperationOptions) -> record.Options:
         verbose=source.verbose,
         accept_lost=source.accept_lost,
         move_engine=source.move_engine,
+        wait=WAITS.read("options.wait", source.wait or pb.WAIT_MODE_ORDERED),
+        strict=source.strict,
     )
 
 
@@ -271,6 +275,8 @@ def _options(found: record.Options) -> pb.OperationOptions:
         verbose=found.verbose,
         accept_lost=found.accept_lost,
         move_engine=found.move_engine,
+        wait=WAITS.number(found.wait),
+        strict=found.strict,
     )
 
 
