@@ -10,16 +10,15 @@ from dataclasses import dataclass, field
 
 from tinkwell.core import errors
 from tinkwell.core.release.manifest import name
+from tinkwell.core.release.manifest.late import Late, Target
 from tinkwell.core.release.manifest.model import MAX_TIMEOUT_SECONDS, Manifest, Plug
 from tinkwell.core.release.manifest.rendered import (
     MAX_CONFIG_BYTES,
     MAX_EDGES,
     MAX_MANIFEST_BYTES,
     MAX_RESOURCES,
-    Late,
     RenderedManifest,
     RenderedResource,
-    Target,
     parse_key,
 )
 from tinkwell.core.release.manifest.scope import Scope, Unknown

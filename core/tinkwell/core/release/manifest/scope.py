@@ -9,7 +9,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tinkwell.core.release.manifest.rendered import Target
+from tinkwell.core.release.manifest.late import Target
 from tinkwell.core.value import closed_object
 
 

@@ -10,8 +10,9 @@ from typing import TypedDict, cast
 
 from tinkwell.core import errors
 from tinkwell.core.release.manifest import assembly
+from tinkwell.core.release.manifest.late import Late
 from tinkwell.core.release.manifest.model import Manifest
-from tinkwell.core.release.manifest.rendered import Late, RenderedManifest
+from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonObject, JsonValue
 from tinkwell.provisioner.release import import_path

@@ -6,8 +6,8 @@ from typing import Any, cast
 import pytest
 
 from tinkwell.core import errors
+from tinkwell.core.release.manifest.late import Late
 from tinkwell.core.release.manifest.model import Manifest
-from tinkwell.core.release.manifest.rendered import Late
 from tinkwell.provisioner.release.expression import child
 from tinkwell.provisioner.release.expression.evaluate import Expressions, Release, Rendered
 from tinkwell.sandbox.child import Child

@@ -6,8 +6,8 @@ import pytest
 from unit.provisioner.release.expression.asking import RELEASE
 
 from tinkwell.core import errors
+from tinkwell.core.release.manifest.late import Late
 from tinkwell.core.release.manifest.model import Manifest
-from tinkwell.core.release.manifest.rendered import Late
 from tinkwell.core.value import parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 from tinkwell.provisioner.release.expression.evaluate import Expressions

@@ -17,8 +17,8 @@ from unit.provisioner.release.expression.asking import RELEASE
 from support import waiting
 from tinkwell.core import errors
 from tinkwell.core.release.manifest import reader
+from tinkwell.core.release.manifest.late import Late
 from tinkwell.core.release.manifest.model import Manifest
-from tinkwell.core.release.manifest.rendered import Late
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.sandbox import errors as sandbox
 
