@@ -3,6 +3,7 @@
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.api.v1 import workflow_service_pb2
 from tinkwell.client.release.model import (
+    Chart,
     Node,
     Operation,
     OperationOptions,
@@ -60,8 +61,28 @@ def release(source: pb.Release) -> Release:
         operation_id=source.operation_id,
         engine=source.engine,
         description=source.description,
+        chart_name=source.chart_name,
+        chart_version=source.chart_version,
         created_at=field.time(source, "created_at"),
         updated_at=field.time(source, "updated_at"),
+    )
+
+
+def chart(source: pb.Chart) -> Chart:
+    """Read a chart; one from a list has no metadata."""
+    return Chart(
+        id=source.id,
+        digest=source.digest,
+        name=source.name,
+        chart_version=source.chart_version,
+        app_version=source.app_version,
+        description=source.description,
+        size=source.size,
+        version=source.version,
+        created_at=field.time(source, "created_at"),
+        updated_at=field.time(source, "updated_at"),
+        warnings=tuple(source.warnings),
+        metadata=shape.parse(source.metadata),
     )
 
 
@@ -79,6 +100,7 @@ def revision(source: pb.Revision) -> Revision:
         source=shape.parse(source.source),
         manifest=shape.parse(source.manifest),
         plan=shape.parse(source.plan),
+        all_values=shape.parse(source.all_values),
     )
 
 

@@ -63,7 +63,8 @@ class Source:
 class Release:
     """A release. `revision` is the last that was DEPLOYED, 0 for none, and `latest_revision` the newest that exists.
 
-    `operation_id` is its newest operation; `engine` names the engine that it belongs to, empty for any.
+    `operation_id` is its newest operation; `engine` names the engine that it belongs to, empty for any. The chart is
+    that of `revision`, or of the newest where none was DEPLOYED, empty where manifests alone were applied.
     """
 
     id: str
@@ -76,14 +77,40 @@ class Release:
     operation_id: str
     engine: str
     description: str
+    chart_name: str
+    chart_version: str
     created_at: datetime.datetime
     updated_at: datetime.datetime
     deleted_at: datetime.datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """A chart as it is stored. `digest` is that of its archive, which has `size` bytes.
+
+    `metadata` is JSON text of Chart.yaml, empty in lists; `warnings` are what the chart may be mended in.
+    """
+
+    id: str
+    version: int
+    digest: str
+    name: str
+    chart_version: str
+    app_version: str
+    description: str
+    metadata: str
+    size: int
+    warnings: tuple[str, ...]
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """One revision of a release. The documents are JSON text, empty in lists; see `plan` and `manifest`."""
+    """One revision of a release. The documents are JSON text, empty in lists; see `plan` and `manifest`.
+
+    `all_values` is JSON text as well: what the values of a chart and those of the user come to, empty unless asked for.
+    """
 
     release_id: str
     revision: int
@@ -97,6 +124,7 @@ class Revision:
     description: str
     created_at: datetime.datetime
     updated_at: datetime.datetime
+    all_values: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,6 +79,26 @@ def release(found: record.Release) -> pb.Release:
         operation_id=found.operation_id,
         engine=found.engine,
         description=found.description,
+        chart_name=found.chart_name,
+        chart_version=found.chart_version,
+        created_at=_moment(found.created_at),
+        updated_at=_moment(found.updated_at),
+    )
+
+
+def chart(found: record.Chart) -> pb.Chart:
+    """Build the message of a chart."""
+    return pb.Chart(
+        id=found.id,
+        version=found.version,
+        digest=found.digest,
+        name=found.name,
+        chart_version=found.chart_version,
+        app_version=found.app_version,
+        description=found.description,
+        metadata=found.metadata,
+        size=found.size,
+        warnings=found.warnings,
         created_at=_moment(found.created_at),
         updated_at=_moment(found.updated_at),
     )
@@ -93,6 +113,7 @@ def revision(found: record.Revision) -> pb.Revision:
         source=found.source,
         manifest=found.manifest,
         plan=found.plan,
+        all_values=found.all_values,
         rollback_of=found.rollback_of,
         operation_id=found.operation_id,
         description=found.description,

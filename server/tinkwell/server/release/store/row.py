@@ -33,7 +33,8 @@ _CHART_OPTIONS = ("wait", "strict")
 
 RELEASE = """
     CAST(r.id AS text) AS id, r.version, r.namespace, r.name, r.state, r.revision, r.latest_revision,
-    CAST(r.operation_id AS text) AS operation_id, r.engine, r.description, r.created_at, r.updated_at, r.deleted_at
+    CAST(r.operation_id AS text) AS operation_id, r.engine, r.description, r.chart_name, r.chart_version, r.created_at,
+    r.updated_at, r.deleted_at
 """
 REVISION = """
     CAST(v.release_id AS text) AS release_id, v.revision, v.state, v.rollback_of,
