@@ -58,7 +58,7 @@ _RESOURCE_FIELDS = (
     *("type", "dependencies", "config", "readonly", "keep"),
     *("timeouts", "retries", "concurrency_key", "ignore", "sensitive"),
 )
-_parse_notes = functools.partial(parse.parse_text, max_bytes=MAX_NOTES_BYTES, allow_empty=True, multiline=True)
+parse_notes = functools.partial(parse.parse_text, max_bytes=MAX_NOTES_BYTES, allow_empty=True, multiline=True)
 _parse_short = functools.partial(parse.parse_text, max_bytes=MAX_CHART_TEXT_BYTES)
 _CHART_FIELDS = ("name", "version", "batches", "edges", "inputs", "outputs", "notes")
 _NEEDED_OF_CHART = ("name", "version", "batches", "edges")
@@ -180,7 +180,7 @@ class RenderedChart:
             late_inputs=Late.read(checks, beside.path("inputs"), beside.object("inputs"), inputs),
             outputs=outputs,
             late_outputs=Late.read(checks, beside.path("outputs"), beside.object("outputs"), outputs),
-            notes=members.text("notes", _parse_notes),
+            notes=members.text("notes", parse_notes),
         )
 
 

@@ -13,6 +13,7 @@ from tinkwell.core.release.manifest import assembly
 from tinkwell.core.release.manifest.late import Late
 from tinkwell.core.release.manifest.model import Manifest
 from tinkwell.core.release.manifest.rendered import RenderedManifest
+from tinkwell.core.release.manifest.scope import Roots
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonObject, JsonValue
 from tinkwell.provisioner.release import import_path
@@ -169,9 +170,11 @@ def _double(value: JsonValue) -> object:
     return float(value) if isinstance(value, decimal.Decimal) else value
 
 
-def _roots(given: JsonValue) -> dict[str, assembly.Roots]:
+def _roots(given: JsonValue) -> dict[str, Roots]:
     late = cast("dict[str, dict[str, list[str]]]", given)
-    return {pointer: assembly.Roots(late[pointer]["names"], late[pointer]["optional"]) for pointer in late}
+    return {
+        pointer: Roots(found["names"], found["optional"], found.get("subcharts", ())) for pointer, found in late.items()
+    }
 
 
 def _dump(request: Mapping[str, object]) -> bytes:
