@@ -132,8 +132,8 @@ async def test_a_state_that_makes_a_text_too_long_for_the_memory_is_told_by_fiel
 
 
 async def test_a_manifest_that_is_too_large_is_told(expressions: Expressions) -> None:
-    manifest = one(config={"x": "x" * 9 * 1024 * 1024})
-    with pytest.raises(errors.InvalidField, match=r"^manifest: has 9,437,\d+ bytes; at most 8,388,608 are allowed"):
+    manifest = one(config={"x": "x" * 25 * 1024 * 1024})
+    with pytest.raises(errors.InvalidField, match=r"^manifest: has 26,214,\d+ bytes; at most 25,165,824 are allowed"):
         await expressions.render(manifest, ManifestNames({}, RELEASE))
 
 
