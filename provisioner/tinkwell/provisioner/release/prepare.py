@@ -26,7 +26,8 @@ from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.release import resource
 from tinkwell.provisioner.release.call.plug import Machine, Plugs
-from tinkwell.provisioner.release.expression.evaluate import Expressions, Release
+from tinkwell.provisioner.release.expression.evaluate import Expressions
+from tinkwell.provisioner.release.expression.naming import ManifestNames, Release
 from tinkwell.provisioner.release.host import Host
 from tinkwell.provisioner.release.resource import Resources
 from tinkwell.provisioner.runtime import port
@@ -95,7 +96,7 @@ class Preparation:
         await self._enter(Phase.RENDER)
         variables = await variables_of(work, self._expressions)
         release = release_of(work, work.release.latest_revision + 1)
-        rendered = await self._expressions.render(manifest, variables, release)
+        rendered = await self._expressions.render(manifest, ManifestNames(variables, release))
         for warning in rendered.warnings:
             logger.warning("a manifest may not mean what it says", extra={"release": release["name"], "what": warning})
         return rendered.manifest

@@ -12,7 +12,8 @@ from tinkwell.core.release import report
 from tinkwell.core.release.decision.view import InitFacts, NodeSpec, Retry, Settings, Timeouts
 from tinkwell.core.release.kinds import NodeTask, ResourceStatus
 from tinkwell.core.release.manifest import name
-from tinkwell.core.release.manifest.rendered import RenderedManifest, RenderedResource, Target
+from tinkwell.core.release.manifest.late import Target
+from tinkwell.core.release.manifest.rendered import RenderedManifest, RenderedResource
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.protocol import answer
 from tinkwell.core.value import document

@@ -35,6 +35,7 @@ from tinkwell.provisioner.release.call.config import Configs
 from tinkwell.provisioner.release.call.plug import Machine, Plugs
 from tinkwell.provisioner.release.call.step import StepRun
 from tinkwell.provisioner.release.expression.evaluate import Expressions
+from tinkwell.provisioner.release.expression.naming import ManifestNames
 from tinkwell.provisioner.release.host import Host
 from tinkwell.provisioner.release.prepare import Prepared
 from tinkwell.provisioner.release.reporter import Reporter
@@ -263,8 +264,9 @@ class Undertaking:
         configs = Configs(
             expressions=self._expressions,
             schemas=self._schemas,
-            variables=await prepare.variables_of(work, self._expressions),
-            release=prepare.release_of(work, revision),
+            names=ManifestNames(
+                await prepare.variables_of(work, self._expressions), prepare.release_of(work, revision)
+            ),
         )
         return Caller(
             operation=work.operation,

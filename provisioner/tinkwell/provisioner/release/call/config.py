@@ -8,19 +8,19 @@ from tinkwell.core.release.manifest.rendered import MAX_CONFIG_BYTES
 from tinkwell.core.release.protocol import answer
 from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject
-from tinkwell.provisioner.release.expression.evaluate import Expressions, Release
+from tinkwell.provisioner.release.expression.evaluate import Expressions
+from tinkwell.provisioner.release.expression.naming import Names
 from tinkwell.provisioner.release.resource import Resource, Resources
 from tinkwell.provisioner.release.schema.check import Schemas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configs:
-    """Evaluates and checks configs; `variables` and `release` are what their expressions know beside resources."""
+    """Evaluates and checks configs; `names` are what their expressions know beside resources."""
 
     expressions: Expressions
     schemas: Schemas
-    variables: JsonObject
-    release: Release
+    names: Names
 
     async def check(self, resource: Resource, init: answer.InitAnswer) -> None:
         """Check the config of a resource as far as that can be done before anything has changed.
@@ -46,8 +46,7 @@ class Configs:
             rendered.config,
             rendered.late,
             resources.names(rendered.late.names),
-            variables=self.variables,
-            release=self.release,
+            names=self.names,
             field=path,
         )
         if (size := len(document.dump_json(config).encode())) > MAX_CONFIG_BYTES:
