@@ -32,13 +32,13 @@ ROOT = Path(__file__).parents[2]
 MIGRATIONS = ROOT / "migrations/tinkwell/migrations"
 SERVER = ROOT / "server/tinkwell/server"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")}
-# A custom event is about nothing that is kept here. The actions of a workflow are in its room, and so is what changes a
-# release.
+# A custom event is about nothing that is kept here. The actions of a workflow are in its room, and so is what a release
+# is made of, and what changes it.
 KINDS: list[ResourceType] = [kind for kind in ResourceType if kind is not ResourceType.CUSTOM]
 ROOM_OF = (
     {kind: kind.lower() for kind in KINDS}
     | {ResourceType.ACTION: "workflow"}
-    | dict.fromkeys((ResourceType.OPERATION, ResourceType.NODE, ResourceType.STEP), "release")
+    | dict.fromkeys((ResourceType.CHART, ResourceType.OPERATION, ResourceType.NODE, ResourceType.STEP), "release")
 )
 ROOMS = sorted(set(ROOM_OF.values()))
 SERVER_ROOMS = sorted(path.parent.name for path in SERVER.glob("*/service"))

@@ -23,6 +23,7 @@ from tinkwell.client.lease.model import Lease, Renewed
 from tinkwell.client.release.client import ReleaseClient
 from tinkwell.client.release.handle import OperationHandle, ReleaseFailed
 from tinkwell.client.release.model import (
+    Chart,
     Node,
     Operation,
     OperationOptions,
@@ -58,6 +59,7 @@ __all__ = [
     "ActionStatus",
     "BulkChange",
     "Change",
+    "Chart",
     "Client",
     "Conditional",
     "Created",

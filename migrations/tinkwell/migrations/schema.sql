@@ -20,6 +20,12 @@ CREATE TYPE public.action_move AS (
 	vacates boolean
 );
 
+CREATE DOMAIN public.chart_archive AS bytea
+	CONSTRAINT chart_archive_size CHECK ((octet_length(VALUE) <= 8388608));
+
+CREATE DOMAIN public.chart_metadata AS json
+	CONSTRAINT chart_metadata_size CHECK ((octet_length((VALUE)::text) <= 1048576));
+
 CREATE DOMAIN public.event_type AS text
 	CONSTRAINT event_type_known CHECK (((VALUE = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text])) OR (VALUE = ANY (ARRAY['ACTION_STARTED'::text, 'ACTION_RETRYING'::text, 'ACTION_SUCCEEDED'::text, 'ACTION_FAILED'::text, 'ACTION_TIMEOUT'::text, 'ACTION_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['WORKFLOW_STARTED'::text, 'WORKFLOW_INPROGRESS'::text, 'WORKFLOW_SUCCEEDED'::text, 'WORKFLOW_FAILED'::text, 'WORKFLOW_TIMEOUT'::text, 'WORKFLOW_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['HARDWARE_PHONE_HOME'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['STEP_STARTED'::text, 'STEP_RETRYING'::text, 'STEP_SUCCEEDED'::text, 'STEP_FAILED'::text, 'STEP_TIMEOUT'::text, 'STEP_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['NODE_STARTED'::text, 'NODE_READY'::text, 'NODE_FAILED'::text, 'NODE_SKIPPED'::text, 'NODE_REMOVED'::text, 'NODE_LEFT'::text])) OR (VALUE = ANY (ARRAY['RELEASE_DEPLOYED'::text, 'RELEASE_FAILED'::text, 'RELEASE_UNINSTALLED'::text, 'OPERATION_STARTED'::text, 'OPERATION_SUCCEEDED'::text, 'OPERATION_FAILED'::text, 'OPERATION_TIMEOUT'::text, 'OPERATION_CANCELLED'::text]))));
 
@@ -30,7 +36,7 @@ CREATE DOMAIN public.lifecycle_state AS text
 	CONSTRAINT lifecycle_state_known CHECK ((VALUE = ANY (ARRAY['PENDING'::text, 'RUNNING'::text, 'SUCCEEDED'::text, 'FAILED'::text, 'TIMEOUT'::text, 'CANCELLED'::text])));
 
 CREATE DOMAIN public.node_kind AS text
-	CONSTRAINT node_kind_known CHECK ((VALUE = 'RESOURCE'::text));
+	CONSTRAINT node_kind_known CHECK ((VALUE = ANY (ARRAY['RESOURCE'::text, 'CHART'::text])));
 
 CREATE DOMAIN public.node_state AS text
 	CONSTRAINT node_state_known CHECK ((VALUE = ANY (ARRAY['PENDING'::text, 'INSTALLING'::text, 'REMOVING'::text, 'READY'::text, 'FAILED'::text, 'SKIPPED'::text, 'REMOVED'::text, 'LEFT'::text])));
@@ -60,7 +66,7 @@ CREATE DOMAIN public.resource_status AS text
 	CONSTRAINT resource_status_known CHECK ((VALUE = ANY (ARRAY['UNKNOWN'::text, 'VALID'::text, 'STALE'::text, 'ABSENT'::text, 'LEFT'::text])));
 
 CREATE DOMAIN public.resource_type AS text
-	CONSTRAINT resource_type_known CHECK (((VALUE = ANY (ARRAY['TEMPLATE'::text, 'HARDWARE'::text, 'WORKFLOW'::text, 'ACTION'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['RELEASE'::text, 'OPERATION'::text, 'NODE'::text, 'STEP'::text]))));
+	CONSTRAINT resource_type_known CHECK (((VALUE = ANY (ARRAY['TEMPLATE'::text, 'HARDWARE'::text, 'WORKFLOW'::text, 'ACTION'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['CHART'::text, 'RELEASE'::text, 'OPERATION'::text, 'NODE'::text, 'STEP'::text]))));
 
 CREATE DOMAIN public.revision_state AS text
 	CONSTRAINT revision_state_known CHECK ((VALUE = ANY (ARRAY['PENDING'::text, 'DEPLOYED'::text, 'FAILED'::text, 'SUPERSEDED'::text, 'UNINSTALLED'::text])));
@@ -140,6 +146,35 @@ CREATE FUNCTION public.change_type(operation text, was_deleted timestamp with ti
             WHEN is_deleted IS NULL THEN 'CREATED'
         END
     END
+$$;
+
+CREATE TABLE public.chart (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    digest text NOT NULL,
+    name text NOT NULL,
+    chart_version text NOT NULL,
+    metadata public.chart_metadata NOT NULL,
+    warnings text[] DEFAULT '{}'::text[] NOT NULL,
+    archive public.chart_archive NOT NULL,
+    size integer NOT NULL,
+    used_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    CONSTRAINT chart_digest_form CHECK ((digest ~ '^sha256:[0-9a-f]{64}$'::text)),
+    CONSTRAINT chart_size CHECK ((size = octet_length((archive)::bytea)))
+);
+ALTER TABLE ONLY public.chart ALTER COLUMN archive SET STORAGE EXTERNAL;
+
+CREATE FUNCTION public.chart_shape(c public.chart) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', c.id, '", "digest": "', c.digest, '", "name": ', to_json(c.name), ', "chart_version": ',
+        to_json(c.chart_version), ', "app_version": ' || to_json(nullif(c.metadata ->> 'appVersion', '')),
+        ', "description": ' || to_json(nullif(left(c.metadata ->> 'description', 1000), '')), ', "size": ', c.size,
+        ', "version": ', c.version, time_member('created_at', c.created_at), time_member('updated_at', c.updated_at), '}'
+    )::json
 $$;
 
 CREATE FUNCTION public.check_release_transition() RETURNS trigger
@@ -494,7 +529,8 @@ CREATE TABLE public.operation (
     updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     started_at timestamp with time zone,
     deadline_at timestamp with time zone NOT NULL,
-    finished_at timestamp with time zone
+    finished_at timestamp with time zone,
+    chart_id uuid
 );
 
 CREATE FUNCTION public.operation_shape(o public.operation) RETURNS json
@@ -560,6 +596,8 @@ CREATE TABLE public.release (
     created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
     updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
     deleted_at timestamp with time zone,
+    chart_name text DEFAULT ''::text NOT NULL,
+    chart_version text DEFAULT ''::text NOT NULL,
     CONSTRAINT release_deletion CHECK (((deleted_at IS NULL) OR ((state)::text = 'UNINSTALLED'::text))),
     CONSTRAINT release_name_form CHECK ((name ~ '^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$'::text)),
     CONSTRAINT release_namespace_form CHECK ((namespace ~ '^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$'::text))
@@ -572,7 +610,9 @@ CREATE FUNCTION public.release_shape(r public.release) RETURNS json
         '{"id": "', r.id, '", "namespace": "', r.namespace, '", "name": "', r.name, '", "state": "', r.state,
         '", "version": ', r.version, ', "revision": ', r.revision, ', "latest_revision": ', r.latest_revision,
         ', "operation_id": "', r.operation_id, '"', ', "engine": ' || to_json(nullif(r.engine, '')),
-        ', "description": ' || to_json(nullif(r.description, '')), time_member('created_at', r.created_at),
+        ', "description": ' || to_json(nullif(r.description, '')),
+        ', "chart_name": ' || to_json(nullif(r.chart_name, '')),
+        ', "chart_version": ' || to_json(nullif(r.chart_version, '')), time_member('created_at', r.created_at),
         time_member('updated_at', r.updated_at), time_member('deleted_at', r.deleted_at), '}'
     )::json
 $$;
@@ -763,6 +803,21 @@ BEGIN
         NEW.version := OLD.version + 1;
     END IF;
     PERFORM write_event('ACTION', NEW.id, NEW.workflow_id, kind, NEW.version, action_shape(NEW));
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.write_chart_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+        PERFORM write_event('CHART', NEW.id, NULL, 'DELETED', NEW.version, chart_shape(NEW));
+    ELSE
+        PERFORM write_event('CHART', NEW.id, NULL, 'CREATED', NEW.version, chart_shape(NEW));
+    END IF;
     RETURN NULL;
 END $$;
 
@@ -1111,6 +1166,7 @@ CREATE TABLE public.release_revision (
     description text DEFAULT ''::text NOT NULL,
     created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
     updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    chart_id uuid,
     CONSTRAINT release_revision_number CHECK ((revision > 0))
 );
 
@@ -1198,6 +1254,12 @@ ALTER TABLE ONLY public.alembic_version
 
 ALTER TABLE ONLY public.bell_secret
     ADD CONSTRAINT bell_secret_pkey PRIMARY KEY (one);
+
+ALTER TABLE ONLY public.chart
+    ADD CONSTRAINT chart_digest UNIQUE (digest);
+
+ALTER TABLE ONLY public.chart
+    ADD CONSTRAINT chart_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.event_discard
     ADD CONSTRAINT event_discard_pkey PRIMARY KEY (partition_name);
@@ -1293,11 +1355,17 @@ CREATE INDEX action_status_workflow ON public.action_status USING btree (workflo
 
 CREATE INDEX action_worker ON public.action USING btree (worker_id, workflow_id);
 
+CREATE INDEX chart_name ON public.chart USING btree (name, created_at);
+
+CREATE INDEX chart_used ON public.chart USING btree (used_at);
+
 CREATE INDEX hardware_address_hardware ON public.hardware_address USING btree (hardware_id);
 
 CREATE INDEX machine_hold_workflow ON public.machine_hold USING btree (workflow_id);
 
 CREATE UNIQUE INDEX operation_active ON public.operation USING btree (release_id) WHERE ((state)::text = ANY (ARRAY['PENDING'::text, 'RUNNING'::text]));
+
+CREATE INDEX operation_chart ON public.operation USING btree (chart_id) WHERE (chart_id IS NOT NULL);
 
 CREATE INDEX operation_release ON public.operation USING btree (release_id, created_at, id);
 
@@ -1306,6 +1374,8 @@ CREATE INDEX operation_unfinished ON public.operation USING btree (created_at, i
 CREATE INDEX release_deleted ON public.release USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
 
 CREATE UNIQUE INDEX release_name ON public.release USING btree (namespace, name) WHERE (deleted_at IS NULL);
+
+CREATE INDEX release_revision_chart ON public.release_revision USING btree (chart_id) WHERE (chart_id IS NOT NULL);
 
 CREATE UNIQUE INDEX release_revision_deployed ON public.release_revision USING btree (release_id) WHERE ((state)::text = 'DEPLOYED'::text);
 
@@ -1330,6 +1400,12 @@ CREATE TRIGGER action_transition BEFORE UPDATE OF state ON public.action FOR EAC
 CREATE TRIGGER action_truncate BEFORE TRUNCATE ON public.action FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
 CREATE TRIGGER action_version BEFORE UPDATE ON public.action FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+CREATE CONSTRAINT TRIGGER chart_event AFTER INSERT OR DELETE ON public.chart DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_chart_event();
+
+CREATE TRIGGER chart_truncate BEFORE TRUNCATE ON public.chart FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+CREATE TRIGGER chart_version BEFORE UPDATE ON public.chart FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
 CREATE TRIGGER hardware_addresses AFTER INSERT OR UPDATE ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.keep_addresses();
 
@@ -1417,10 +1493,16 @@ ALTER TABLE ONLY public.node
     ADD CONSTRAINT node_operation_id_fkey FOREIGN KEY (operation_id) REFERENCES public.operation(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.operation
+    ADD CONSTRAINT operation_chart_known FOREIGN KEY (chart_id) REFERENCES public.chart(id);
+
+ALTER TABLE ONLY public.operation
     ADD CONSTRAINT operation_release_id_fkey FOREIGN KEY (release_id) REFERENCES public.release(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.release_resource
     ADD CONSTRAINT release_resource_release_id_fkey FOREIGN KEY (release_id) REFERENCES public.release(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.release_revision
+    ADD CONSTRAINT release_revision_chart_known FOREIGN KEY (chart_id) REFERENCES public.chart(id);
 
 ALTER TABLE ONLY public.release_revision
     ADD CONSTRAINT release_revision_release_id_fkey FOREIGN KEY (release_id) REFERENCES public.release(id) ON DELETE CASCADE;

@@ -61,6 +61,15 @@ async def test_options_that_are_left_out_have_their_defaults(site: Site) -> None
     options = (await (await site.apply()).get()).options
     assert (options.timeout_seconds, options.readiness_timeout_seconds) == (300, 0)
     assert (options.parallel, options.history_max, options.on_failure) == (8, 10, pb.ON_FAILURE_STOP)
+    assert (options.wait, options.strict) == (pb.WAIT_MODE_ORDERED, False)
+    stored = json.loads(await site.sql.fetchval("SELECT options::text FROM operation"))
+    assert not {"wait", "strict"} & stored.keys(), "a former release reads it"
+
+
+async def test_how_charts_wait_is_stored(site: Site) -> None:
+    flow = await site.apply(options=pb.OperationOptions(wait=pb.WAIT_MODE_EAGER, strict=True))
+    options = (await flow.get()).options
+    assert (options.wait, options.strict) == (pb.WAIT_MODE_EAGER, True)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +98,7 @@ async def test_options_that_are_left_out_have_their_defaults(site: Site) -> None
         ({"options": pb.OperationOptions(parallel=257)}, "options.parallel"),
         ({"options": pb.OperationOptions(history_max=1001)}, "options.history_max"),
         ({"options": pb.OperationOptions(on_failure=9)}, "options.on_failure"),  # type: ignore[arg-type] # that is it
+        ({"options": pb.OperationOptions(wait=9)}, "options.wait"),  # type: ignore[arg-type] # that is it
     ],
 )
 async def test_a_wrong_request_is_refused_with_its_field_and_leaves_nothing(

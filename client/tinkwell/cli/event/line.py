@@ -42,6 +42,8 @@ def summary(event: "Event") -> str:
             text = _workflow(event.data)
         case ResourceType.ACTION:
             text = _action(event.data)
+        case ResourceType.CHART:
+            text = _words(event.data, "name", "chart_version", "digest")
         case ResourceType.RELEASE:
             text = _release(event.data)
         case ResourceType.OPERATION:

@@ -3,6 +3,7 @@
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.api.v1 import workflow_service_pb2
 from tinkwell.client.release.model import (
+    Chart,
     Node,
     Operation,
     OperationOptions,
@@ -28,6 +29,7 @@ from tinkwell.core.release.kinds import (
     ResourceStatus,
     RevisionState,
     StepKind,
+    Wait,
 )
 from tinkwell.core.release.record import Options
 
@@ -43,6 +45,7 @@ RESOURCE_STATUSES = Enumeration(ResourceStatus, pb.ResourceStatus, "RESOURCE_STA
 STATES = Enumeration(State, workflow_service_pb2.State, "STATE")
 LOG_STREAMS = Enumeration(LogStream, workflow_service_pb2.LogStream, "LOG_STREAM")
 ON_FAILURE = Enumeration(OnFailure, pb.OnFailure, "ON_FAILURE")
+WAITS = Enumeration(Wait, pb.WaitMode, "WAIT_MODE")
 
 
 def release(source: pb.Release) -> Release:
@@ -58,8 +61,28 @@ def release(source: pb.Release) -> Release:
         operation_id=source.operation_id,
         engine=source.engine,
         description=source.description,
+        chart_name=source.chart_name,
+        chart_version=source.chart_version,
         created_at=field.time(source, "created_at"),
         updated_at=field.time(source, "updated_at"),
+    )
+
+
+def chart(source: pb.Chart) -> Chart:
+    """Read a chart; one from a list has no metadata."""
+    return Chart(
+        id=source.id,
+        digest=source.digest,
+        name=source.name,
+        chart_version=source.chart_version,
+        app_version=source.app_version,
+        description=source.description,
+        size=source.size,
+        version=source.version,
+        created_at=field.time(source, "created_at"),
+        updated_at=field.time(source, "updated_at"),
+        warnings=tuple(source.warnings),
+        metadata=shape.parse(source.metadata),
     )
 
 
@@ -77,6 +100,7 @@ def revision(source: pb.Revision) -> Revision:
         source=shape.parse(source.source),
         manifest=shape.parse(source.manifest),
         plan=shape.parse(source.plan),
+        all_values=shape.parse(source.all_values),
     )
 
 
@@ -124,6 +148,8 @@ def _options(source: pb.OperationOptions) -> Options:
         verbose=source.verbose,
         accept_lost=source.accept_lost,
         move_engine=source.move_engine,
+        wait=WAITS.member(source.wait) if source.wait else Wait.ORDERED,
+        strict=source.strict,
     )
 
 
@@ -132,6 +158,8 @@ def to_options(source: OperationOptions) -> pb.OperationOptions:
     fields: dict[str, object] = {**source}
     if "on_failure" in source:
         fields["on_failure"] = ON_FAILURE.number(field.member(OnFailure, source["on_failure"], "on_failure"))
+    if "wait" in source:
+        fields["wait"] = WAITS.number(field.member(Wait, source["wait"], "wait"))
     return field.build(pb.OperationOptions, **fields)
 
 

@@ -22,6 +22,7 @@ from tinkwell.core.release.kinds import (
     ResourceStatus,
     RevisionState,
     StepKind,
+    Wait,
 )
 from tinkwell.core.release.record import Options
 
@@ -38,6 +39,8 @@ class OperationOptions(TypedDict, total=False):
     verbose: bool
     accept_lost: bool
     move_engine: bool
+    wait: Wait | str
+    strict: bool
 
 
 @shaped.resource(ResourceType.RELEASE)
@@ -59,18 +62,44 @@ class Release(Shaped):
     operation_id: str = ""
     engine: str = field(default="", metadata=shape.OPTIONAL)
     description: str = field(default="", metadata=shape.OPTIONAL)
+    chart_name: str = field(default="", metadata=shape.OPTIONAL)
+    chart_version: str = field(default="", metadata=shape.OPTIONAL)
     created_at: datetime | None = None
     updated_at: datetime | None = None
     deleted_at: datetime | None = None
 
 
+@shaped.resource(ResourceType.CHART)
+@dataclass(frozen=True, slots=True)
+class Chart(Shaped):
+    """What a release can be made of, as it was uploaded. `digest` is that of its archive, which has `size` bytes.
+
+    `metadata` is Chart.yaml, None in lists and events. `warnings` are what the chart may be mended in.
+    """
+
+    id: str
+    digest: str = ""
+    name: str = ""
+    chart_version: str = ""
+    app_version: str = field(default="", metadata=shape.OPTIONAL)
+    description: str = field(default="", metadata=shape.OPTIONAL)
+    size: int = 0
+    version: int = 0
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    warnings: tuple[str, ...] = field(default=(), metadata=shape.OPTIONAL)
+    metadata: dict[str, Any] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Revision(Shaped):
-    """What one operation installed; its three documents are None in lists.
+    """What one operation installed; its documents are None in lists.
 
-    `source` is what the user gave: {"files": {NAME: TEXT}, "variables": {…}}. `manifest` is what came out of it:
+    `source` is what the user gave: {"files": {NAME: TEXT}, "variables": {…}}, or of a chart
+    {"chart": {"digest", "name", "version"}, "user_values": {…}, "strict": …}. `manifest` is what came out of it:
     {"plugs": {…}, "resources": {…}, "outputs": {…}}. `plan` is what was done for it, node by node. `rollback_of` is the
-    revision whose documents these are, 0 for none.
+    revision whose documents these are, 0 for none. `all_values` are what the values of a chart and those of the user
+    come to, where they were asked for.
     """
 
     release_id: str
@@ -84,6 +113,7 @@ class Revision(Shaped):
     source: dict[str, Any] | None = None
     manifest: dict[str, Any] | None = None
     plan: dict[str, Any] | None = None
+    all_values: dict[str, Any] | None = None
 
 
 @shaped.resource(ResourceType.OPERATION)

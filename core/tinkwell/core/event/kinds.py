@@ -10,6 +10,7 @@ class ResourceType(StrEnum):
     HARDWARE = "HARDWARE"
     WORKFLOW = "WORKFLOW"
     ACTION = "ACTION"
+    CHART = "CHART"
     RELEASE = "RELEASE"
     OPERATION = "OPERATION"
     NODE = "NODE"
@@ -18,7 +19,7 @@ class ResourceType(StrEnum):
 
 
 # Kept for the resources that are to come, so that nobody's own events look like theirs.
-_TO_COME = ("chart", "lifecycle", "unit", "relation", "tinkwell")
+_TO_COME = ("lifecycle", "unit", "relation", "tinkwell")
 _OWN = frozenset({kind.lower() for kind in ResourceType if kind is not ResourceType.CUSTOM}.union(_TO_COME))
 
 

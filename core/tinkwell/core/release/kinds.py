@@ -105,3 +105,11 @@ class OnFailure(StrEnum):
 
     STOP = "stop"
     CONTINUE = "continue"
+
+
+class Wait(StrEnum):
+    """What of a chart waits for what: batch after batch, each subchart for its own prerequisites alone, or none."""
+
+    ORDERED = "ordered"
+    EAGER = "eager"
+    NONE = "none"

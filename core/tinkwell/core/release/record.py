@@ -16,6 +16,7 @@ from tinkwell.core.release.kinds import (
     ResourceStatus,
     RevisionState,
     StepKind,
+    Wait,
 )
 from tinkwell.core.workflow.record import LogStream
 
@@ -26,7 +27,11 @@ DEFAULT_HISTORY_MAX = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How an operation is carried out. `readiness_timeout_seconds` is 0 where only the operation's deadline counts."""
+    """How an operation is carried out. `readiness_timeout_seconds` is 0 where only the operation's deadline counts.
+
+    `wait` and `strict` are about charts: in which order their parts are installed, and whether it is an error that one
+    comes after another that is disabled.
+    """
 
     timeout_seconds: int = DEFAULT_TIMEOUT_SECONDS
     readiness_timeout_seconds: int = 0
@@ -37,6 +42,8 @@ class Options:
     verbose: bool = False
     accept_lost: bool = False
     move_engine: bool = False
+    wait: Wait = Wait.ORDERED
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +63,8 @@ class Source:
 class Release:
     """A release. `revision` is the last that was DEPLOYED, 0 for none, and `latest_revision` the newest that exists.
 
-    `operation_id` is its newest operation; `engine` names the engine that it belongs to, empty for any.
+    `operation_id` is its newest operation; `engine` names the engine that it belongs to, empty for any. The chart is
+    that of `revision`, or of the newest where none was DEPLOYED, empty where manifests alone were applied.
     """
 
     id: str
@@ -69,14 +77,40 @@ class Release:
     operation_id: str
     engine: str
     description: str
+    chart_name: str
+    chart_version: str
     created_at: datetime.datetime
     updated_at: datetime.datetime
     deleted_at: datetime.datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """A chart as it is stored. `digest` is that of its archive, which has `size` bytes.
+
+    `metadata` is JSON text of Chart.yaml, empty in lists; `warnings` are what the chart may be mended in.
+    """
+
+    id: str
+    version: int
+    digest: str
+    name: str
+    chart_version: str
+    app_version: str
+    description: str
+    metadata: str
+    size: int
+    warnings: tuple[str, ...]
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """One revision of a release. The documents are JSON text, empty in lists; see `plan` and `manifest`."""
+    """One revision of a release. The documents are JSON text, empty in lists; see `plan` and `manifest`.
+
+    `all_values` is JSON text as well: what the values of a chart and those of the user come to, empty unless asked for.
+    """
 
     release_id: str
     revision: int
@@ -90,6 +124,7 @@ class Revision:
     description: str
     created_at: datetime.datetime
     updated_at: datetime.datetime
+    all_values: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

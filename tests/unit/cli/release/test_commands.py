@@ -142,6 +142,8 @@ def test_the_options_of_an_operation_go_along(cli: CommandLine, manifest: str) -
         "verbose": True,
         "accept_lost": False,
         "move_engine": False,
+        "wait": "ordered",
+        "strict": False,
     }
     assert found["reason"] == "try"
     (request,) = cli.do(lambda server: server.requests("Apply"))

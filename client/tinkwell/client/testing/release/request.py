@@ -16,7 +16,7 @@ from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.release import name as release_name
 from tinkwell.core.release import sensitive as places
-from tinkwell.core.release.kinds import OnFailure, OperationKind
+from tinkwell.core.release.kinds import OnFailure, OperationKind, Wait
 from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import DEFAULT_HISTORY_MAX, DEFAULT_PARALLEL, DEFAULT_TIMEOUT_SECONDS, Options
@@ -204,4 +204,6 @@ def _options(source: pb.OperationOptions) -> Options:
         verbose=source.verbose,
         accept_lost=source.accept_lost,
         move_engine=source.move_engine,
+        wait=message.WAITS.member(source.wait) if source.wait else Wait.ORDERED,
+        strict=source.strict,
     )

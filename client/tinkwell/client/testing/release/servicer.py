@@ -29,7 +29,13 @@ from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.report import Report, ResourceReport
 from tinkwell.core.release.transition import ending, operation, progress, submission
 
-_TYPES = (ResourceType.RELEASE, ResourceType.OPERATION, ResourceType.NODE, ResourceType.STEP)
+_TYPES = (
+    ResourceType.CHART,
+    ResourceType.RELEASE,
+    ResourceType.OPERATION,
+    ResourceType.NODE,
+    ResourceType.STEP,
+)
 _PART_CHARACTERS = 256 * 1024
 
 

@@ -5,6 +5,11 @@
 A path is a resource's name, or NAME[KEY] for one that `for_each` made. Resources have no `when` and no `for_each`, and
 `dependencies` maps each alias to a path, or to a list of paths where it means all that a `for_each` made.
 
+What comes of a chart has "charts", too, and paths of resources begin with that of their chart, `shop.store:disk`:
+
+    "charts": {"shop": {"name": "shop", "version": "1.0.0", "batches": [["store"], ["shop"]],
+                        "edges": [["store", "shop"]]}, "shop.store": {…}}
+
 Which texts are still to be evaluated stands in another document beside it, so that no data can pose as an expression:
 
     {"resources": {PATH: {"pointers": ["/zone"], "names": {"disk": "my_disk"}, "each": {…}}}, "outputs": {…}}
@@ -13,12 +18,13 @@ Which texts are still to be evaluated stands in another document beside it, so t
 texts mean; all other names are as they were when the manifest was rendered.
 """
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tinkwell.core import errors
-from tinkwell.core.release.manifest import name
+from tinkwell.core.release.manifest import chart_tree, name
 from tinkwell.core.release.manifest.model import (
     MAX_KEY_BYTES,
     MAX_POINTERS,
@@ -38,12 +44,16 @@ MAX_EDGES = 20_000
 # With the answer of a call it is stored by one message, which may have 4 MiB.
 MAX_CONFIG_BYTES = 2 * 1024 * 1024
 MAX_MANIFEST_BYTES = 8 * 1024 * 1024
+MAX_CHARTS = 2_000
+MAX_CHART_TEXT_BYTES = 1_024
 
 MAX_LATE = 100_000
 _RESOURCE_FIELDS = (
     *("type", "dependencies", "config", "readonly", "keep"),
     *("timeouts", "retries", "concurrency_key", "ignore", "sensitive"),
 )
+_parse_short = functools.partial(parse.parse_text, max_bytes=MAX_CHART_TEXT_BYTES)
+_CHART_FIELDS = ("name", "version", "batches", "edges")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,21 +147,65 @@ class RenderedResource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedChart:
+    """A chart of a release. Names are effective ones: those of its enabled direct subcharts, and its own for itself.
+
+    `batches` say in which order they are installed; the last one has the chart's own name. An edge says of its first
+    name that it is installed before the second.
+    """
+
+    name: str
+    version: str
+    batches: tuple[tuple[str, ...], ...]
+    edges: tuple[tuple[str, str], ...] = ()
+
+    def as_json(self) -> JsonObject:
+        """Give the JSON form."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "batches": [list(batch) for batch in self.batches],
+            "edges": [list(edge) for edge in self.edges],
+        }
+
+    @classmethod
+    def read(cls, checks: check.Checks, path: str, value: JsonValue) -> "RenderedChart":
+        """Read the JSON form."""
+        members = closed_object.ClosedObject(checks, path, value, _CHART_FIELDS)
+        for member in _CHART_FIELDS:
+            members.demand(member)
+        edges = _read_names(members, "edges", most=MAX_EDGES)
+        if any(len(edge) != 2 for edge in edges):
+            checks.refuse(members.path("edges"), "has an edge that is not a pair of names")
+        return cls(
+            name=members.text("name", _parse_short),
+            version=members.text("version", _parse_short),
+            batches=_read_names(members, "batches", most=MAX_CHARTS),
+            edges=tuple((edge[0], edge[1]) for edge in edges if len(edge) == 2),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedManifest:
-    """All resources of a release by their paths, with the plugs that they may use, and what the release gives out."""
+    """All resources of a release by their paths, with the plugs that they may use, and what the release gives out.
+
+    `charts` are those that they come from, by their paths, parents before children; there are none without a chart.
+    """
 
     plugs: Mapping[str, Plug] = field(default_factory=dict)
     resources: Mapping[str, RenderedResource] = field(default_factory=dict)
     outputs: JsonObject = field(default_factory=dict)
     late_outputs: Late = NONE_LATE
+    charts: Mapping[str, RenderedChart] = field(default_factory=dict)
 
     def as_json(self) -> JsonObject:
         """Give the JSON form of the manifest."""
-        return {
+        given: JsonObject = {
             "plugs": {plug: self.plugs[plug].as_json() for plug in self.plugs},
             "resources": {path: self.resources[path].as_json() for path in self.resources},
             "outputs": self.outputs,
         }
+        return given | without_defaults(charts={path: self.charts[path].as_json() for path in self.charts})
 
     def late_as_json(self) -> JsonObject:
         """Give the JSON form of what is late."""
@@ -165,7 +219,7 @@ class RenderedManifest:
     def from_json(cls, value: JsonValue, late: JsonValue) -> "RenderedManifest":
         """Read both JSON forms; raises `errors.InvalidField`."""
         checks = check.Checks(most=MAX_VIOLATIONS)
-        members = closed_object.ClosedObject(checks, "", value, ("plugs", "resources", "outputs"))
+        members = closed_object.ClosedObject(checks, "", value, ("plugs", "resources", "outputs", "charts"))
         beside = closed_object.ClosedObject(checks, "late", late, ("resources", "outputs"))
         late_resources = beside.object("resources")
         manifest = cls(
@@ -178,8 +232,13 @@ class RenderedManifest:
             },
             outputs=members.object("outputs"),
             late_outputs=Late.read(checks, "late.outputs", beside.object("outputs"), members.object("outputs")),
+            charts={
+                key: RenderedChart.read(checks, at, chart)
+                for at, key, chart in members.members("charts", name.parse_chart_path)
+            },
         )
         _check_paths(checks, manifest)
+        chart_tree.check_tree(checks, manifest.charts, manifest.resources)
         for path in late_resources.keys() - manifest.resources.keys():
             checks.refuse(parse.child("late.resources", path), "there is no such resource")
         checks.finish()
@@ -226,6 +285,15 @@ def _read_pointers(members: closed_object.ClosedObject, document: JsonValue) -> 
             if not isinstance(found, str):
                 members.checks.refuse(members.path("pointers"), f"{parse.show(pointer)} leads to no text")
     return pointers
+
+
+def _read_names(members: closed_object.ClosedObject, member: str, *, most: int) -> tuple[tuple[str, ...], ...]:
+    """Read a list of lists of names."""
+    found: list[tuple[str, ...]] = []
+    for path, item in members.items(member, most=most):
+        inner = closed_object.ClosedObject(members.checks, path, {"names": item}, ("names",))
+        found.append(inner.texts("names", name.parse_chart_name, most=most))
+    return tuple(found)
 
 
 def _parse_any(_path: str, text: str) -> str:

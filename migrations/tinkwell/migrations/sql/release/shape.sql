@@ -7,7 +7,9 @@ AS $$
         '{"id": "', r.id, '", "namespace": "', r.namespace, '", "name": "', r.name, '", "state": "', r.state,
         '", "version": ', r.version, ', "revision": ', r.revision, ', "latest_revision": ', r.latest_revision,
         ', "operation_id": "', r.operation_id, '"', ', "engine": ' || to_json(nullif(r.engine, '')),
-        ', "description": ' || to_json(nullif(r.description, '')), time_member('created_at', r.created_at),
+        ', "description": ' || to_json(nullif(r.description, '')),
+        ', "chart_name": ' || to_json(nullif(r.chart_name, '')),
+        ', "chart_version": ' || to_json(nullif(r.chart_version, '')), time_member('created_at', r.created_at),
         time_member('updated_at', r.updated_at), time_member('deleted_at', r.deleted_at), '}'
     )::json
 $$;

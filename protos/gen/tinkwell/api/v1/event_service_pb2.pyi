@@ -37,6 +37,7 @@ class _ResourceTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Resource
     RESOURCE_TYPE_OPERATION: _ResourceType.ValueType  # 7
     RESOURCE_TYPE_NODE: _ResourceType.ValueType  # 8
     RESOURCE_TYPE_STEP: _ResourceType.ValueType  # 9
+    RESOURCE_TYPE_CHART: _ResourceType.ValueType  # 10
 
 class ResourceType(_ResourceType, metaclass=_ResourceTypeEnumTypeWrapper):
     """ResourceType says what an event is about."""
@@ -51,6 +52,7 @@ RESOURCE_TYPE_RELEASE: ResourceType.ValueType  # 6
 RESOURCE_TYPE_OPERATION: ResourceType.ValueType  # 7
 RESOURCE_TYPE_NODE: ResourceType.ValueType  # 8
 RESOURCE_TYPE_STEP: ResourceType.ValueType  # 9
+RESOURCE_TYPE_CHART: ResourceType.ValueType  # 10
 Global___ResourceType: _TypeAlias = ResourceType  # noqa: Y015
 
 class _EventType:

@@ -241,6 +241,33 @@ ON_FAILURE_STOP: OnFailure.ValueType  # 1
 ON_FAILURE_CONTINUE: OnFailure.ValueType  # 2
 Global___OnFailure: _TypeAlias = OnFailure  # noqa: Y015
 
+class _WaitMode:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _WaitModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WaitMode.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    WAIT_MODE_UNSPECIFIED: _WaitMode.ValueType  # 0
+    """Unspecified stands for ORDERED."""
+    WAIT_MODE_ORDERED: _WaitMode.ValueType  # 1
+    """ORDERED: batch after batch."""
+    WAIT_MODE_EAGER: _WaitMode.ValueType  # 2
+    """EAGER: each subchart as soon as those are ready that it depends on."""
+    WAIT_MODE_NONE: _WaitMode.ValueType  # 3
+    """NONE: all at once; only resources wait for those that they depend on."""
+
+class WaitMode(_WaitMode, metaclass=_WaitModeEnumTypeWrapper): ...
+
+WAIT_MODE_UNSPECIFIED: WaitMode.ValueType  # 0
+"""Unspecified stands for ORDERED."""
+WAIT_MODE_ORDERED: WaitMode.ValueType  # 1
+"""ORDERED: batch after batch."""
+WAIT_MODE_EAGER: WaitMode.ValueType  # 2
+"""EAGER: each subchart as soon as those are ready that it depends on."""
+WAIT_MODE_NONE: WaitMode.ValueType  # 3
+"""NONE: all at once; only resources wait for those that they depend on."""
+Global___WaitMode: _TypeAlias = WaitMode  # noqa: Y015
+
 @_typing.final
 class Release(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
@@ -257,6 +284,8 @@ class Release(_message.Message):
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
+    CHART_NAME_FIELD_NUMBER: _builtins.int
+    CHART_VERSION_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     namespace: _builtins.str
     name: _builtins.str
@@ -270,6 +299,11 @@ class Release(_message.Message):
     engine: _builtins.str
     """engine names the engine that the release belongs to, since its resources keep files there; empty for any."""
     description: _builtins.str
+    chart_name: _builtins.str
+    """chart_name and chart_version are those of revision, or of latest_revision where none was deployed; empty where
+    manifests alone were applied.
+    """
+    chart_version: _builtins.str
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -289,10 +323,12 @@ class Release(_message.Message):
         description: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
+        chart_name: _builtins.str = ...,
+        chart_version: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "description", b"description", "engine", b"engine", "id", b"id", "latest_revision", b"latest_revision", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "revision", b"revision", "state", b"state", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart_name", b"chart_name", "chart_version", b"chart_version", "created_at", b"created_at", "description", b"description", "engine", b"engine", "id", b"id", "latest_revision", b"latest_revision", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "revision", b"revision", "state", b"state", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -317,20 +353,26 @@ class Revision(_message.Message):
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
+    ALL_VALUES_FIELD_NUMBER: _builtins.int
     release_id: _builtins.str
     revision: _builtins.int
     state: Global___RevisionState.ValueType
     source: _builtins.str
-    """source is what the user gave: {"files": {NAME: TEXT}, "variables": {…}}, and where there are some
-    "variable_files": [{"name": NAME, "variables": {…}}, …].
+    """source is what the user gave. Manifests: {"files": {NAME: TEXT}, "variables": {…}}, and where there are some
+    "variable_files": [{"name": NAME, "variables": {…}}, …]. A chart: {"chart": {"digest": …, "name": …, "version": …},
+    "user_values": {…}, "strict": BOOL}, and "default_values": {…} where these stand in the place of the chart's own.
     """
     manifest: _builtins.str
-    """manifest is what came out of it: {"plugs": {…}, "resources": {…}, "outputs": {…}}."""
+    """manifest is what came out of it: {"plugs": {…}, "resources": {…}, "outputs": {…}}, and "charts" of a chart."""
     plan: _builtins.str
     rollback_of: _builtins.int
     """rollback_of is the revision whose documents these are; 0 for none."""
     operation_id: _builtins.str
     description: _builtins.str
+    all_values: _builtins.str
+    """all_values are the values that the user's and the chart's own come to; filled in by GetRevision where they are asked
+    for, and empty where manifests alone were applied.
+    """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -349,10 +391,11 @@ class Revision(_message.Message):
         description: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
+        all_values: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "description", b"description", "manifest", b"manifest", "operation_id", b"operation_id", "plan", b"plan", "release_id", b"release_id", "revision", b"revision", "rollback_of", b"rollback_of", "source", b"source", "state", b"state", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all_values", b"all_values", "created_at", b"created_at", "description", b"description", "manifest", b"manifest", "operation_id", b"operation_id", "plan", b"plan", "release_id", b"release_id", "revision", b"revision", "rollback_of", b"rollback_of", "source", b"source", "state", b"state", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -371,6 +414,8 @@ class OperationOptions(_message.Message):
     VERBOSE_FIELD_NUMBER: _builtins.int
     ACCEPT_LOST_FIELD_NUMBER: _builtins.int
     MOVE_ENGINE_FIELD_NUMBER: _builtins.int
+    WAIT_FIELD_NUMBER: _builtins.int
+    STRICT_FIELD_NUMBER: _builtins.int
     timeout_seconds: _builtins.int
     """timeout_seconds for the whole operation, from its request; 0 stands for 300."""
     readiness_timeout_seconds: _builtins.int
@@ -388,6 +433,10 @@ class OperationOptions(_message.Message):
     """accept_lost goes on where nobody knows what became of an action."""
     move_engine: _builtins.bool
     """move_engine lets another engine have a release that keeps files on one."""
+    wait: Global___WaitMode.ValueType
+    """wait is the order in which the parts of a chart are installed. Releases without a chart do not care."""
+    strict: _builtins.bool
+    """strict refuses a chart in which a part depends on one that is disabled."""
     def __init__(
         self,
         *,
@@ -400,10 +449,12 @@ class OperationOptions(_message.Message):
         verbose: _builtins.bool = ...,
         accept_lost: _builtins.bool = ...,
         move_engine: _builtins.bool = ...,
+        wait: Global___WaitMode.ValueType = ...,
+        strict: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accept_lost", b"accept_lost", "atomic", b"atomic", "history_max", b"history_max", "move_engine", b"move_engine", "on_failure", b"on_failure", "parallel", b"parallel", "readiness_timeout_seconds", b"readiness_timeout_seconds", "timeout_seconds", b"timeout_seconds", "verbose", b"verbose"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accept_lost", b"accept_lost", "atomic", b"atomic", "history_max", b"history_max", "move_engine", b"move_engine", "on_failure", b"on_failure", "parallel", b"parallel", "readiness_timeout_seconds", b"readiness_timeout_seconds", "strict", b"strict", "timeout_seconds", b"timeout_seconds", "verbose", b"verbose", "wait", b"wait"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -775,6 +826,271 @@ class Resource(_message.Message):
 Global___Resource: _TypeAlias = Resource  # noqa: Y015
 
 @_typing.final
+class Chart(_message.Message):
+    """Chart is a chart as it was uploaded."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DIGEST_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    CHART_VERSION_FIELD_NUMBER: _builtins.int
+    APP_VERSION_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    UPDATED_AT_FIELD_NUMBER: _builtins.int
+    digest: _builtins.str
+    """digest is "sha256:" and the SHA-256 of the archive in hexadecimal digits."""
+    name: _builtins.str
+    chart_version: _builtins.str
+    app_version: _builtins.str
+    description: _builtins.str
+    metadata: _builtins.str
+    """metadata is Chart.yaml as a JSON object; left out of lists."""
+    size: _builtins.int
+    """size of the archive in bytes."""
+    id: _builtins.str
+    version: _builtins.int
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """warnings are what the chart may be mended in."""
+
+    @_builtins.property
+    def updated_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        digest: _builtins.str = ...,
+        name: _builtins.str = ...,
+        chart_version: _builtins.str = ...,
+        app_version: _builtins.str = ...,
+        description: _builtins.str = ...,
+        metadata: _builtins.str = ...,
+        size: _builtins.int = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
+        warnings: _abc.Iterable[_builtins.str] | None = ...,
+        id: _builtins.str = ...,
+        version: _builtins.int = ...,
+        updated_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["app_version", b"app_version", "chart_version", b"chart_version", "created_at", b"created_at", "description", b"description", "digest", b"digest", "id", b"id", "metadata", b"metadata", "name", b"name", "size", b"size", "updated_at", b"updated_at", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Chart: _TypeAlias = Chart  # noqa: Y015
+
+@_typing.final
+class UploadChartRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DATA_FIELD_NUMBER: _builtins.int
+    data: _builtins.bytes
+    """data is a part of the archive: a .tgz of at most 8 MiB in all."""
+    def __init__(
+        self,
+        *,
+        data: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UploadChartRequest: _TypeAlias = UploadChartRequest  # noqa: Y015
+
+@_typing.final
+class GetChartRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DIGEST_FIELD_NUMBER: _builtins.int
+    WITH_ARCHIVE_FIELD_NUMBER: _builtins.int
+    digest: _builtins.str
+    with_archive: _builtins.bool
+    def __init__(
+        self,
+        *,
+        digest: _builtins.str = ...,
+        with_archive: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "with_archive", b"with_archive"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetChartRequest: _TypeAlias = GetChartRequest  # noqa: Y015
+
+@_typing.final
+class GetChartResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHART_FIELD_NUMBER: _builtins.int
+    DATA_FIELD_NUMBER: _builtins.int
+    data: _builtins.bytes
+    """data is a part of the archive; parts are joined in their order."""
+    @_builtins.property
+    def chart(self) -> Global___Chart: ...
+    def __init__(
+        self,
+        *,
+        chart: Global___Chart | None = ...,
+        data: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["chart", b"chart", "data", b"data", "part", b"part"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart", b"chart", "data", b"data", "part", b"part"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["chart", "data"]  # noqa: Y015
+    _WhichOneofArgType_part: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
+
+Global___GetChartResponse: _TypeAlias = GetChartResponse  # noqa: Y015
+
+@_typing.final
+class ListChartsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """name filters; empty means all."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListChartsRequest: _TypeAlias = ListChartsRequest  # noqa: Y015
+
+@_typing.final
+class InstallRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    CHART_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    SECRET_VALUES_FIELD_NUMBER: _builtins.int
+    OPTIONS_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    operation_id: _builtins.str
+    """operation_id is chosen by the caller; with it a repeated call is recognised."""
+    namespace: _builtins.str
+    """namespace is empty for "default"."""
+    name: _builtins.str
+    chart: _builtins.str
+    """chart is its digest."""
+    values: _builtins.str
+    """values is a JSON object as text, at most 1 MiB; empty for none. They go before the chart's own."""
+    description: _builtins.str
+    reason: _builtins.str
+    @_builtins.property
+    def secret_values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """secret_values are JSON pointers into values: what stands there is secret. It, and whatever contains it, is sealed where
+        it is stored, null where it is read, and shown as ••• in messages and output. So is what a values.schema.json marks as
+        writeOnly.
+        """
+
+    @_builtins.property
+    def options(self) -> Global___OperationOptions: ...
+    def __init__(
+        self,
+        *,
+        operation_id: _builtins.str = ...,
+        namespace: _builtins.str = ...,
+        name: _builtins.str = ...,
+        chart: _builtins.str = ...,
+        values: _builtins.str = ...,
+        secret_values: _abc.Iterable[_builtins.str] | None = ...,
+        options: Global___OperationOptions | None = ...,
+        description: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart", b"chart", "description", b"description", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "options", b"options", "reason", b"reason", "secret_values", b"secret_values", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InstallRequest: _TypeAlias = InstallRequest  # noqa: Y015
+
+@_typing.final
+class UpgradeRequest(_message.Message):
+    """UpgradeRequest has the fields of InstallRequest. Its values go before those that were given for the revision that is
+    deployed, or for the newest one where none is, and these before the chart's own.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    CHART_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    SECRET_VALUES_FIELD_NUMBER: _builtins.int
+    OPTIONS_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    INSTALL_FIELD_NUMBER: _builtins.int
+    RESET_VALUES_FIELD_NUMBER: _builtins.int
+    REUSE_VALUES_FIELD_NUMBER: _builtins.int
+    operation_id: _builtins.str
+    namespace: _builtins.str
+    name: _builtins.str
+    chart: _builtins.str
+    values: _builtins.str
+    description: _builtins.str
+    reason: _builtins.str
+    install: _builtins.bool
+    """install makes a release where there is none."""
+    reset_values: _builtins.bool
+    """reset_values leaves out what was given for the former revision; reuse_values is then of no effect."""
+    reuse_values: _builtins.bool
+    """reuse_values has all values of the former revision stand in the place of the chart's own."""
+    @_builtins.property
+    def secret_values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def options(self) -> Global___OperationOptions: ...
+    def __init__(
+        self,
+        *,
+        operation_id: _builtins.str = ...,
+        namespace: _builtins.str = ...,
+        name: _builtins.str = ...,
+        chart: _builtins.str = ...,
+        values: _builtins.str = ...,
+        secret_values: _abc.Iterable[_builtins.str] | None = ...,
+        options: Global___OperationOptions | None = ...,
+        description: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        install: _builtins.bool = ...,
+        reset_values: _builtins.bool = ...,
+        reuse_values: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart", b"chart", "description", b"description", "install", b"install", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "options", b"options", "reason", b"reason", "reset_values", b"reset_values", "reuse_values", b"reuse_values", "secret_values", b"secret_values", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpgradeRequest: _TypeAlias = UpgradeRequest  # noqa: Y015
+
+@_typing.final
 class ManifestFile(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1094,20 +1410,24 @@ class GetRevisionRequest(_message.Message):
     NAMESPACE_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
+    WITH_ALL_VALUES_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     name: _builtins.str
     revision: _builtins.int
     """revision; 0 means the last that was deployed, or the newest where none was."""
+    with_all_values: _builtins.bool
+    """with_all_values asks for all_values."""
     def __init__(
         self,
         *,
         namespace: _builtins.str = ...,
         name: _builtins.str = ...,
         revision: _builtins.int = ...,
+        with_all_values: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "namespace", b"namespace", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "namespace", b"namespace", "revision", b"revision", "with_all_values", b"with_all_values"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1446,7 +1766,7 @@ class GetWorkRequest(_message.Message):
     operation_id: _builtins.str
     lease_token: _builtins.int
     revision: _builtins.int
-    """revision of the release whose manifest alone is asked for; 0 for all that the operation works on."""
+    """revision of the release whose manifest and chart alone are asked for; 0 for all that the operation works on."""
     def __init__(
         self,
         *,
@@ -1534,8 +1854,8 @@ Global___Secrets: _TypeAlias = Secrets  # noqa: Y015
 
 @_typing.final
 class DocumentPart(_message.Message):
-    """DocumentPart is at most 1 MiB of a document, whose name is source, manifest, late or plan, or removed/N for the plan of
-    revision N, in whose reverse order resources are removed.
+    """DocumentPart is at most 1 MiB of a document, whose name is source, manifest, late or plan, removed/N for the plan of
+    revision N, in whose reverse order resources are removed, or chart for the archive of a chart in Base64.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

@@ -27,9 +27,10 @@ if _version_not_supported:
 
 
 class ReleaseServiceStub:
-    """ReleaseService keeps releases: manifests whose resources are images that say what is to be done and do it. What changes a
-    release is an operation, which a provisioner carries out; calls that begin one answer at once. An operation has the id that
-    its caller chose, so that a repeated request begins no second one. A release has one operation at a time.
+    """ReleaseService keeps releases: charts, or manifests alone, whose resources are images that say what is to be done and do
+    it. What changes a release is an operation, which a provisioner carries out; calls that begin one answer at once. An
+    operation has the id that its caller chose, so that a repeated request begins no second one. A release has one operation
+    at a time.
     """
 
     def __init__(self, channel):
@@ -146,9 +147,10 @@ class ReleaseServiceStub:
 
 
 class ReleaseServiceServicer:
-    """ReleaseService keeps releases: manifests whose resources are images that say what is to be done and do it. What changes a
-    release is an operation, which a provisioner carries out; calls that begin one answer at once. An operation has the id that
-    its caller chose, so that a repeated request begins no second one. A release has one operation at a time.
+    """ReleaseService keeps releases: charts, or manifests alone, whose resources are images that say what is to be done and do
+    it. What changes a release is an operation, which a provisioner carries out; calls that begin one answer at once. An
+    operation has the id that its caller chose, so that a repeated request begins no second one. A release has one operation
+    at a time.
     """
 
     def Apply(self, request, context):
@@ -248,7 +250,7 @@ class ReleaseServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Watch(self, request, context):
-        """Watch streams the events of releases, operations, nodes and steps.
+        """Watch streams the events of charts, releases, operations, nodes and steps.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -418,9 +420,10 @@ def add_ReleaseServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ReleaseService:
-    """ReleaseService keeps releases: manifests whose resources are images that say what is to be done and do it. What changes a
-    release is an operation, which a provisioner carries out; calls that begin one answer at once. An operation has the id that
-    its caller chose, so that a repeated request begins no second one. A release has one operation at a time.
+    """ReleaseService keeps releases: charts, or manifests alone, whose resources are images that say what is to be done and do
+    it. What changes a release is an operation, which a provisioner carries out; calls that begin one answer at once. An
+    operation has the id that its caller chose, so that a repeated request begins no second one. A release has one operation
+    at a time.
     """
 
     @staticmethod

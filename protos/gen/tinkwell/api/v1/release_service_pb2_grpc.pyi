@@ -14,9 +14,10 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ReleaseServiceStub:
-    """ReleaseService keeps releases: manifests whose resources are images that say what is to be done and do it. What changes a
-    release is an operation, which a provisioner carries out; calls that begin one answer at once. An operation has the id that
-    its caller chose, so that a repeated request begins no second one. A release has one operation at a time.
+    """ReleaseService keeps releases: charts, or manifests alone, whose resources are images that say what is to be done and do
+    it. What changes a release is an operation, which a provisioner carries out; calls that begin one answer at once. An
+    operation has the id that its caller chose, so that a repeated request begins no second one. A release has one operation
+    at a time.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -48,7 +49,7 @@ class ReleaseServiceStub:
     WatchLogs: _aio.UnaryStreamMultiCallable[_release_service_pb2.WatchStepLogsRequest, _release_service_pb2.WatchStepLogsResponse]
     """WatchLogs streams the output of an operation's steps in order, and with follow goes on until it has ended."""
     Watch: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchRequest, _event_service_pb2.WatchResponse]
-    """Watch streams the events of releases, operations, nodes and steps."""
+    """Watch streams the events of charts, releases, operations, nodes and steps."""
     ListUnfinished: _aio.UnaryStreamMultiCallable[_release_service_pb2.ListUnfinishedOperationsRequest, _release_service_pb2.UnfinishedOperation]
     """The calls below are made by those who carry operations out.
 
@@ -71,9 +72,10 @@ class ReleaseServiceStub:
     """AppendLogs stores output lines of steps; a line that is already there is left as it is."""
 
 class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
-    """ReleaseService keeps releases: manifests whose resources are images that say what is to be done and do it. What changes a
-    release is an operation, which a provisioner carries out; calls that begin one answer at once. An operation has the id that
-    its caller chose, so that a repeated request begins no second one. A release has one operation at a time.
+    """ReleaseService keeps releases: charts, or manifests alone, whose resources are images that say what is to be done and do
+    it. What changes a release is an operation, which a provisioner carries out; calls that begin one answer at once. An
+    operation has the id that its caller chose, so that a repeated request begins no second one. A release has one operation
+    at a time.
     """
 
     @_abc_1.abstractmethod
@@ -193,7 +195,7 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _event_service_pb2.WatchRequest,
         context: _aio.ServicerContext[_event_service_pb2.WatchRequest, _abc.AsyncIterator[_event_service_pb2.WatchResponse]],
     ) -> _abc.AsyncIterator[_event_service_pb2.WatchResponse]:
-        """Watch streams the events of releases, operations, nodes and steps."""
+        """Watch streams the events of charts, releases, operations, nodes and steps."""
 
     @_abc_1.abstractmethod
     def ListUnfinished(

@@ -23,6 +23,7 @@ from tinkwell.core.release.kinds import (
     ResourceStatus,
     RevisionState,
     StepKind,
+    Wait,
 )
 from tinkwell.core.value import parse
 from tinkwell.core.workflow.record import LogStream
@@ -62,6 +63,7 @@ NODE_STATES = Enumeration(NodeState, pb.NodeState, "NODE_STATE")
 STEP_KINDS = Enumeration(StepKind, pb.StepKind, "STEP_KIND")
 STATUSES = Enumeration(ResourceStatus, pb.ResourceStatus, "RESOURCE_STATUS")
 ON_FAILURE = Enumeration(OnFailure, pb.OnFailure, "ON_FAILURE")
+WAITS = Enumeration(Wait, pb.WaitMode, "WAIT_MODE")
 
 
 def release(found: record.Release) -> pb.Release:
@@ -77,6 +79,26 @@ def release(found: record.Release) -> pb.Release:
         operation_id=found.operation_id,
         engine=found.engine,
         description=found.description,
+        chart_name=found.chart_name,
+        chart_version=found.chart_version,
+        created_at=_moment(found.created_at),
+        updated_at=_moment(found.updated_at),
+    )
+
+
+def chart(found: record.Chart) -> pb.Chart:
+    """Build the message of a chart."""
+    return pb.Chart(
+        id=found.id,
+        version=found.version,
+        digest=found.digest,
+        name=found.name,
+        chart_version=found.chart_version,
+        app_version=found.app_version,
+        description=found.description,
+        metadata=found.metadata,
+        size=found.size,
+        warnings=found.warnings,
         created_at=_moment(found.created_at),
         updated_at=_moment(found.updated_at),
     )
@@ -91,6 +113,7 @@ def revision(found: record.Revision) -> pb.Revision:
         source=found.source,
         manifest=found.manifest,
         plan=found.plan,
+        all_values=found.all_values,
         rollback_of=found.rollback_of,
         operation_id=found.operation_id,
         description=found.description,
@@ -257,6 +280,8 @@ def to_options(source: pb.OperationOptions) -> record.Options:
         verbose=source.verbose,
         accept_lost=source.accept_lost,
         move_engine=source.move_engine,
+        wait=WAITS.read("options.wait", source.wait or pb.WAIT_MODE_ORDERED),
+        strict=source.strict,
     )
 
 
@@ -271,6 +296,8 @@ def _options(found: record.Options) -> pb.OperationOptions:
         verbose=found.verbose,
         accept_lost=found.accept_lost,
         move_engine=found.move_engine,
+        wait=WAITS.number(found.wait),
+        strict=found.strict,
     )
 
 

@@ -14,7 +14,13 @@ from tinkwell.server.rpc import auth
 from tinkwell.server.rpc.interceptor import Context
 from tinkwell.server.rpc.watch import Watches
 
-_WATCHED = (ResourceType.RELEASE, ResourceType.OPERATION, ResourceType.NODE, ResourceType.STEP)
+_WATCHED = (
+    ResourceType.CHART,
+    ResourceType.RELEASE,
+    ResourceType.OPERATION,
+    ResourceType.NODE,
+    ResourceType.STEP,
+)
 
 
 class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):

@@ -23,12 +23,18 @@ from tinkwell.core.release.kinds import (
     ResourceStatus,
     RevisionState,
     StepKind,
+    Wait,
 )
 from tinkwell.core.secret.mask import MASK
 
+_DEFAULTS = dataclasses.asdict(record.Options())
+# What a former release does not know. It is left out where it is the default, so that what is stored can be read by it.
+_CHART_OPTIONS = ("wait", "strict")
+
 RELEASE = """
     CAST(r.id AS text) AS id, r.version, r.namespace, r.name, r.state, r.revision, r.latest_revision,
-    CAST(r.operation_id AS text) AS operation_id, r.engine, r.description, r.created_at, r.updated_at, r.deleted_at
+    CAST(r.operation_id AS text) AS operation_id, r.engine, r.description, r.chart_name, r.chart_version, r.created_at,
+    r.updated_at, r.deleted_at
 """
 REVISION = """
     CAST(v.release_id AS text) AS release_id, v.revision, v.state, v.rollback_of,
@@ -116,10 +122,12 @@ def unfinished(row: Mapping[Any, Any]) -> record.UnfinishedOperation:
 
 def options(text: str) -> record.Options:
     """Read options from the JSON text that `dump_options` wrote."""
-    parsed = json.loads(text)
-    return record.Options(**parsed | {"on_failure": OnFailure(parsed["on_failure"])})
+    parsed = _DEFAULTS | json.loads(text)
+    kinds = {"on_failure": OnFailure(parsed["on_failure"]), "wait": Wait(parsed["wait"])}
+    return record.Options(**parsed | kinds)
 
 
 def dump_options(given: record.Options) -> str:
-    """Write options as JSON text."""
-    return json.dumps(dataclasses.asdict(given))
+    """Write options as JSON text; equal ones give the same."""
+    stored = dataclasses.asdict(given).items()
+    return json.dumps({name: each for name, each in stored if name not in _CHART_OPTIONS or each != _DEFAULTS[name]})

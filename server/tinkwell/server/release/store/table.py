@@ -1,6 +1,6 @@
 """The tables of releases, as their queries see them."""
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Identity, Integer, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Identity, Integer, LargeBinary, Table, Text
 from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 
 from tinkwell.server.database import column
@@ -22,6 +22,26 @@ release = Table(
     Column("created_at", column.moment(), nullable=False),
     Column("updated_at", column.moment(), nullable=False),
     Column("deleted_at", column.moment()),
+    Column("chart_name", Text, nullable=False),
+    Column("chart_version", Text, nullable=False),
+)
+
+
+chart = Table(
+    "chart",
+    metadata,
+    Column("id", column.uuid(), primary_key=True),
+    Column("version", BigInteger, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("chart_version", Text, nullable=False),
+    Column("metadata", JSON, nullable=False),
+    Column("warnings", ARRAY(Text), nullable=False),
+    Column("archive", LargeBinary, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("used_at", column.moment(), nullable=False),
+    Column("created_at", column.moment(), nullable=False),
+    Column("updated_at", column.moment(), nullable=False),
 )
 
 
@@ -41,6 +61,7 @@ release_revision = Table(
     Column("description", Text, nullable=False),
     Column("created_at", column.moment(), nullable=False),
     Column("updated_at", column.moment(), nullable=False),
+    Column("chart_id", column.uuid(), ForeignKey("chart.id")),
 )
 
 
@@ -77,6 +98,7 @@ operation = Table(
     Column("started_at", column.moment()),
     Column("deadline_at", column.moment(), nullable=False),
     Column("finished_at", column.moment()),
+    Column("chart_id", column.uuid(), ForeignKey("chart.id")),
 )
 
 

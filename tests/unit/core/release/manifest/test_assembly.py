@@ -364,7 +364,7 @@ def test_the_json_form_gives_the_same_manifest_back(given_manifest: RenderedMani
             '"a-b" is no name of an expression',
         ),
         ({"outputs": {}}, {"outputs": {"names": {"a": "a"}}}, "late.outputs.names.a: there is no resource a"),
-        ([], {}, "must be an object with plugs, resources, outputs, and not a list"),
+        ([], {}, "must be an object with plugs, resources, outputs, charts, and not a list"),
     ],
 )
 def test_a_stored_manifest_that_is_wrong_is_refused(value: Any, late: Any, sentence: str) -> None:
