@@ -180,15 +180,15 @@ def verify(*, archive: Path, keyring: Path) -> None:
 @_output("text", "json")
 def explain(*, chart: Path, part: str, given: "Given", output_format: str) -> None:
     """Say where each value of a chart is from, or why each of its dependencies is enabled or not."""
-    from tinkwell.provisioner.chart import origin, source
+    from tinkwell.provisioner.chart import explanation, source
 
     with _told(chart):
         opened = source.open_chart(chart, given)
-        found = origin.values(opened) if part == "values" else origin.dependencies(opened)
+        found = explanation.values(opened) if part == "values" else explanation.dependencies(opened)
     if output_format == "json":
-        click.echo(_json([each.as_json() for each in found]))
+        click.echo(_json(found.as_json()))
     else:
-        for line in origin.table(found):
+        for line in found.lines():
             click.echo(line)
 
 

@@ -109,10 +109,30 @@ def installation(unit: Unit) -> Iterator[Unit]:
 def _part(manifest: RenderedManifest, path: str) -> JsonObject:
     """Return what the manifest has of one chart, as that would write it, without what is empty."""
     chart = manifest.charts[path]
-    resources = {key: each.as_json() for key, each in manifest.resources.items() if _chart(key) == path}
-    plugs = {names.split_chart(key)[1]: each.as_json() for key, each in manifest.plugs.items() if _chart(key) == path}
-    found: JsonObject = {"inputs": chart.inputs, "plugs": plugs, "resources": resources, "outputs": chart.outputs}
+    found: JsonObject = {
+        "inputs": chart.inputs,
+        "plugs": {_own(key): plug.as_json() for key, plug in manifest.plugs.items() if _chart(key) == path},
+        "resources": {
+            _own(key): _within(each.as_json()) for key, each in manifest.resources.items() if _chart(key) == path
+        },
+        "outputs": chart.outputs,
+    }
     return {key: value for key, value in found.items() if value}
+
+
+def _within(resource: JsonObject) -> JsonObject:
+    """Return a resource with the paths of its dependencies as its chart knows them."""
+    given = resource.get("dependencies")
+    if not isinstance(given, dict):
+        return resource
+    own: JsonObject = {}
+    for alias, target in given.items():
+        own[alias] = [_own(str(each)) for each in target] if isinstance(target, list) else _own(str(target))
+    return {**resource, "dependencies": own}
+
+
+def _own(key: str) -> str:
+    return names.split_chart(key)[1]
 
 
 def _chart(key: str) -> str:

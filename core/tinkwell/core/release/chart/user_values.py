@@ -5,7 +5,7 @@ Objects are merged, everything else is replaced whole, and null removes what the
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tinkwell.core import errors
@@ -33,11 +33,22 @@ _SECRETS = (flags.SECRET, flags.SECRET_FILE)
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """What one file or flag says; `text` is the YAML of a file, and empty for a flag."""
+
+    name: str
+    values: JsonObject
+    text: str = ""
+    is_secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class UserValues:
-    """What a user gave: the values, and the JSON pointers to those that are secret."""
+    """What a user gave: the values, the JSON pointers to those that are secret, and the parts in their order."""
 
     values: JsonObject
     secrets: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = field(default=(), compare=False)
 
 
 def unite(given: Given, read: Read) -> UserValues:
@@ -49,19 +60,25 @@ def unite(given: Given, read: Read) -> UserValues:
     if paths.count("-") > 1:
         raise errors.InvalidField.of(flags.FILES.options[-1], "standard input is given twice")
     values: JsonObject = {}
+    parts: list[Part] = []
     for path in paths:
-        values = variables.merge(values, read_values("standard input" if path == "-" else path, read(path)))
+        file_name, text = "standard input" if path == "-" else path, read(path)
+        parts.append(Part(file_name, read_values(file_name, text), text))
+        values = variables.merge(values, parts[-1].values)
     secrets: dict[str, None] = {}
     for flag, mode in _MODES:
         for text in given.get(flag.key, ()):
+            own: JsonObject = {}
             for assignment in _assignments(flag, text, mode, read):
                 try:
+                    own = set_value.assign(own, assignment, field=mode.value)
                     values = set_value.assign(values, assignment, field=mode.value)
                 except errors.InvalidField as error:
                     raise _told(error, flag, text) from error
                 if flag in _SECRETS:
                     secrets[pointer.write_pointer(map(str, assignment.path))] = None
-    return UserValues(values, tuple(secrets))
+            parts.append(Part(flag.options[-1], own, is_secret=flag in _SECRETS))
+    return UserValues(values, tuple(secrets), tuple(parts))
 
 
 def read_values(file_name: str, text: str) -> JsonObject:

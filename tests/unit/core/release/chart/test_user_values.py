@@ -84,6 +84,18 @@ def test_secrets_are_values_whose_places_are_told() -> None:
     assert found.secrets == ("/users/0/password", "/a~1b.c", "/key")
 
 
+def test_each_file_and_flag_is_known_by_itself() -> None:
+    found = unite(values=["empty.yaml", "-"], set=["a=1", "b[1]=2"], set_secret=["c=hidden"])
+    assert [(part.name, part.values, part.is_secret) for part in found.parts] == [
+        ("empty.yaml", {}, False),
+        ("standard input", {"from": "stdin"}, False),
+        ("--set", {"a": 1}, False),
+        ("--set", {"b": [None, 2]}, False),
+        ("--set-secret", {"c": "hidden"}, True),
+    ]
+    assert [part.text for part in found.parts[:3]] == ["# nothing\n", "from: stdin\n", ""]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
