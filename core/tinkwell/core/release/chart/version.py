@@ -73,3 +73,8 @@ def _neighbours(wanted: semantic_version.Version) -> list[semantic_version.Versi
     else:
         return [after]
     return [semantic_version.Version(**before), after]
+
+
+def precedence(version: str) -> semantic_version.Version:
+    """Give what versions are compared by."""
+    return semantic_version.Version(version.removeprefix("v"))
