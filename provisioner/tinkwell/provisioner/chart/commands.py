@@ -100,7 +100,7 @@ def template(
     with _told(chart):
         opened = source.open_chart(chart, given)
         release = rendering.release_of(name, namespace, is_upgrade=is_upgrade)
-        rendered = asyncio.run(rendering.render(opened, release, strict=strict))
+        rendered = asyncio.run(rendering.render_checked(opened.process(strict=strict), release))
     for warning in rendered.warnings:
         click.echo(f"Warning: {warning}", err=True)
     if output_format == "json":

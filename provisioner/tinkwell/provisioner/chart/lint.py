@@ -1,5 +1,6 @@
 """Finds what is wrong with a chart, with its subcharts and with values for it."""
 
+import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,6 +9,7 @@ from pathlib import Path
 from tinkwell.core import errors
 from tinkwell.core.release.chart import chart as charts
 from tinkwell.core.release.chart import place, process
+from tinkwell.core.release.chart.chart import Chart
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.chart.user_values import Given
 from tinkwell.core.value.document import JsonObject
@@ -43,10 +45,12 @@ async def lint(chart: Path, given: Given) -> list[Finding]:
     try:
         opened = source.open_chart(chart, given)
         found += _about_files(opened)
-        root = opened.process(strict=False)
+        # What is refused is told by now, and what is wrong besides is told as well.
+        root = process.process(_without_refusals(opened.chart), opened.given.values)
         found += _about_units(root)
+        found += await _about_values(root, opened.path)
         release = rendering.release_of(_RELEASE, "default", is_upgrade=False)
-        rendered = await rendering.render(opened, release, strict=False)
+        rendered = await rendering.render(root, release)
         found += (Finding(Severity.WARNING, warning) for warning in rendered.warnings)
     except errors.InvalidField as error:
         found += _wrong(error, str(chart))
@@ -69,6 +73,7 @@ def summary(found: Iterable[Finding]) -> str:
 def _about_files(opened: Opened) -> Iterator[Finding]:
     """Say what nobody reads, or knows, in the files of all charts, enabled or not."""
     for each in charts.every(opened.chart):
+        yield from _wrong(errors.ChartInvalid(each.refusals), opened.path)
         for warning in each.warnings:
             yield Finding(Severity.WARNING, f"{opened.path.rstrip('/')}/{warning}")
         if each.metadata.deprecated:
@@ -85,6 +90,21 @@ def _about_units(root: Unit) -> Iterator[Finding]:
     for (name, version), found in paths.items():
         if len(found) > 1:
             yield Finding(Severity.INFO, f"{name} {version} is installed {len(found)} times: {', '.join(found)}")
+
+
+async def _about_values(root: Unit, path: str) -> list[Finding]:
+    """Say which values do not match the schemas of their charts."""
+    try:
+        await rendering.check_schemas(root)
+    except errors.InvalidField as error:
+        return list(_wrong(error, path))
+    return []
+
+
+def _without_refusals(chart: Chart) -> Chart:
+    """Return a chart of which nothing is known that is refused."""
+    inner = {name: _without_refusals(each) for name, each in chart.charts.items()}
+    return dataclasses.replace(chart, refusals=(), charts=inner)
 
 
 def _wrong(error: errors.InvalidField, path: str) -> Iterator[Finding]:

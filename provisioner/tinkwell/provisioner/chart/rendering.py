@@ -12,7 +12,6 @@ from tinkwell.core.release.manifest import name as names
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.value import check, document, parse, yaml_text
 from tinkwell.core.value.document import JsonObject
-from tinkwell.provisioner.chart.source import Opened
 from tinkwell.provisioner.release import chart_render
 from tinkwell.provisioner.release.chart_source import Charts
 from tinkwell.provisioner.release.expression.evaluate import Expressions
@@ -48,14 +47,9 @@ def release_of(name: str, namespace: str, *, is_upgrade: bool) -> Release:
     }
 
 
-async def render(opened: Opened, release: Release, *, strict: bool, wait: Wait = Wait.ORDERED) -> Rendering:
-    """Render a chart with its values.
-
-    Raises `errors.InvalidField` with all that is wrong, and `sandbox.errors.SandboxError`.
-    """
-    root = opened.process(strict=strict)
+async def render(root: Unit, release: Release, *, wait: Wait = Wait.ORDERED) -> Rendering:
+    """Render a chart. Raises `errors.ChartInvalid` with all that is wrong, and `sandbox.errors.SandboxError`."""
     charts.check_usable(unit.chart for unit in process.units(root))
-    await check_schemas(root)
     async with Expressions() as expressions:
         try:
             rendered = await chart_render.render(Charts(root), release, expressions, wait=wait)
@@ -63,6 +57,12 @@ async def render(opened: Opened, release: Release, *, strict: bool, wait: Wait =
             # Whatever is wrong from here on stands in a file of the chart.
             raise errors.ChartInvalid(error.violations) from error
     return Rendering(root=root, manifest=rendered.manifest, warnings=rendered.warnings)
+
+
+async def render_checked(root: Unit, release: Release) -> Rendering:
+    """Render a chart whose values match its schemas; raises `errors.InvalidField`, too."""
+    await check_schemas(root)
+    return await render(root, release)
 
 
 async def check_schemas(root: Unit) -> None:

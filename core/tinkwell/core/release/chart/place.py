@@ -5,7 +5,7 @@ import re
 from tinkwell.core import errors
 
 # The field of a violation is the path of a file, and behind it that of what stands in the file.
-_FIELD = re.compile(r"(?P<file>.+?\.(?:yaml|yml|json|txt|tpl|lua))(?:\.(?P<path>.+)|(?P<item>\[.+))?")
+_FIELD = re.compile(r"(?P<file>.+/|.+?\.(?:yaml|yml|json|txt|tpl|lua))(?:\.(?P<path>.+)|(?P<item>\[.+))?")
 _PLACE = re.compile(r"line (\d+), column (\d+): ")
 
 
