@@ -1,6 +1,7 @@
 """Charts: uploaded, listed, fetched, and given to calls that make releases of them."""
 
 import asyncio
+import importlib
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TypeAlias, TypeVar
 
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.client import errors
-from tinkwell.client.release import message, package
+from tinkwell.client.release import message
 from tinkwell.client.release.model import Chart
 from tinkwell.client.release.worker import ReleaseWorker
 from tinkwell.client.value import field
@@ -20,6 +21,7 @@ T = TypeVar("T")
 # The folder or the archive of a chart, the bytes of this, or the digest of a chart that the server has.
 ChartLike: TypeAlias = "bytes | str | os.PathLike[str]"
 
+_PACKAGE = "tinkwell.client.release.package"
 _DIGEST = "sha256:"
 _PART_BYTES = 1024 * 1024
 
@@ -82,6 +84,12 @@ async def _read(chart: ChartLike) -> bytes:
     if isinstance(chart, bytes):
         return chart
     try:
-        return await asyncio.to_thread(package.read, Path(chart))
+        return await asyncio.to_thread(_pack, Path(chart))
     except core_errors.ChartInvalid as error:
         raise errors.ChartInvalid.of_all(error.violations) from error
+
+
+def _pack(path: Path) -> bytes:
+    # What packs reads YAML, which the library does not load for those who need none.
+    read: Callable[[Path], bytes] = importlib.import_module(_PACKAGE).read
+    return read(path)

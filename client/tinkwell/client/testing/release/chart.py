@@ -20,6 +20,7 @@ from tinkwell.core.release.transition import operation as rule
 from tinkwell.core.release.transition.operation import Begun
 from tinkwell.core.release.transition.row import ReleaseRow
 from tinkwell.core.secret import document as secret_document
+from tinkwell.core.secret import sensitive
 from tinkwell.core.value import document
 
 
@@ -103,7 +104,8 @@ def _begin(world: World, request: Any, upgrade: pb.UpgradeRequest | None, begin:
         default_values=defaults,
     )
     charts.check_usable(unit.chart for unit in units(source.process(loaded)))
-    texts = secret_document.texts_at("values", given, request.secret_values)
+    secret = sensitive.parse_pointers("secret_values", request.secret_values, given)
+    texts = secret_document.texts_at("values", given, secret)
     operation = release_request.begin(world, request, begin, source=document.dump_json(source.as_json()))
     world.releases.secrets.learn(operation.release_id, texts)
     return operation

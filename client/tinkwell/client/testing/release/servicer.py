@@ -1,14 +1,16 @@
 """The ReleaseService of the fake server.
 
 Manifests are read, and requests and reports judged, by the rules of the core, as the real server does. Nobody carries
-operations out here but whoever calls as a provisioner does; deadlines follow the clock of the world. Old revisions are
-not forgotten.
+operations out here but whoever calls as a provisioner does; deadlines follow the clock of the world. Old revisions and
+charts are not forgotten.
 """
 
 # ruff: noqa: N802  # RPC methods carry their names
 
 import base64
 import dataclasses
+import importlib
+import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
@@ -19,7 +21,6 @@ from tinkwell.client.release.model import Chart, Node, Operation, Release, Step
 from tinkwell.client.release.report import report as read_report
 from tinkwell.client.testing import encode
 from tinkwell.client.testing.release import change as release_change
-from tinkwell.client.testing.release import chart as release_chart
 from tinkwell.client.testing.release import request as release_request
 from tinkwell.client.testing.release import row as release_row
 from tinkwell.client.testing.release import secret
@@ -50,10 +51,10 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
 
     async def UploadChart(self, request_iterator: AsyncIterator[pb.UploadChartRequest], context: Any) -> pb.Chart:
         data = b"".join([request.data async for request in request_iterator])
-        return encode.fill(pb.Chart(), release_chart.upload(self._world, data))
+        return encode.fill(pb.Chart(), _charts().upload(self._world, data))
 
     async def GetChart(self, request: pb.GetChartRequest, context: Any) -> AsyncIterator[pb.GetChartResponse]:
-        found = release_chart.find(self._world, request.digest)
+        found = _charts().find(self._world, request.digest)
         yield pb.GetChartResponse(chart=encode.fill(pb.Chart(), found))
         if request.with_archive:
             yield pb.GetChartResponse(data=self._book.archives[found.digest])
@@ -65,10 +66,10 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
                 yield encode.fill(pb.Chart(), dataclasses.replace(chart, metadata=None))
 
     async def Install(self, request: pb.InstallRequest, context: Any) -> pb.Operation:
-        return self._told(release_chart.install(self._world, request))
+        return self._told(_charts().install(self._world, request))
 
     async def Upgrade(self, request: pb.UpgradeRequest, context: Any) -> pb.Operation:
-        return self._told(release_chart.upgrade(self._world, request))
+        return self._told(_charts().upgrade(self._world, request))
 
     async def Apply(self, request: pb.ApplyRequest, context: Any) -> pb.Operation:
         return self._told(release_request.apply(self._world, request))
@@ -119,7 +120,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
             raise errors.NotFound("REVISION", f"{number} of release {release.name}")
         found = stored.whole()
         if request.with_all_values:
-            found = dataclasses.replace(found, all_values=release_chart.all_values(self._world, stored))
+            found = dataclasses.replace(found, all_values=_charts().all_values(self._world, stored))
         named = ("source", "manifest", "all_values")
         shown = {name: self._shown(release.id, getattr(found, name)) for name in named}
         return encode.fill(pb.Revision(), dataclasses.replace(found, **shown))
@@ -306,7 +307,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         return encode.fill(pb.Operation(), whole)
 
     def _chart(self, source: str) -> Iterator[pb.GetWorkResponse]:
-        data = release_chart.archive_of(self._book, source)
+        data = _charts().archive_of(self._book, source) if "chart" in json.loads(source or "{}") else None
         return _parts("chart", base64.b64encode(data or b"").decode())
 
     def _shown(self, release_id: str, document: Any) -> Any:
@@ -329,6 +330,11 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
                 shown = step.args if is_whole else self._book.secrets.shown_args(node.release_id, step.args)
                 added.args.values.extend(shown)
         return target
+
+
+def _charts() -> Any:
+    """Load the module of charts, which needs what is no part of the bare install."""
+    return importlib.import_module("tinkwell.client.testing.release.chart")
 
 
 def _parts(name: str, text: str) -> Iterator[pb.GetWorkResponse]:

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Sequence
 
 from tinkwell.core import errors
-from tinkwell.core.secret import document as secret_document
-from tinkwell.core.value import check, document, parse, pointer
+from tinkwell.core.secret import sensitive
+from tinkwell.core.value import check, document
 from tinkwell.core.value.document import JsonObject
 from tinkwell.server.release.service import chart as charts
 from tinkwell.server.release.service import request as requests
@@ -63,22 +63,8 @@ def parse_request(request: Install) -> AskedOfChart:
     values: JsonObject = {}
     try:
         values = document.parse_json_object("values", request.values or "{}", max_bytes=MAX_VALUES_BYTES)
+        sensitive.parse_pointers("secret_values", request.secret_values, values)
     except errors.InvalidField as error:
         checks.note(error)
-    else:
-        _check_secret(checks, request.secret_values, values)
     asked = requests.parse_asked(checks, request, "UPGRADE", description=request.description)
     return AskedOfChart(asked=asked, request=request, values=values, secret=tuple(request.secret_values))
-
-
-def _check_secret(checks: check.Checks, pointers: Sequence[str], values: JsonObject) -> None:
-    """Refuse pointers to nothing: a misspelt one would leave its value bare."""
-    for index, text in enumerate(pointers):
-        path = parse.child("secret_values", index)
-        try:
-            pointer.parse_pointer(path, text)
-        except errors.InvalidField as error:
-            checks.note(error)
-            continue
-        if not secret_document.extract(values, pointers=[text]).values:
-            checks.refuse(path, f"there is no value at {parse.show(text)} to keep secret")
