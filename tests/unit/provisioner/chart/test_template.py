@@ -45,7 +45,9 @@ def test_notes_stand_at_the_end_as_comments(cli: CommandLine) -> None:
 
 def test_the_release_is_what_is_said(cli: CommandLine) -> None:
     chart = cli.chart(
-        {"templates/a.yaml": 'resources:\n  a: {type: acme/a, config: {x: "{{ release.namespace }}/{{ release.name }}"}}'}
+        {
+            "templates/a.yaml": 'resources:\n  a: {type: acme/a, config: {x: "{{ release.namespace }}/{{ release.name }}"}}'
+        }
     )
     found = cli.json("template", chart, "--name", "mine", "-n", "prod")
     assert found["manifest"]["resources"]["shop:a"]["config"] == {"x": "prod/mine"}
@@ -53,7 +55,9 @@ def test_the_release_is_what_is_said(cli: CommandLine) -> None:
 
 
 def test_dependencies_are_named_as_their_chart_names_them(cli: CommandLine) -> None:
-    text = "resources:\n  a: {type: acme/a, for_each: [x, y]}\n  b: {type: acme/b, dependencies: {all: a, one: 'a[x]'}}\n"
+    text = (
+        "resources:\n  a: {type: acme/a, for_each: [x, y]}\n  b: {type: acme/b, dependencies: {all: a, one: 'a[x]'}}\n"
+    )
     found: Any = documents(cli.ok("template", cli.chart({"templates/a.yaml": text})))[0]
     assert found["resources"]["b"]["dependencies"] == {"all": ["a[x]", "a[y]"], "one": "a[x]"}
 
