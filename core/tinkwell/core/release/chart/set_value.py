@@ -23,7 +23,7 @@ Path: TypeAlias = "tuple[str | int, ...]"
 ReadFile: TypeAlias = Callable[[str], str]
 
 # A text that begins with 0 is rather a code than a number.
-_WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,18}|[-+][0-9]{1,18}", re.ASCII)
+_WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,18}|[-+][0-9]{1,19}", re.ASCII)
 _INT64 = range(-(2**63), 2**63)
 _INDEX = re.compile(r"\s*[-+]?[0-9]+\s*", re.ASCII)
 _WORDS: dict[str, JsonValue] = {"true": True, "false": False, "null": None}
