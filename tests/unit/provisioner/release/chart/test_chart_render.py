@@ -143,7 +143,7 @@ async def test_inputs_that_name_a_sibling_wait_for_it() -> None:
         ("{{ subcharts.site.outputs.name }}", "site cannot be given what it gives itself"),
         ("{{ subcharts.stroe.outputs.name }}", "there is no subchart stroe; did you mean store?"),
         ("{{ door.state.url }}", "door is a resource of the chart itself, which comes after its subcharts"),
-        ("{{ values.absent }}", "`{{ values.absent }}`: there is no absent in it; did you mean path?"),
+        ("{{ values.absent }}", "`{{ values.absent }}`: there is no absent in it; known are path, site, size, store"),
     ],
 )
 async def test_inputs_that_name_what_is_not_there_are_told(text: str, reason: str) -> None:
@@ -184,6 +184,7 @@ async def test_mistakes_of_several_charts_are_told_together_by_their_files() -> 
     assert [*found] == [
         "charts/store/templates/b.yaml.resources.b.type",
         f"{WEB}.resources.web.dependencies.machines",
+        f"{WEB}.resources.web.config.on",
     ]
 
 
