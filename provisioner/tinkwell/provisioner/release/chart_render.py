@@ -101,7 +101,8 @@ class _Rendering:
         )
 
     def _join(self, unit: Unit, part: RenderedPart) -> None:
-        inputs, late_inputs = self._inputs.pop(unit.path)
+        # Without those of a parent that is wrong, which is told all the same.
+        inputs, late_inputs = self._inputs.pop(unit.path, ({}, NONE_LATE))
         chart = RenderedChart(
             name=unit.chart.metadata.name,
             version=unit.chart.metadata.version,

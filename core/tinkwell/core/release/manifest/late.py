@@ -3,6 +3,7 @@
 They stand beside the document, so that no data can pose as an expression.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -16,6 +17,9 @@ from tinkwell.core.value.document import JsonObject, JsonValue
 Target: TypeAlias = str | tuple[str, ...]
 
 MAX_LATE = 100_000
+
+_INPUTS = re.compile(r"\binputs\b")
+_SUBCHART = re.compile(r"""\bsubcharts\s*(?:\.\s*(\w+)|\[\s*(["'])(.*?)\2\s*\])""")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +50,19 @@ class Late:
 
 
 NONE_LATE = Late()
+
+
+def names_inputs(text: str) -> bool:
+    """Tell whether an expression may name `inputs`; one that does is always found."""
+    return _INPUTS.search(text) is not None
+
+
+def named_subcharts(text: str) -> frozenset[str]:
+    """Return the names behind `subcharts` in an expression: `subcharts.NAME` and `subcharts["NAME"]`.
+
+    What is named in another way is not found, and is not to be written.
+    """
+    return frozenset(found[1] or found[3] for found in _SUBCHART.finditer(text))
 
 
 def paths_of(target: Target) -> tuple[str, ...]:

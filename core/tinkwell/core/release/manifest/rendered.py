@@ -217,9 +217,8 @@ class RenderedManifest:
         }
         return given | without_defaults(charts={path: found for path, found in charts.items() if found})
 
-    def plugs_of(self, path: str) -> Mapping[str, Plug]:
-        """Return the plugs that a resource may use, by their names in its chart."""
-        chart, _ = name.split_chart(path)
+    def plugs_of(self, chart: str) -> Mapping[str, Plug]:
+        """Return the plugs that resources of a chart may use, by their names in it; without charts, all of them."""
         if not self.charts:
             return self.plugs
         found = ((name.split_chart(key), plug) for key, plug in self.plugs.items())

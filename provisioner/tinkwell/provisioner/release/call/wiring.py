@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from tinkwell.core.release.manifest import name
-from tinkwell.core.release.manifest.late import Late
+from tinkwell.core.release.manifest.late import Late, named_subcharts, names_inputs
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.value import parse
 from tinkwell.core.value.document import JsonObject, JsonValue
@@ -47,7 +47,7 @@ class Wiring:
         """
         if not manifest.charts:
             return {}
-        needed = list(_needed(manifest, chart, document, late))
+        needed = list(_needed(manifest, chart, chart.rpartition(".")[2], document, late))
         for wire in needed:
             await self._evaluate(manifest, wire, resources)
         return self._named(chart, needed)
@@ -57,8 +57,8 @@ class Wiring:
         waiting = [wanted]
         while waiting:
             wire = waiting[-1]
-            place, document, late = _written(manifest, wire)
-            needed = list(_needed(manifest, place, document, late))
+            place, after, document, late = _written(manifest, wire)
+            needed = list(_needed(manifest, place, after, document, late))
             if missing := [each for each in needed if each not in self._known]:
                 waiting += missing
                 continue
@@ -78,22 +78,22 @@ class Wiring:
         return {INPUTS: inputs, SUBCHARTS: subcharts}
 
 
-def _written(manifest: RenderedManifest, wire: _Wire) -> tuple[str, JsonObject, Late]:
-    """Return the chart in which a wire is written, the document, and what is late in it."""
+def _written(manifest: RenderedManifest, wire: _Wire) -> tuple[str, str, JsonObject, Late]:
+    """Return the chart in which a wire is written, who waits in it, the document, and what is late in that."""
     chart = manifest.charts[wire.chart]
+    parent, _, own = wire.chart.rpartition(".")
     if wire.kind is _Kind.OUTPUTS:
-        return wire.chart, chart.outputs, chart.late_outputs
-    return wire.chart.rpartition(".")[0] or wire.chart, chart.inputs, chart.late_inputs
+        return wire.chart, own, chart.outputs, chart.late_outputs
+    return parent or wire.chart, own, chart.inputs, chart.late_inputs
 
 
-def _needed(manifest: RenderedManifest, chart: str, document: JsonValue, late: Late) -> Iterator[_Wire]:
-    """Iterate over the wires that late texts of a document in a chart may name; each name is literally in its text."""
+def _needed(manifest: RenderedManifest, chart: str, after: str, document: JsonValue, late: Late) -> Iterator[_Wire]:
+    """Iterate over the wires that late texts of a document in a chart may name, where `after` has waited for them."""
     texts = [text for _, text in (name.locate("", document, pointer) for pointer in late.pointers)]
-    if any(isinstance(text, str) and INPUTS in text for text in texts):
+    written = [text for text in texts if isinstance(text, str)]
+    if any(map(names_inputs, written)):
         yield _Wire(chart, _Kind.INPUTS)
-    naming = [text for text in texts if isinstance(text, str) and SUBCHARTS in text]
-    own = chart.rpartition(".")[2]
-    subcharts = {before for before, _ in manifest.charts[chart].edges if before != own}
-    for subchart in sorted(subcharts):
-        if any(subchart in text for text in naming):
-            yield _Wire(f"{chart}.{subchart}", _Kind.OUTPUTS)
+    named = frozenset().union(*map(named_subcharts, written))
+    for before, waiting in manifest.charts[chart].edges:
+        if waiting == after and before in named:
+            yield _Wire(f"{chart}.{before}", _Kind.OUTPUTS)

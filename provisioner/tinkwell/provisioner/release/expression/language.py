@@ -23,6 +23,7 @@ from jinja2.exceptions import SecurityError, TemplateError, UndefinedError
 from jinja2.runtime import Context, StrictUndefined, Undefined
 from jinja2.utils import missing
 
+from tinkwell.core.release.manifest import late
 from tinkwell.core.value import closed_object, document
 from tinkwell.provisioner.release.expression import naming, plain
 from tinkwell.provisioner.release.expression.fault import Fault, Unknown
@@ -268,8 +269,8 @@ def _subcharts(tree: nodes.Template, text: str) -> frozenset[str] | None:
     items = [found.arg for found in tree.find_all(nodes.Getitem) if _is_subcharts(found.node)]
     named += [str(item.value) for item in items if isinstance(item, nodes.Const)]
     uses = sum(map(_is_subcharts, tree.find_all(nodes.Name)))
-    # Whoever reads the text again looks for the names as they are written.
-    return frozenset(named) if uses == len(named) and all(name in text for name in named) else None
+    # Who evaluates the text later looks for the names as they are written.
+    return frozenset(named) if uses == len(named) and late.named_subcharts(text).issuperset(named) else None
 
 
 def _is_subcharts(node: nodes.Node) -> bool:
