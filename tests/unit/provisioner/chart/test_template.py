@@ -44,11 +44,8 @@ def test_notes_stand_at_the_end_as_comments(cli: CommandLine) -> None:
 
 
 def test_the_release_is_what_is_said(cli: CommandLine) -> None:
-    chart = cli.chart(
-        {
-            "templates/a.yaml": 'resources:\n  a: {type: acme/a, config: {x: "{{ release.namespace }}/{{ release.name }}"}}'
-        }
-    )
+    text = 'resources:\n  a: {type: acme/a, config: {x: "{{ release.namespace }}/{{ release.name }}"}}\n'
+    chart = cli.chart({"templates/a.yaml": text})
     found = cli.json("template", chart, "--name", "mine", "-n", "prod")
     assert found["manifest"]["resources"]["shop:a"]["config"] == {"x": "prod/mine"}
     assert found.keys() == {"manifest", "late", "notes"}
