@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from unit.cli.release.conftest import Site
 
+from support import signing
 from support.command_line import CommandLine
 from support.release_provisioner import Provisioner
 from tinkwell.cli.release import chart as release_chart
@@ -124,6 +125,20 @@ def test_a_signature_is_checked_before_anything_is_sent(cli: CommandLine, tmp_pa
     stderr = cli.fails(*install, "--verify", "--keyring", str(tmp_path / "ring.gpg"))
     assert "is a folder; only an archive can have a signature" in stderr
     assert not cli.do(lambda server: server.requests("UploadChart"))
+
+
+def test_a_signed_archive_is_sent_as_it_was_verified(cli: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "tiny-1.0.0.tgz"
+    path.write_bytes(archive.pack("tiny", {"Chart.yaml": b"apiVersion: v2\nname: tiny\nversion: 1.0.0\n"}))
+    with signing.signer() as signer:
+        signer.sign(path, signing.statement(path.name, path.read_bytes()))
+        verified = ("--verify", "--keyring", str(signer.keyring))
+        result = cli.run("release", "install", "tiny", str(path), *verified, *OPTIONS)
+    assert result.exit_code == 0, result.output
+    assert "is signed by Ada <ada@example.org>, key " in result.stderr
+    assert [each.chart for each in cli.do(lambda server: server.requests("Install"))][-1:] == [
+        archive.digest(path.read_bytes())
+    ]
 
 
 @pytest.fixture

@@ -1,48 +1,22 @@
 """Signatures of charts, made with GnuPG."""
 
-import hashlib
-import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from support import signing
+from support.signing import Signer
 from tinkwell.client.release import provenance
 from tinkwell.core import errors
 
 DATA = b"an archive"
 
 
-class Signer:
-    """A user of GnuPG with a key, whose folder is short enough for the sockets in it."""
-
-    def __init__(self, folder: Path) -> None:
-        self._environment = {**os.environ, "GNUPGHOME": str(folder)}
-        self._gpg("--passphrase", "", "--quick-gen-key", "Ada <ada@example.org>", "ed25519", "sign", "never")
-        self.keyring = folder / "ring.gpg"
-        self.keyring.write_bytes(self._gpg("--export"))
-
-    def _gpg(self, *arguments: str, given: bytes = b"") -> bytes:
-        command = ["gpg", "--batch", "--quiet", *arguments]
-        return subprocess.run(command, input=given, env=self._environment, capture_output=True, check=True).stdout
-
-    def sign(self, archive: Path, text: str) -> None:
-        archive.with_name(f"{archive.name}.prov").write_bytes(self._gpg("--clearsign", given=text.encode()))
-
-    def end(self) -> None:
-        subprocess.run(["gpgconf", "--kill", "all"], env=self._environment, check=True)
-
-
 @pytest.fixture(scope="module")
 def signer() -> Iterator[Signer]:
-    folder = Path(tempfile.mkdtemp(prefix="gpg"))
-    found = Signer(folder)
-    yield found
-    found.end()
-    shutil.rmtree(folder)
+    with signing.signer() as found:
+        yield found
 
 
 @pytest.fixture
@@ -53,7 +27,7 @@ def archive(tmp_path: Path) -> Path:
 
 
 def statement(name: str = "shop-1.0.0.tgz", data: bytes = DATA) -> str:
-    return f"name: shop\nversion: 1.0.0\n\n...\nfiles:\n  {name}: sha256:{hashlib.sha256(data).hexdigest()}\n"
+    return signing.statement(name, data)
 
 
 def test_a_signed_archive_is_known_by_who_has_signed_it(signer: Signer, archive: Path) -> None:

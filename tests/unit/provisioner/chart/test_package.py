@@ -5,6 +5,7 @@ from pathlib import Path
 
 from unit.provisioner.chart.conftest import EXAMPLES, HELM_CHARTS, CommandLine
 
+from support import signing
 from tinkwell.core.release.chart import archive
 
 SHOP = str(EXAMPLES / "shop")
@@ -30,6 +31,15 @@ def test_a_broken_chart_is_not_packed(cli: CommandLine, tmp_path: Path) -> None:
     stderr = cli.fails("package", chart, "-d", str(tmp_path / "out"))
     assert stderr == f"Error: {chart}/Chart.yaml:1:1: version: must be given\n"
     assert not (tmp_path / "out").exists()
+
+
+def test_a_signed_archive_is_verified(cli: CommandLine, tmp_path: Path) -> None:
+    path, digest = cli.ok("package", SHOP, "-d", str(tmp_path)).split()
+    with signing.signer() as signer:
+        signer.sign(Path(path), signing.statement("shop-1.0.0.tgz", Path(path).read_bytes()))
+        shown = cli.ok("verify", path, "--keyring", str(signer.keyring)).splitlines()
+    assert shown[0] == f"{path}  {digest}"
+    assert shown[1].startswith("signed by Ada <ada@example.org>, key ")
 
 
 def test_an_archive_without_a_signature_is_not_verified(cli: CommandLine, tmp_path: Path) -> None:
