@@ -17,9 +17,9 @@ from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.manifest.scope import NO_SUBCHARTS, Roots, Subcharts
 from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
-from tinkwell.provisioner.release import import_path
 from tinkwell.provisioner.release.expression.naming import ChartNames, ManifestNames, Names
 from tinkwell.sandbox import errors as sandbox
+from tinkwell.sandbox import import_path
 from tinkwell.sandbox.child import Child
 from tinkwell.sandbox.limit import Limits
 from tinkwell.sandbox.room import Room
@@ -67,7 +67,8 @@ class Expressions:
 
     def __init__(self, *, limits: Limits | None = None, room: Room | None = None) -> None:
         """Start nothing yet."""
-        self._child = Child(_MODULE, import_path.of(*_LIBRARIES), limits=limits or _LIMITS, room=room)
+        paths = import_path.of(*_LIBRARIES, extra="provisioner")
+        self._child = Child(_MODULE, paths, limits=limits or _LIMITS, room=room)
 
     async def __aenter__(self) -> "Expressions":
         """Start nothing; the first call does."""
