@@ -138,6 +138,7 @@ def test_every_form_of_tar_is_taken(form: int) -> None:
             member(f"foo/{'a' * 1_100}"),
             f"foo/{'a' * 56}…: has a name that cannot be taken: it has 1,104 bytes; at most",
         ),
+        (member(f"foo/{'a/' * 32}b"), f"foo/{'a/' * 28}…: lies in more than 32 folders; move it up"),
         (member("foo/chart.YAML"), 'foo/chart.YAML: differs from "foo/Chart.yaml" only in case or in how accents are'),
         (member("FOO/a"), 'FOO/a: differs from "foo" only in case'),
         (member("foo/Chart.yaml"), "foo/Chart.yaml: occurs twice; pack each file once"),
