@@ -210,7 +210,8 @@ class _Stream:
         while len(self._buffer) < size and (piece := next(self._pieces, b"")):
             self._allowance.take_bytes(self._at, len(piece))
             self._buffer += piece
-        found = bytes(self._buffer[:size])
+        with memoryview(self._buffer) as view:
+            found = bytes(view[:size])
         del self._buffer[:size]
         return found
 

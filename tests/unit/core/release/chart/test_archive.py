@@ -99,11 +99,22 @@ def test_an_archive_of_other_tools_is_taken() -> None:
     assert archive.unpack(data) == {"Chart.yaml": b"a", "templates/a.yaml": b"b"}
 
 
+def test_fields_in_the_head_of_gzip_are_skipped() -> None:
+    # As Helm writes it: bytes of its own, and a comment.
+    content = tar(member("foo/Chart.yaml", b"a"))
+    head = b"\x1f\x8b\x08" + bytes([4 | 16]) + bytes(6) + b"\x03\x00+ab" + b"Helm\0"
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    body = packer.compress(content) + packer.flush()
+    tail = zlib.crc32(content).to_bytes(4, "little") + len(content).to_bytes(4, "little")
+    assert archive.unpack(head + body + tail) == {"Chart.yaml": b"a"}
+
+
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 def test_every_form_of_tar_is_taken(form: int) -> None:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", format=form) as opened:
-        opened.addfile(*[member(f"foo/{'d' * 90}/{'f' * 90}", b"x")][0][:1], io.BytesIO(b"x"))
+        header, content = member(f"foo/{'d' * 90}/{'f' * 90}")
+        opened.addfile(header, io.BytesIO(content))
     assert archive.unpack(buffer.getvalue()) == {f"{'d' * 90}/{'f' * 90}": b"x"}
 
 
