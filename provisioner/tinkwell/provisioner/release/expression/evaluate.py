@@ -14,8 +14,8 @@ from tinkwell.core.release.manifest.model import Manifest
 from tinkwell.core.release.manifest.rendered import Late, RenderedManifest
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonObject, JsonValue
-from tinkwell.provisioner.release import import_path
 from tinkwell.sandbox import errors as sandbox
+from tinkwell.sandbox import import_path
 from tinkwell.sandbox.child import Child
 from tinkwell.sandbox.limit import Limits
 from tinkwell.sandbox.room import Room
@@ -53,7 +53,7 @@ class Expressions:
 
     def __init__(self, *, limits: Limits | None = None, room: Room | None = None) -> None:
         """Start nothing yet."""
-        self._child = Child(_MODULE, import_path.of(*_LIBRARIES), limits=limits, room=room)
+        self._child = Child(_MODULE, import_path.of(*_LIBRARIES, extra="provisioner"), limits=limits, room=room)
 
     async def __aenter__(self) -> "Expressions":
         """Start nothing; the first call does."""

@@ -1,15 +1,16 @@
-"""Ends operations, whoever brings it about, and forgets what is too old to be kept after that."""
+"""Ends operations, whoever brings it about, and forgets what is too old to be kept."""
 
 from tinkwell.core import errors
 from tinkwell.core.release.transition import change as rule
 from tinkwell.core.release.transition import ending
 from tinkwell.server.database.database import Database, Transaction
-from tinkwell.server.release.store import change, history, lock, queries
+from tinkwell.server.release.store import change, chart, history, lock, queries
 
 # In one look; the next one sees to the rest.
 MAX_DUE = 100
 MAX_FORGOTTEN = 20
-# So long after its end one may still ask what became of a release that was uninstalled.
+# So long after its end one may still ask what became of a release that was uninstalled, and so long after its upload
+# may a chart be asked for that no release is made of.
 FORGET_SECONDS = 86_400.0
 
 
@@ -37,10 +38,11 @@ class Expiry:
             await self.end(due, actor=actor)
 
     async def end_all(self, *, actor: str) -> None:
-        """End the operations that are due, and forget releases that were uninstalled long ago."""
+        """End the operations that are due, and forget releases and charts that were of use long ago."""
         for operation_id in await queries.due(self._database.fetch, limit=MAX_DUE):
             await self.end(operation_id, actor=actor)
         await history.forget_releases(self._database.fetch, age_seconds=FORGET_SECONDS, limit=MAX_FORGOTTEN)
+        await chart.forget(self._database.fetch, age_seconds=FORGET_SECONDS, limit=MAX_FORGOTTEN)
 
 
 def expire(locked: lock.Locked, leftover: ending.Leftover) -> rule.Changes:

@@ -10,7 +10,7 @@ from tinkwell.server.release.store.change import Documents
 _PLAN = "SELECT CAST(plan AS text) AS plan FROM operation WHERE id = $1::text::uuid"
 # What differs in the order of keys, or the spelling of numbers, is the same. A rollback brings what its revision has.
 IS_DEPLOYED = """
-    SELECT v.source::text::jsonb = coalesce(o.source, former.source)::text::jsonb
+    SELECT v.source::text::jsonb - 'strict' = coalesce(o.source, former.source)::text::jsonb - 'strict'
            AND v.manifest::text::jsonb = coalesce($2::text::jsonb, former.manifest::text::jsonb)
            AND v.late::text::jsonb = coalesce($3::text::jsonb, former.late::text::jsonb) AS is_same
       FROM operation o
