@@ -57,7 +57,8 @@ class Rules:
 
 def _rule(pattern: str) -> _Rule:
     takes_back = pattern.startswith("!")
-    pattern = pattern.removeprefix("!")
+    # A set of all characters but some is [^…] for Helm and [!…] for Python.
+    pattern = pattern.removeprefix("!").replace("[^", "[!")
     is_for_folders = pattern.endswith("/")
     path = pattern.removesuffix("/")
     return _Rule(tuple(path.removeprefix("/").split("/")), "/" in path, is_for_folders, takes_back)

@@ -1,19 +1,20 @@
 """Makes the archive of a chart from its folder.
 
-Files that `.helmignore` names stay out, and dependencies whose repository is a folder of this machine (`file://…`) are
-put into `charts/`. Links are refused: whoever packs a stranger's chart must not send files from elsewhere along.
+Files that `.helmignore` names stay out. Dependencies whose repository is a folder of this machine (`file://…`) are put
+into `charts/`, in place of what was taken from there before; where the folder is gone, that stays. Links are refused:
+whoever packs a stranger's chart must not send files from elsewhere along.
 """
 
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tinkwell.client.release.ignore import Rules
 from tinkwell.core import errors
 from tinkwell.core.release.chart import archive
-from tinkwell.core.value import parse, position, yaml_node
+from tinkwell.core.value import parse, position
 from tinkwell.core.value.document import JsonObject
 
 METADATA = "Chart.yaml"
@@ -61,11 +62,34 @@ class _Collection:
             raise errors.ChartInvalid.of(f"{at}{METADATA}", f"there is none; {folder} is not the folder of a chart")
         rules = Rules.parse(f"{at}{IGNORE}", self._ignored(folder, at))
         files = dict(self._walk(folder, "", rules, at))
-        for name, repository in _local(f"{at}{METADATA}", files.get(METADATA, b"")):
-            former = re.compile(rf"charts/{re.escape(name)}(?:/|(?:-v?\d[^/]*)?\.tgz$)")
-            files = {path: files[path] for path in files if not former.match(path)}
-            files |= self._fetch(folder, name, repository, at, (*above, real))
+        for name, repositories in _local(f"{at}{METADATA}", files.get(METADATA, b"")).items():
+            files = self._vendor(files, folder, name, repositories, at, (*above, real))
         return files
+
+    def _vendor(
+        self,
+        files: dict[str, bytes],
+        folder: Path,
+        name: str,
+        repositories: Iterable[str],
+        at: str,
+        above: tuple[Path, ...],
+    ) -> dict[str, bytes]:
+        """Return the files of a chart with a dependency, of which several versions may be asked for."""
+        former = re.compile(rf"charts/{re.escape(name)}(?:/|(?:-v?\d[^/]*)?\.tgz$)")
+        others = {path: files[path] for path in files if not former.match(path)}
+        fetched: dict[str, bytes] = {}
+        for number, repository in enumerate(repositories):
+            entry = f"charts/{name}{f'-{number}' if number else ''}"
+            found = self._fetch(folder / repository.removeprefix(_REPOSITORY), entry, at, above)
+            if not found and len(others) == len(files):
+                description = (
+                    f"{parse.show(name)} has the repository {parse.show(repository)}, where there is no chart; "
+                    "mend the path, or vendor it into charts/"
+                )
+                raise errors.ChartInvalid.of(f"{at}{METADATA}.dependencies", description)
+            fetched |= found
+        return others | fetched if fetched else files
 
     def _ignored(self, folder: Path, at: str) -> str:
         path = folder / IGNORE
@@ -94,30 +118,33 @@ class _Collection:
         self._allowance.take_bytes(at, found.st_size)
         return path.read_bytes()
 
-    def _fetch(self, folder: Path, name: str, repository: str, at: str, above: tuple[Path, ...]) -> dict[str, bytes]:
-        source = folder / repository.removeprefix(_REPOSITORY)
+    def _fetch(self, source: Path, entry: str, at: str, above: tuple[Path, ...]) -> dict[str, bytes]:
+        """Return a dependency as it is vendored; nothing where there is no chart."""
         if source.is_dir():
-            inner = self.collect(source, f"{at}charts/{name}/", above)
-            return {f"charts/{name}/{path}": inner[path] for path in inner}
+            inner = self.collect(source, f"{at}{entry}/", above)
+            return {f"{entry}/{path}": inner[path] for path in inner}
         if source.is_file() and source.name.endswith(".tgz"):
-            return {f"charts/{name}.tgz": self._read(source, f"{at}charts/{name}.tgz")}
-        place = f"{at}{METADATA}.dependencies"
-        raise errors.ChartInvalid.of(place, f"{name} has the repository {repository}, where there is no chart")
+            return {f"{entry}.tgz": self._read(source, f"{at}{entry}.tgz")}
+        return {}
 
 
-def _local(field: str, content: bytes) -> Iterator[tuple[str, str]]:
-    """Iterate over the dependencies whose repository is a folder: their names and repositories."""
+def _local(field: str, content: bytes) -> dict[str, dict[str, None]]:
+    """Return the dependencies whose repository is a folder: their names, and the repositories in their order."""
     entries = _metadata(field, content).get("dependencies")
+    found: dict[str, dict[str, None]] = {}
     for entry in entries if isinstance(entries, list) else ():
         match entry:
             case {"name": str() as name, "repository": str() as repository} if repository.startswith(_REPOSITORY):
                 if not _is_plain(name):
                     raise errors.ChartInvalid.of(f"{field}.dependencies", f"{parse.show(name)} is no name of a chart")
-                yield name, repository
+                found.setdefault(name, {})[repository] = None
+    return found
 
 
 def _metadata(field: str, content: bytes) -> JsonObject:
     """Return what a Chart.yaml says; what is wrong beyond YAML itself is for others to say, who have its rules."""
+    from tinkwell.core.value import yaml_node  # ruamel.yaml takes long to load, and few programs pack charts
+
     try:
         for node in yaml_node.documents(content.decode(errors="replace")):
             value = yaml_node.value_of(node)

@@ -82,6 +82,8 @@ def test_what_is_ignored_stays_out(tmp_path: Path) -> None:
         ("/b.txt", "a/b.txt", False, False),
         ("b.tx?", "a/b.txt", False, True),
         ("[ab].txt", "a/b.txt", False, True),
+        ("[^ab].txt", "a/b.txt", False, False),
+        ("[^ab].txt", "a/c.txt", False, True),
         ("a/", "a", False, False),
         ("a/", "a", True, True),
         ("A.TXT", "a.txt", False, False),
@@ -134,12 +136,29 @@ def test_an_archive_of_this_machine_is_vendored_as_it_is(tmp_path: Path) -> None
     assert packed(shop)["charts/store.tgz"] == store
 
 
+def test_two_versions_of_a_dependency_are_both_vendored(tmp_path: Path) -> None:
+    entries = "".join(f"  - {{name: store, alias: s{n}, repository: file://../v{n % 2}}}\n" for n in range(3))
+    write(tmp_path / "v0", {"Chart.yaml": CHART})
+    write(tmp_path / "v1", {"Chart.yaml": CHART.replace("1.0.0", "2.0.0")})
+    files = packed(write(tmp_path / "shop", {"Chart.yaml": f"{CHART}dependencies:\n{entries}"}))
+    assert {path: files[path][-6:] for path in files if path.startswith("charts/")} == {
+        "charts/store/Chart.yaml": b"1.0.0\n",
+        "charts/store-1/Chart.yaml": b"2.0.0\n",
+    }
+
+
+@pytest.mark.parametrize("vendored", ["charts/store/Chart.yaml", "charts/store-1.0.0.tgz", "charts/store.tgz"])
+def test_what_is_vendored_stays_where_its_folder_is_gone(tmp_path: Path, vendored: str) -> None:
+    folder = write(tmp_path, {"Chart.yaml": CHART + dependency("store", "file://../store"), vendored: CHART})
+    assert sorted(packed(folder)) == ["Chart.yaml", vendored]
+
+
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
         (
             CHART + dependency("store", "file://../none"),
-            "Chart.yaml.dependencies: store has the repository file://../none",
+            'Chart.yaml.dependencies: "store" has the repository "file://../none", where there is no chart',
         ),
         (CHART + dependency("shop", "file://."), "the chart in .* is a dependency of itself"),
         (CHART + dependency("../up", "file://."), "is no name of a chart"),

@@ -1,9 +1,9 @@
 """The archive that a chart travels as: a gzipped tar with one folder at its top.
 
 `pack` is canonical: the same files give the same bytes, so that a digest names the files. `unpack` takes archives from
-strangers. It looks at every member before it takes its bytes, and unpacks no more than is allowed, whatever the archive
-claims. What is taken are plain files below the top folder; everything else ends in `errors.ChartInvalid`, whose fields
-are the names of members, or `archive` where the whole is wrong.
+strangers, and unpacks no more than is allowed, whatever they claim. What is taken are plain files below the top folder;
+everything else ends in `errors.ChartInvalid`, whose fields are the names of members, or `archive` where the whole is
+wrong.
 """
 
 import hashlib
@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tinkwell.core import errors
+from tinkwell.core.release.chart import tar
 from tinkwell.core.value import parse
 
 MAX_PACKED_BYTES = 8 * 1024 * 1024
@@ -22,12 +23,14 @@ MAX_PACKED_BYTES = 8 * 1024 * 1024
 MAX_UNPACKED_BYTES = 64 * 1024 * 1024
 MAX_FILES = 10_000
 MAX_PATH_BYTES = 1_024
+# Twice ten levels of charts, and what is in the last of them.
+MAX_FOLDERS = 32
 
 _GZIP = zlib.MAX_WBITS | 16
 _LEVEL = 9
-_BLOCK_BYTES = tarfile.BLOCKSIZE
 _PIECE_BYTES = 64 * 1024
 _MODE = 0o644
+_BESIDE = "stands beside the chart's folder; pack one folder with all files in it"
 
 
 @dataclass(slots=True)
@@ -53,16 +56,17 @@ class Allowance:
 def pack(top: str, files: Mapping[str, bytes]) -> bytes:
     """Pack files, by their paths within the chart, below the folder `top`. Raises `errors.ChartInvalid`."""
     tree, allowance = _Tree(), Allowance()
-    _check_path(top, (top,))
+    if len(_parts(top, top)) != 1:
+        raise errors.ChartInvalid.of(top, "cannot be the name of a folder; leave out /")
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as writer:
         for path in sorted(files):
             member = f"{top}/{path}"
-            tree.add(member, _parts(member), is_folder=False)
+            tree.add(_place("", member), member, is_folder=False)
             allowance.take_file("")
             header = tarfile.TarInfo(member)
             header.size, header.mode = len(files[path]), _MODE
-            tar.addfile(header, io.BytesIO(files[path]))
+            writer.addfile(header, io.BytesIO(files[path]))
             # Before the next one is copied.
             _check_unpacked(buffer.tell())
     _check_unpacked(buffer.tell())
@@ -93,60 +97,52 @@ def extract(data: bytes, allowance: Allowance, *, at: str = "") -> dict[str, byt
     check_size(data, at=at)
     stream = _Stream(data, allowance, at)
     try:
-        # As a stream: where a tar of strangers leads back, a seekable one is read in circles.
-        with tarfile.open(fileobj=stream, mode="r|", errorlevel=0) as tar:
-            files = dict(_members(tar, allowance, at))
-            stream.finish(tar.offset)
-    except (tarfile.TarError, RecursionError, ValueError, OverflowError, EOFError) as error:
-        raise _invalid(
-            at, f"is not a tar archive, or is broken ({parse.excerpt(str(error))}); pack it again"
-        ) from error
+        files = dict(_files(stream, allowance, at))
+    except tar.Broken as error:
+        raise _invalid(at, f"is no tar, or is broken: {error}; pack it again") from error
+    stream.finish()
     if not files:
         raise _invalid(at, "has no files; pack the folder in which Chart.yaml is")
     return files
 
 
-def _members(tar: tarfile.TarFile, allowance: Allowance, at: str) -> Iterator[tuple[str, bytes]]:
+def _files(stream: "_Stream", allowance: Allowance, at: str) -> Iterator[tuple[str, bytes]]:
     tree = _Tree()
-    for member in tar:
+    for member in tar.members(stream.read):
         allowance.take_file(at)
-        place = f"{at}/{parse.excerpt(member.name)}" if at else parse.excerpt(member.name)
-        _check_kind(place, member)
-        parts = _parts(member.name)
-        _check_path(place, parts)
-        tree.add(place, parts, is_folder=member.isdir())
-        if member.isdir():
-            continue
-        if len(parts) == 1:
-            raise errors.ChartInvalid.of(
-                place, "stands beside the chart's folder; pack one folder with all files in it"
-            )
-        content = tar.extractfile(member)
-        yield "/".join(parts[1:]), content.read() if content else b""
+        place = _place(at, member.name)
+        if member.kind is tar.Kind.LINK:
+            raise errors.ChartInvalid.of(place, "is a link; put the file itself in its place")
+        if member.kind is tar.Kind.OTHER:
+            raise errors.ChartInvalid.of(place, "is neither a plain file nor a folder; leave it out")
+        parts = tree.add(place, member.name, is_folder=member.kind is tar.Kind.FOLDER)
+        if member.kind is tar.Kind.FILE:
+            if len(parts) == 1:
+                raise errors.ChartInvalid.of(place, _BESIDE)
+            yield "/".join(parts[1:]), member.content
 
 
-def _check_kind(place: str, member: tarfile.TarInfo) -> None:
-    if member.issym() or member.islnk():
-        raise errors.ChartInvalid.of(place, "is a link; put the file itself in its place")
-    if member.issparse() or not (member.isreg() or member.isdir()):
-        raise errors.ChartInvalid.of(place, "is neither a plain file nor a folder; leave it out")
+def _place(at: str, name: str) -> str:
+    shown = parse.excerpt(name)
+    return f"{at}/{shown}" if at else shown
 
 
-def _parts(path: str) -> tuple[str, ...]:
-    return tuple(path.removeprefix("./").removesuffix("/").split("/"))
-
-
-def _check_path(place: str, parts: tuple[str, ...]) -> None:
-    path = "/".join(parts)
-    if path.startswith("/"):
+def _parts(place: str, name: str) -> tuple[str, ...]:
+    """Take the name of a member apart. Raises `errors.ChartInvalid` for what is no plain path."""
+    path = name.removeprefix("./").removesuffix("/")
+    parts = tuple(path.split("/"))
+    if name.startswith("/"):
         raise errors.ChartInvalid.of(place, "has an absolute path; write it relative to the chart's folder")
     if not {"", ".", ".."}.isdisjoint(parts) or "\\" in path:
         raise errors.ChartInvalid.of(place, r"is no plain path; write it without .., ., // and \ in the chart's folder")
+    if len(parts) > MAX_FOLDERS + 1:
+        raise errors.ChartInvalid.of(place, f"lies in more than {MAX_FOLDERS} folders; move it up")
     try:
         parse.parse_text(place, path, max_bytes=MAX_PATH_BYTES)
     except errors.InvalidField as error:
         reason = error.violations[0].description
         raise errors.ChartInvalid.of(place, f"has a name that cannot be taken: it {reason}; rename it") from error
+    return parts
 
 
 def _fold(name: str) -> str:
@@ -173,17 +169,18 @@ class _Tree:
         self._root = _Folder("")
         self._seen: set[tuple[str, ...]] = set()
 
-    def add(self, place: str, parts: tuple[str, ...], *, is_folder: bool) -> None:
-        """Add a member and the folders above it. Raises `errors.ChartInvalid`."""
+    def add(self, place: str, name: str, *, is_folder: bool) -> tuple[str, ...]:
+        """Add a member and the folders above it, and return the parts of its path. Raises `errors.ChartInvalid`."""
+        parts = _parts(place, name)
         if parts in self._seen:
             raise errors.ChartInvalid.of(place, "occurs twice; pack each file once")
         self._seen.add(parts)
         here = self._root
-        for depth, name in enumerate(parts, start=1):
+        for depth, part in enumerate(parts, start=1):
             needs_folder = is_folder or depth < len(parts)
             assert here.entries is not None
-            entry = here.entries.setdefault(_fold(name), _Folder(name, {} if needs_folder else None))
-            if entry.name != name:
+            entry = here.entries.setdefault(_fold(part), _Folder(part, {} if needs_folder else None))
+            if entry.name != part:
                 other = "/".join((*parts[: depth - 1], entry.name))
                 raise errors.ChartInvalid.of(
                     place,
@@ -193,58 +190,54 @@ class _Tree:
                 raise errors.ChartInvalid.of(place, "is a file and a folder at once; rename one of them")
             here = entry
         if len(self._root.entries or {}) > 1:
-            raise errors.ChartInvalid.of(
-                place, "stands beside the chart's folder; pack one folder with all files in it"
-            )
+            raise errors.ChartInvalid.of(place, _BESIDE)
+        return parts
 
 
-class _Stream(io.RawIOBase):
+class _Stream:
     """The unpacked bytes of a gzip file, of which no more exist at once than were asked for."""
 
     def __init__(self, data: bytes, allowance: Allowance, at: str) -> None:
-        super().__init__()
-        self._unpacker = zlib.decompressobj(_GZIP)
-        self._left = data
+        self._data = data
         self._allowance = allowance
         self._at = at
-        self._length = 0
-        self._zeros_from = 0
+        self._pieces = self._unpacked()
+        self._buffer = bytearray()
+        self._bytes_behind = 0
 
-    def readable(self) -> bool:
-        """Say that it can be read."""
-        return True
-
-    def read(self, size: int = _PIECE_BYTES, /) -> bytes:
+    def read(self, size: int) -> bytes:
         """Return so many bytes, fewer at the end. Raises `errors.ChartInvalid`."""
-        pieces: list[bytes] = []
-        while size and not self._unpacker.eof:
-            try:
-                piece = self._unpacker.decompress(self._left, size)
-            except zlib.error as error:
-                raise self._invalid("is not gzip, or is broken; pack it with `tinkwell chart package`") from error
-            self._left = self._unpacker.unconsumed_tail
-            if not piece and not self._left and not self._unpacker.eof:
-                raise self._invalid("is cut off; pack or fetch it again")
+        while len(self._buffer) < size and (piece := next(self._pieces, b"")):
             self._allowance.take_bytes(self._at, len(piece))
-            pieces.append(piece)
-            size -= len(piece)
-        found = b"".join(pieces)
-        self._length += len(found)
-        if used := found.rstrip(b"\0"):
-            self._zeros_from = self._length - len(found) + len(used)
+            self._buffer += piece
+        with memoryview(self._buffer) as view:
+            found = bytes(view[:size])
+        del self._buffer[:size]
         return found
 
-    def finish(self, end: int) -> None:
-        """Read on to the end; behind the last member, which ends at `end`, there must be the zeros that end a tar."""
-        while self.read():
-            pass
-        if self._unpacker.unused_data:
-            raise self._invalid(f"has {len(self._unpacker.unused_data):,} bytes behind its end; pack it again")
-        if self._zeros_from > end or self._length < end + _BLOCK_BYTES:
-            raise self._invalid("is cut off, or is broken behind its last member; pack it again")
+    def finish(self) -> None:
+        """Read on to the end, with nothing but zeros before it."""
+        while piece := self.read(_PIECE_BYTES):
+            if piece.strip(b"\0"):
+                raise _invalid(self._at, "has more behind its last member; pack it again")
+        if self._bytes_behind:
+            raise _invalid(self._at, f"has {self._bytes_behind:,} bytes behind its end; pack it again")
 
-    def _invalid(self, description: str) -> errors.InvalidField:
-        return _invalid(self._at, description)
+    def _unpacked(self) -> Iterator[bytes]:
+        """Unpack in small pieces of what goes in and what comes out: all that is not taken yet is copied each time."""
+        unpacker = zlib.decompressobj(_GZIP)
+        for start in range(0, len(self._data), _PIECE_BYTES):
+            packed = self._data[start : start + _PIECE_BYTES]
+            try:
+                while piece := unpacker.decompress(packed, _PIECE_BYTES):
+                    yield piece
+                    packed = unpacker.unconsumed_tail
+            except zlib.error as error:
+                raise _invalid(self._at, "is not gzip, or is broken; pack it with `tinkwell chart package`") from error
+            if unpacker.eof:
+                self._bytes_behind = len(unpacker.unused_data) + max(0, len(self._data) - start - _PIECE_BYTES)
+                return
+        raise _invalid(self._at, "is cut off; pack or fetch it again")
 
 
 def _invalid(at: str, description: str) -> errors.InvalidField:

@@ -239,11 +239,27 @@ def test_charts_are_nested_ten_levels_deep_and_no_deeper() -> None:
     assert found.endswith("charts/a.tgz/charts/a: is nested deeper than 10 levels; put it into a chart further up")
 
 
-def test_a_chart_has_at_most_two_thousand_subcharts() -> None:
-    many = files() | {f"charts/c{index}/Chart.yaml": described(f"c{index}") for index in range(2_000)}
-    assert len(chart.load(many).charts) == 2_000
+def test_a_chart_has_at_most_two_thousand_subcharts(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chart.MAX_SUBCHARTS == 2_000
+    monkeypatch.setattr(chart, "MAX_SUBCHARTS", 20)
+    many = files() | {f"charts/c{index}/Chart.yaml": described(f"c{index}") for index in range(20)}
+    assert len(chart.load(many).charts) == 20
     [found] = refused(many | {"charts/zz/Chart.yaml": described("zz")})
-    assert found == "charts/zz/Chart.yaml: is one chart too many; at most 2,000 subcharts are allowed"
+    assert found == "charts/zz/Chart.yaml: is one chart too many; at most 20 subcharts are allowed"
+
+
+def test_the_yaml_of_all_charts_together_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chart.MAX_YAML_BYTES == 8 * 2**20
+    given = files("foo", {"values.yaml": "a: 1"}) | at(files("bar"), "charts/bar/") | at(files("baz"), "charts/baz/")
+    whole = sum(map(len, given.values()))
+    monkeypatch.setattr(chart, "MAX_YAML_BYTES", whole)
+    assert len(chart.load(given).charts) == 2
+    monkeypatch.setattr(chart, "MAX_YAML_BYTES", whole - 1)
+    [found] = refused(given | at(files("bax"), "charts/zz/"))
+    assert found == (
+        f"charts/baz/Chart.yaml: with it, Chart.yaml and values.yaml of all charts have more than {whole - 1} bytes; "
+        "leave charts out"
+    )
 
 
 def test_archives_within_archives_share_one_allowance() -> None:
