@@ -71,7 +71,7 @@ class Author:
         await self._begin(release, change)
         if change.cancel_after is not None:
             await asyncio.sleep(change.cancel_after)
-            await self._cancel(change)
+            await self.cancel(change)
         ended = await self._end(change.operation_id)
         wants = change.wants
         if change.put_back is not None and ended.state is not State.SUCCEEDED:
@@ -95,7 +95,8 @@ class Author:
         else:
             await self._call(lambda: releases.uninstall(release, **more), f"uninstall {release}")
 
-    async def _cancel(self, change: Change) -> None:
+    async def cancel(self, change: Change) -> None:
+        """Ask for the end of the operation of a change."""
         await self._call(
             lambda: self._client.releases.cancel(change.operation_id, now=change.cancels_now),
             f"cancel {change.operation_id}",

@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from support.release_kill import run
+from support.release_kill import case, run
 from tinkwell.server.app.dev import place
 
 
@@ -28,7 +28,7 @@ def main() -> int:
     with place.temporary() as directory:
         options = run.Options(
             seed=seed,
-            points=arguments.points,
+            cases=case.draw(random.Random(seed), arguments.points),
             directory=directory,
             output=kept / "history.jsonl",
             jobs=arguments.jobs,

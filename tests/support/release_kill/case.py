@@ -1,20 +1,25 @@
 """What is to happen: at which deed a provisioner is stopped, in which operation, and what is done to it then."""
 
+import dataclasses
 import enum
 import itertools
 import random
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from support.release_chaos import journal
+from support.release_chaos.scenario import Change
 from support.release_kill.deed import Deed, Moment
+from tinkwell.core.event.kinds import State
 
 # The runs of the operation below: two resources are asked what they are, their state, and that once more after actions,
 # of which the first has two.
 _INSTALL_RUNS, _INSTALL_ANSWERS, _INSTALL_ACTIONS, _RESOURCES = 9, 6, 3, 2
 _REMOVAL_SHARE = 0.3
 _ONCE = frozenset({Deed.ACQUIRE, Deed.PLAN, Deed.FINISH})
+_IS_CANCELLED = frozenset({State.CANCELLED, State.SUCCEEDED})
 _OF_ACTIONS = frozenset({Deed.INTENT, Deed.REPORT})
 
 
@@ -26,19 +31,23 @@ class Fate(enum.StrEnum):
     ELSEWHERE = "it is killed, and one on another engine takes over"
     DREAM = "it stays frozen until a neighbour on its engine has taken over"
     SERVER = "it goes on, and the server is killed"
+    CANCEL = "its operation is cancelled, and it goes on"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One of the points. `lateness` is from 0 to 1, for what need not happen at once."""
+    """One of the points: it is stopped when it does a deed for the nth time, in an installation or a removal.
+
+    `lateness` is from 0 to 1, for what need not happen at once.
+    """
 
     number: int
     deed: Deed
     moment: Moment
     nth: int
     fate: Fate
-    removes: bool
-    lateness: float
+    removes: bool = False
+    lateness: float = 0.5
 
     @property
     def release(self) -> str:
@@ -73,7 +82,25 @@ def draw(chance: random.Random, count: int) -> Sequence[Case]:
     return drawn[:count]
 
 
-def resources(case: Case) -> Mapping[str, Any]:
+def installation(case: Case) -> Change:
+    """Return the operation that installs its release, which it is stopped in, or which comes before that one."""
+    change = Change(operation_id=str(uuid.uuid4()), resources=_resources(case), wants=_contents(case))
+    return change if case.removes else _meant(case, change)
+
+
+def removal(case: Case) -> Change:
+    """Return the operation that removes its release."""
+    return _meant(case, Change(operation_id=str(uuid.uuid4())))
+
+
+def _meant(case: Case, change: Change) -> Change:
+    """Say how an operation may end that it is stopped in."""
+    if case.fate is not Fate.CANCEL:
+        return change
+    return dataclasses.replace(change, ends=_IS_CANCELLED, cancels_now=case.lateness < 0.5)
+
+
+def _resources(case: Case) -> Mapping[str, Any]:
     """Return two resources, of which the second needs the first."""
     lateness = case.lateness
     return {
@@ -83,10 +110,8 @@ def resources(case: Case) -> Mapping[str, Any]:
     }
 
 
-def contents(case: Case) -> Mapping[str, str]:
-    """Return what they hold when it has succeeded."""
-    if case.removes:
-        return {}
+def _contents(case: Case) -> Mapping[str, str]:
+    """Return what they hold."""
     return {"first": f"first of {case.number}", "second": f"of first of {case.number}"}
 
 

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import sys
-import uuid
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from support.chaos.worker import Site
 from support.release_chaos.author import Author
 from support.release_chaos.journal import Journal
 from support.release_chaos.scenario import Change
-from support.release_kill.case import Case, Fate, contents, resources
+from support.release_kill.case import Case, Fate, installation, removal
 from support.waiting import eventually
 
 _TESTS = Path(__file__).parents[2]
@@ -58,16 +57,14 @@ class Play:
         self.complaints += [line for log in self._logs for line in _ALARMING.findall(log.read_text(errors="replace"))]
 
     async def _run(self) -> None:
-        case, operation_id = self.case, str(uuid.uuid4())
-        install = Change(operation_id=operation_id, resources=resources(case), wants=contents(case))
+        case, change = self.case, installation(self.case)
         async with contextlib.AsyncExitStack() as stack:
             victim = await stack.enter_async_context(self._victim())
             if case.removes:
-                await self.author.make(case.release, install)
+                await self.author.make(case.release, change)
                 await self._are_cleared(self.home)
-                operation_id = str(uuid.uuid4())
+                change = removal(case)
             (self._folder / "armed").touch()
-            change = Change(operation_id=operation_id) if case.removes else install
             making = asyncio.ensure_future(self.author.make(case.release, change))
             stack.callback(making.cancel)
             try:
@@ -77,13 +74,13 @@ class Play:
                 return
             await eventually(lambda: _is_stopped(victim.pid), deadline_seconds=_SECONDS)
             self.was_reached = True
-            await self._befall(victim, stack, operation_id)
+            await self._befall(victim, stack, change)
             await making
             if case.fate is Fate.ELSEWHERE:
                 await stack.enter_async_context(self._provisioner(self.home))
             await self._are_cleared(self.home, self.away)
 
-    async def _befall(self, victim: process.Process, stack: contextlib.AsyncExitStack, operation_id: str) -> None:
+    async def _befall(self, victim: process.Process, stack: contextlib.AsyncExitStack, change: Change) -> None:
         """Let the provisioner meet its fate."""
         match self.case.fate:
             case Fate.RETURN:
@@ -97,7 +94,7 @@ class Play:
                 await victim.stop(signal.SIGKILL)
             case Fate.DREAM:
                 neighbour = await stack.enter_async_context(self._provisioner(self.home))
-                await self._has_taken(neighbour, operation_id)
+                await self._has_taken(neighbour, change.operation_id)
                 await asyncio.sleep(self.case.lateness)
                 self._go_on(victim)
             case Fate.SERVER:
@@ -105,6 +102,9 @@ class Play:
                 await asyncio.sleep(self.case.lateness * _REQUEST_SECONDS)
                 async with self._server.lock:
                     await self._server.kill(down_seconds=_DOWN_SECONDS, is_whole=True)
+            case Fate.CANCEL:
+                await self.author.cancel(change)
+                self._go_on(victim)
 
     async def _has_taken(self, neighbour: process.Process, operation_id: str) -> None:
         """Wait until the operation has changed hands, or has ended."""

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import random
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -22,7 +21,7 @@ from support.release_chaos.journal import Journal
 from support.release_chaos.report import about
 from support.release_history import verdict
 from support.release_history.record import History
-from support.release_kill import case
+from support.release_kill.case import Case
 from support.release_kill.play import Play
 
 LEASE_SECONDS = 2.0
@@ -33,17 +32,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`points` cases are drawn by the seed, and `jobs` of them are played at once.
+    """The cases, and how many of them are played at once; they are known by a seed, if they were drawn.
 
     All files go to the directory, which PostgreSQL can use as a state directory; the history goes to `output` where a
     promise was broken.
     """
 
-    seed: int
-    points: int
+    cases: Sequence[Case]
     directory: Path
     output: Path
     jobs: int = 2
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,6 @@ class Result:
     """What was found, and that for people."""
 
     violations: Sequence[Violation]
-    cases: Sequence[case.Case]
     text: str
 
 
@@ -59,9 +57,8 @@ async def run(options: Options) -> Result:
     """Play all cases. Must be called in the main thread, as PostgreSQL is started."""
     journal = Journal(options.directory)
     journal.provide()
-    cases = case.draw(random.Random(options.seed), options.points)
     async with _serving(options.directory) as (url, server):
-        plays = await _play(cases, options, server, journal)
+        plays = await _play(options, server, journal)
         history = await _read(url, plays, journal)
     violations = verdict.judge(history)
     violations += [Violation("P1", str(play.case), text) for play in plays for text in play.complaints]
@@ -69,7 +66,7 @@ async def run(options: Options) -> Result:
     if violations:
         archive.write(history, [], options.output)
     text = "\n".join((*_tell(plays), *about(history), *chaos_report.findings(violations, options.seed)))
-    return Result(violations, cases, text)
+    return Result(violations, text)
 
 
 @asynccontextmanager
@@ -91,15 +88,15 @@ async def _serving(directory: Path) -> AsyncIterator[tuple[str, Server]]:
         await cluster.stop()
 
 
-async def _play(cases: Sequence[case.Case], options: Options, server: Server, journal: Journal) -> Sequence[Play]:
-    plays = [Play(each, options.directory, server, journal) for each in cases]
+async def _play(options: Options, server: Server, journal: Journal) -> Sequence[Play]:
+    plays = [Play(each, options.directory, server, journal) for each in options.cases]
     waiting = iter(plays)
 
     async def work() -> None:
         for play in waiting:
             await play.run()
             if play.case.number % _PROGRESS == 0:
-                logger.info("case %d of %d", play.case.number, len(cases))
+                logger.info("case %d of %d", play.case.number, len(plays))
 
     async with asyncio.TaskGroup() as tasks:
         for _ in range(options.jobs):
