@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import random
 import re
 import signal
 import sys
@@ -23,6 +24,7 @@ _SECONDS = 60.0
 # Within so much of a request the server is killed.
 _REQUEST_SECONDS = 0.03
 _DOWN_SECONDS = 0.2
+_SILENCE_SECONDS = 0.5
 _TAKEN = "an operation is carried out"
 _ALARMING = re.compile(r"^.*(?: ERROR | CRITICAL |never retrieved|never awaited).*$", re.MULTILINE)
 
@@ -96,7 +98,7 @@ class Play:
                 neighbour = await stack.enter_async_context(self._provisioner(self.home))
                 await self._has_taken(neighbour, change.operation_id)
                 await asyncio.sleep(self.case.lateness)
-                self._go_on(victim)
+                await self._wake(victim)
             case Fate.SERVER:
                 self._go_on(victim)
                 await asyncio.sleep(self.case.lateness * _REQUEST_SECONDS)
@@ -105,6 +107,16 @@ class Play:
             case Fate.CANCEL:
                 await self.author.cancel(change)
                 self._go_on(victim)
+
+    async def _wake(self, victim: process.Process) -> None:
+        """Let it go on while no server tells it what has happened."""
+        async with self._server.lock:
+            freezing = asyncio.ensure_future(
+                self._server.freeze(seconds=_SILENCE_SECONDS, chance=random.Random(self.case.number))
+            )
+            await asyncio.sleep(0)
+            self._go_on(victim)
+            await freezing
 
     async def _has_taken(self, neighbour: process.Process, operation_id: str) -> None:
         """Wait until the operation has changed hands, or has ended."""
