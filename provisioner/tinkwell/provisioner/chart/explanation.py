@@ -1,7 +1,7 @@
 """Says where the values of a chart are from, and why each of its dependencies is enabled or not."""
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tinkwell.core.release.chart import origin
@@ -44,7 +44,7 @@ class Table:
 def values(opened: Opened) -> Table:
     """Say of each value which file or flag has decided it, and which ones it went before."""
     rows = []
-    for each in origin.values(opened.process(strict=False), _given(opened)):
+    for each in origin.values(opened.process(strict=False), opened.given.parts):
         shown = _HIDDEN if each.is_secret else document.dump_json(each.value)
         *former, last = map(str, each.sources) if each.sources else ("",)
         fields: JsonObject = {
@@ -60,7 +60,7 @@ def values(opened: Opened) -> Table:
 def dependencies(opened: Opened) -> Table:
     """Say of each dependency whether it is enabled, why, and what it waits for."""
     rows = []
-    for each in origin.dependencies(opened.process(strict=False), _given(opened)):
+    for each in origin.dependencies(opened.process(strict=False), opened.given.parts):
         is_enabled = each.decision.is_enabled
         why, sources = each.decision.why, _names(each.sources)
         after = [edge.before for edge in each.edges]
@@ -74,13 +74,6 @@ def dependencies(opened: Opened) -> Table:
         state = "enabled" if is_enabled else "disabled"
         rows.append(Row((each.path, state, why, ", ".join(sources), ", ".join(after)), fields))
     return Table(("CHART", "STATE", "WHY", "FROM", "AFTER"), tuple(rows))
-
-
-def _given(opened: Opened) -> Sequence[origin.Given]:
-    return [
-        origin.Given(name=part.name, values=part.values, text=part.text, is_secret=part.is_secret)
-        for part in opened.given.parts
-    ]
 
 
 def _names(sources: Iterable[Source]) -> list[str]:

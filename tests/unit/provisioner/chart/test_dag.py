@@ -111,8 +111,8 @@ def test_what_is_wrong_is_told_to_programs(
 def test_what_is_wrong_is_told_to_people_with_its_place(cli: CommandLine) -> None:
     chart = wired(cli, a="nginx", b="b")
     first, second = cli.fails("dag", chart).splitlines()
-    assert first.startswith(f"Error: {chart}/Chart.yaml: dependencies[0].depends-on: ")
-    assert second.startswith(f"Error: {chart}/Chart.yaml: dependencies[1].depends-on: ")
+    assert first.startswith(f"Error: {chart}/Chart.yaml:5:32: dependencies[0].depends-on: ")
+    assert second.startswith(f"Error: {chart}/Chart.yaml:6:32: dependencies[1].depends-on: ")
     assert "nginx" in first
 
 

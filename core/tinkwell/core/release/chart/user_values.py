@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from tinkwell.core import errors
 from tinkwell.core.release.chart import flag as flags
-from tinkwell.core.release.chart import set_value
+from tinkwell.core.release.chart import origin, set_value
 from tinkwell.core.release.chart.set_value import Mode
 from tinkwell.core.release.manifest import variables
 from tinkwell.core.value import parse, pointer, position, yaml_node
@@ -33,22 +33,12 @@ _SECRETS = (flags.SECRET, flags.SECRET_FILE)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """What one file or flag says; `text` is the YAML of a file, and empty for a flag."""
-
-    name: str
-    values: JsonObject
-    text: str = ""
-    is_secret: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class UserValues:
     """What a user gave: the values, the JSON pointers to those that are secret, and the parts in their order."""
 
     values: JsonObject
     secrets: tuple[str, ...] = ()
-    parts: tuple[Part, ...] = field(default=(), compare=False)
+    parts: tuple[origin.Given, ...] = field(default=(), compare=False)
 
 
 def unite(given: Given, read: Read) -> UserValues:
@@ -60,10 +50,10 @@ def unite(given: Given, read: Read) -> UserValues:
     if paths.count("-") > 1:
         raise errors.InvalidField.of(flags.FILES.options[-1], "standard input is given twice")
     values: JsonObject = {}
-    parts: list[Part] = []
+    parts: list[origin.Given] = []
     for path in paths:
         file_name, text = "standard input" if path == "-" else path, read(path)
-        parts.append(Part(file_name, read_values(file_name, text), text))
+        parts.append(origin.Given(name=file_name, values=read_values(file_name, text), text=text))
         values = variables.merge(values, parts[-1].values)
     secrets: dict[str, None] = {}
     for flag, mode in _MODES:
@@ -77,7 +67,7 @@ def unite(given: Given, read: Read) -> UserValues:
                     raise _told(error, flag, text) from error
                 if flag in _SECRETS:
                     secrets[pointer.write_pointer(map(str, assignment.path))] = None
-            parts.append(Part(flag.options[-1], own, is_secret=flag in _SECRETS))
+            parts.append(origin.Given(name=flag.options[-1], values=own, is_secret=flag in _SECRETS))
     return UserValues(values, tuple(secrets), tuple(parts))
 
 
