@@ -215,7 +215,7 @@ class Tree:
         if len(self._planned.nodes) < len(self._nodes):
             self._planned = Plan(
                 [
-                    PlanNode(path=node.path, kind=node.kind, task=node.task, batch=node.batch, after=node.after)
+                    PlanNode(path=node.path, task=node.task, batch=node.batch, after=node.after)
                     for node in self.nodes
                 ]
             )

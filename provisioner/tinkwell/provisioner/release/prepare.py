@@ -20,6 +20,7 @@ from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase
 from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.plan import Plan
+from tinkwell.core.release.record import Options
 from tinkwell.core.release.record import Resource as Row
 from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import JsonObject
@@ -81,7 +82,7 @@ class Preparation:
         if manifest is not None:
             self._check(manifest)
         plan = await asyncio.to_thread(build_plan, manifest, work)
-        gone = {node.path for node in plan.nodes if node.task is NodeTask.REMOVE}
+        gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
         ids = await self._image_ids(manifest, {row.type for row in work.resources if row.path in gone})
         former = await former_manifests(self._host, work, gone)
         resources = resource.of_plan(plan, work.resources, manifest=manifest, former=former, image_ids=ids)
@@ -141,7 +142,7 @@ async def recall(work: model.Work, host: Host) -> Prepared:
     """Return what an operation is doing that has a plan already."""
     manifest = stored_manifest(work)
     plan = await asyncio.to_thread(Plan.load, work.plan)
-    gone = {node.path for node in plan.nodes if node.task is NodeTask.REMOVE}
+    gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
     former = await former_manifests(host, work, gone)
     resources = resource.of_plan(plan, work.resources, manifest=manifest, former=former, image_ids=None)
     return Prepared(manifest=manifest, plan=plan, resources=resources, is_rendered=False)
@@ -161,7 +162,10 @@ def build_plan(manifest: RenderedManifest | None, work: model.Work) -> Plan:
     from tinkwell.core.release.graph import build
 
     former = {revision: Plan.load(text, field=f"removed/{revision}") for revision, text in work.removed_plans.items()}
-    return build.build_plan(manifest, map(_row, work.resources), former)
+    options = work.operation.options or Options()
+    # What is brought about again has a plan already.
+    stored = Plan.load(work.plan) if work.plan else None
+    return build.build_plan(manifest, map(_row, work.resources), former, wait=options.wait, stored=stored)
 
 
 async def former_manifests(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, RenderedManifest]:

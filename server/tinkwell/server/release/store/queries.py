@@ -8,7 +8,8 @@ import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.release import record
-from tinkwell.core.release.kinds import ReleaseState
+from tinkwell.core.release.kinds import PlanKind, ReleaseState
+from tinkwell.core.release.plan import PlanNode
 from tinkwell.server.database.database import Fetch
 from tinkwell.server.release.store import row
 
@@ -70,9 +71,11 @@ _STEPS = sqlalchemy.text(f"""
     SELECT {row.STEP} FROM node n JOIN step s ON s.node_id = n.id WHERE n.operation_id = CAST(:operation_id AS uuid)
      ORDER BY n.ordinal, s.ordinal
 """)  # noqa: S608
-# By the places of the nodes in the plan, from which their ordinals come.
-_AFTER = sqlalchemy.text("""
-    SELECT ARRAY(SELECT json_array_elements_text(planned.node -> 'after')) AS paths
+# With the gates and barriers that have no rows.
+_PLANNED = sqlalchemy.text("""
+    SELECT planned.node ->> 'path' AS path, planned.node ->> 'kind' AS kind,
+           ARRAY(SELECT json_array_elements_text(planned.node -> 'after')) AS after,
+           coalesce(planned.node ->> 'begin', '') AS begin
       FROM operation o
      CROSS JOIN LATERAL json_array_elements(o.plan -> 'nodes') WITH ORDINALITY AS planned (node, place)
      WHERE o.id = CAST(:operation_id AS uuid)
@@ -164,9 +167,13 @@ async def list_nodes(connection: AsyncConnection, operation_id: str) -> list[Nod
     return [(node, steps[node.id]) for node in nodes]
 
 
-async def list_after(connection: AsyncConnection, operation_id: str) -> list[Sequence[str]]:
-    """Return, for each node of an operation's plan in order, the paths of those that it comes after."""
-    return list((await connection.execute(_AFTER, {"operation_id": operation_id})).scalars())
+async def list_planned(connection: AsyncConnection, operation_id: str) -> list[PlanNode]:
+    """Return the nodes of an operation's plan in order, as far as it says after which others they come."""
+    rows = (await connection.execute(_PLANNED, {"operation_id": operation_id})).mappings()
+    return [
+        PlanNode(path=row["path"], kind=PlanKind(row["kind"]), after=tuple(row["after"]), begin=row["begin"])
+        for row in rows
+    ]
 
 
 async def list_resources(connection: AsyncConnection, release_id: str) -> AsyncGenerator[record.Resource, None]:
