@@ -2,7 +2,9 @@
 
 import base64
 import math
+import subprocess
 import urllib.parse
+from pathlib import Path
 
 _MARK = "kanarienvogel"
 
@@ -14,8 +16,23 @@ def named(name: str) -> str:
 
 def lines_with(text: str) -> list[str]:
     """Return the lines that hold a canary: as it is, escaped, or in Base64."""
-    signs = [_MARK, *_in_base64(_MARK.encode())]
+    signs = _signs(_MARK)
     return [line for line in text.splitlines() if any(sign in urllib.parse.unquote(line) for sign in signs)]
+
+
+def files_with(folder: Path, mark: str = _MARK) -> list[str]:
+    """Return the files below a folder that hold a mark, which has unreserved characters alone, as it is or in Base64.
+
+    What goes away meanwhile holds nothing.
+    """
+    signs = [argument for sign in _signs(mark) for argument in ("-e", sign)]
+    searched = ["grep", "--recursive", "--text", "--files-with-matches", "--no-messages", "--fixed-strings"]
+    found = subprocess.run([*searched, *signs, folder], capture_output=True, text=True, timeout=100, check=False)
+    return found.stdout.splitlines()
+
+
+def _signs(mark: str) -> list[str]:
+    return [mark, *_in_base64(mark.encode())]
 
 
 def _in_base64(mark: bytes) -> list[str]:

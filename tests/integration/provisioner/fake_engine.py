@@ -6,10 +6,10 @@ import socket
 import socketserver
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Handler: TypeAlias = Callable[["Request"], None]
 
@@ -33,6 +33,10 @@ class Request(BaseHTTPRequestHandler):
             self.answer({"message": f"no {path} here"}, status=404)
 
     do_POST = do_DELETE = do_GET  # noqa: N815
+
+    def document(self) -> Any:
+        """Read the document that was sent; what is not read would be the next request."""
+        return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
 
     def answer(self, body: object, *, status: int = 200) -> None:
         content = json.dumps(body).encode()
@@ -113,12 +117,13 @@ class FakeEngine(ThreadingHTTPServer):
         started: bool = True,
         takes_input: bool = False,
         log: str = "json-file",
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         """Let a container be in a state."""
         found = {
             "Id": name,
             "Image": "sha256:1",
-            "Config": {"Labels": {}, "OpenStdin": takes_input},
+            "Config": {"Labels": labels or {}, "OpenStdin": takes_input},
             "HostConfig": {"LogConfig": {"Type": log}},
             "State": {
                 "Status": status,

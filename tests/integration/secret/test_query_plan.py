@@ -46,6 +46,12 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         (queries._FORGET, {**_OWNER, "documents": ["state"]}, "sealed_value_place"),
         (queries._TEXTS, {"kinds": ["operation"] * 2, "ids": ["o1", "o2"], "pointer": "#"}, "sealed_value_place"),
         (queries._FORGET_KEY, _KEY, "sealed_value_key"),
+        (queries._OF_KEY, {**_KEY, "texts": "#"}, "sealed_value_key"),
+        (
+            queries._MARK,
+            {**_KEY, "texts": "#", "mark": "#forgotten", "kinds": ["release_revision"]},
+            "sealed_value_key",
+        ),
         (queries._KEYS, {}, "sealed_value_key"),
         (queries._COUNT, _KEY, "sealed_value_key"),
         (queries._BATCH, {**_KEY, "after": 7, "rows": 5, "bytes": 100}, "sealed_value_key"),

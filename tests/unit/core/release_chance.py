@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from unit.core.release_chart import Choose, draw_chart_plan
+from unit.core.release_chart_plan import Choose, draw_chart_plan
 from unit.core.release_model import install, plan, remove
 from unit.core.release_world import Event, World, world
 

@@ -1,108 +1,83 @@
-"""Charts by chance, and the plans that install and remove them."""
+"""Charts in few words, as the files of one would make them."""
 
-import datetime
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, TypeVar
+import dataclasses
+import re
+from collections.abc import Collection, Iterable
 
-from tinkwell.core.release.graph import build
-from tinkwell.core.release.kinds import PlanKind, ResourceStatus, Wait
-from tinkwell.core.release.manifest.name import split_chart
-from tinkwell.core.release.manifest.rendered import RenderedChart, RenderedManifest, RenderedResource
-from tinkwell.core.release.plan import Plan, PlanNode
-from tinkwell.core.release.record import Resource
+from tinkwell.core.release.chart import process
+from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart.metadata import Dependency, Metadata
+from tinkwell.core.release.chart.process import Unit
+from tinkwell.core.value.document import JsonObject
 
-T = TypeVar("T")
-
-NOW = datetime.datetime(2026, 11, 26, tzinfo=datetime.UTC)
-ROOT = "shop"
-MAX_LEVELS = 3
-# By level, so that no chart is called as its parent.
-_LETTERS = ".cba"
+_ENTRY = re.compile(r"(?P<name>[\w-]+)(?: as (?P<alias>[\w-]+))?(?:\((?P<before>[\w,-]*)\))?")
 
 
-class Choose(Protocol):
-    """Chooses one of several."""
-
-    def __call__(self, options: Sequence[T], /) -> T: ...
-
-
-def chart(own: str, names: Iterable[str] = (), edges: Iterable[tuple[str, str]] = ()) -> RenderedChart:
-    """Make a chart with these subcharts, whose batches are the layers of its edges."""
-    edges = tuple(sorted(edges))
-    waiting = {name for edge in edges for name in edge} - {own}
-    last = (*sorted({*names} - waiting), own)
-    layers: list[tuple[str, ...]] = []
-    while waiting:
-        layer = {name for name in waiting if not any(after == name and before in waiting for before, after in edges)}
-        layers.append(tuple(sorted(layer)))
-        waiting -= layer
-    return RenderedChart(name=own, version="1.0.0", batches=(*layers, last), edges=edges)
-
-
-def draw_charts(
-    choose: Choose,
-    *,
-    levels: int = MAX_LEVELS,
-    subcharts: Sequence[int] = range(5),
-    inside: Sequence[int] = (0, 1, 1, 2, 3),
-) -> RenderedManifest:
-    """Draw a chart with subcharts, so many levels of them, and so many subcharts and resources in each."""
-    charts: dict[str, RenderedChart] = {}
-    resources: dict[str, RenderedResource] = {}
-
-    def draw(path: str, below: int) -> None:
-        own = path.rpartition(".")[2]
-        names = [f"{_LETTERS[below]}{number}" for number in range(choose(subcharts) if below else 0)]
-        edges = [(one, other) for n, other in enumerate(names) for one in names[:n] if choose((True, False, False))]
-        edges += [(name, own) for name in names if choose((True, False, False))]
-        charts[path] = chart(own, names, edges)
-        paths: list[str] = []
-        for number in range(choose(inside)):
-            targets = sorted({choose(paths) for _ in range(choose((0, 0, 1, 2)))}) if paths else []
-            dependencies = {f"a{n}": target for n, target in enumerate(targets)}
-            paths.append(f"{path}:r{number}")
-            resources[paths[-1]] = RenderedResource(type="x", dependencies=dependencies)
-        for name in names:
-            draw(f"{path}.{name}", below - 1)
-
-    draw(ROOT, levels)
-    return RenderedManifest(charts=charts, resources=resources)
-
-
-def draw_chart_plan(choose: Choose) -> Plan:
-    """Draw the plan of an operation that installs a small chart, or removes one, or both."""
-    former, new = (
-        draw_charts(choose, levels=choose((1, 1, 2)), subcharts=(0, 1, 2), inside=(0, 1)) if is_there else None
-        for is_there in choose(((True, True), (True, False), (False, True)))
+def chart(
+    name: str,
+    *vendored: Chart,
+    dependencies: Iterable[Dependency] = (),
+    annotation: Iterable[str] = (),
+    values: JsonObject | None = None,
+    version: str = "1.0.0",
+) -> Chart:
+    """Make a chart; the charts that are vendored in it have folders by their names and versions."""
+    metadata = Metadata(
+        api_version="v2",
+        name=name,
+        version=version,
+        dependencies=tuple(dependencies),
+        depends_on=tuple(annotation),
     )
-    before = build.build_plan(former, [], {}, wait=choose(tuple(Wait)))
-    rows = existing(dict.fromkeys(former.resources if former is not None else (), 1))
-    return build.build_plan(new, rows, {1: before}, wait=choose(tuple(Wait)))
+    charts = {f"{child.metadata.name}-{child.metadata.version}": child for child in vendored}
+    return _placed(Chart(metadata=metadata, values=values or {}, charts=charts), "")
 
 
-def existing(revisions: Mapping[str, int], status: ResourceStatus = ResourceStatus.VALID) -> list[Resource]:
-    """Make the rows of resources by the revisions that have installed them."""
-    return [
-        Resource(
-            path=path,
-            revision=revision,
-            status=status,
-            owned=True,
-            observed_at=NOW,
-            release_id="r",
-            type="x",
-            image_id="",
-            init="",
-            config="",
-            state="",
-        )
-        for path, revision in revisions.items()
-    ]
+def family(
+    name: str,
+    *entries: str,
+    annotation: Iterable[str] = (),
+    values: JsonObject | None = None,
+    vendored: Iterable[Chart] = (),
+) -> Chart:
+    """Make a chart of entries such as `app as web(db,queue)`: a dependency app, called web, that waits for two others.
+
+    Each has the condition `NAME.enabled`. What is not among the vendored charts is made, without subcharts.
+    """
+    found = {child.metadata.name: child for child in vendored}
+    dependencies = []
+    for entry in entries:
+        dependency = depends(entry)
+        dependencies.append(dataclasses.replace(dependency, condition=f"{dependency.effective_name}.enabled"))
+        found.setdefault(dependency.name, chart(dependency.name))
+    return chart(name, *found.values(), dependencies=dependencies, annotation=annotation, values=values)
 
 
-def charts_of(plan: Plan, node: PlanNode) -> list[str]:
-    """Return the charts that a node is in, and that the plan does the same with."""
-    own = split_chart(node.path)[0] if node.kind is PlanKind.RESOURCE else node.path.rpartition(".")[0]
-    found = {own.rsplit(".", count)[0] for count in range(own.count(".") + 1)}
-    charts = {each.path for each in plan.nodes if each.kind is PlanKind.CHART and each.task is node.task}
-    return sorted(found & charts)
+def depends(entry: str) -> Dependency:
+    """Make a dependency of such an entry."""
+    parts = _ENTRY.fullmatch(entry)
+    assert parts, entry
+    before = tuple(name for name in (parts["before"] or "").split(",") if name)
+    return Dependency(name=parts["name"], alias=parts["alias"] or "", depends_on=before)
+
+
+def off(*names: str) -> JsonObject:
+    """Give values that disable subcharts."""
+    return {name: {"enabled": False} for name in names}
+
+
+def batches(unit: Unit) -> list[list[str]]:
+    """Give the batches of a unit; of the last one, which is a set, the names in their order."""
+    *layers, last = [list(batch) for batch in unit.sequence.batches]
+    assert last[-1] == unit.name
+    return [*layers, sorted(last)]
+
+
+def enabled(unit: Unit) -> Collection[str]:
+    """Give the paths of all units but the root, without its name."""
+    return {each.path.partition(".")[2] for each in process.units(unit)} - {""}
+
+
+def _placed(found: Chart, folder: str) -> Chart:
+    charts = {name: _placed(child, f"{folder}charts/{name}/") for name, child in found.charts.items()}
+    return dataclasses.replace(found, folder=folder, charts=charts)

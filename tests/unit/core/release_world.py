@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from unit.core.release_chart import charts_of
+from unit.core.release_chart_plan import charts_of
 from unit.core.release_model import OPERATION_ID, RUNNING, Store, StoredStep, node, planned, store
 
 from tinkwell.core.event.kinds import State

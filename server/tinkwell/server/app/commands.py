@@ -179,7 +179,7 @@ def maintain(config: Path | None, database_url: str | None) -> None:
 
 @click.group()
 def secret() -> None:
-    """Make keys for secrets, and seal anew what former keys have sealed."""
+    """Make keys for secrets, seal anew what former keys have sealed, and forget what lost ones have."""
 
 
 @secret.command()
@@ -212,6 +212,46 @@ def rekey(config: Path | None, database_url: str | None) -> None:
     click.echo(f"{outcome.sealed:,} values were sealed anew by the key {outcome.key}.")
     if problems := list(_problems(outcome)):
         raise click.ClickException("\n".join(problems))
+
+
+@secret.command()
+@_configured
+@click.argument("key")
+@click.option("--yes", "is_wanted", is_flag=True, help="Forget it; without this, nothing is changed.")
+def forget(config: Path | None, database_url: str | None, key: str, is_wanted: bool) -> None:
+    """Forget the secrets that KEY has sealed, where that key is lost, and say which releases lose them.
+
+    KEY is the key's id, as messages name it. The documents of these releases have null in their place from then on, so
+    that they can be uninstalled, or applied with their values. What is forgotten cannot be brought back.
+    """
+    id_ = _key_id(key)
+    chosen = _load(config, database_url=database_url)
+    setup.set_up(chosen.log_level, log_format=chosen.log_format)
+    losses = _run(main.forget(chosen, id_, is_wanted=is_wanted))
+    if losses is None:
+        raise click.ClickException("it was stopped before the end; begin it again")
+    for loss in losses:
+        click.echo(f"{loss.title}: {loss.part} loses {_values(loss.values)} of {', '.join(loss.documents)}")
+    count = sum(loss.values for loss in losses)
+    if is_wanted:
+        click.echo(f"{_values(count)} of the key {id_.hex()} forgotten.")
+    else:
+        click.echo(f"{_values(count)} of the key {id_.hex()} would be forgotten. Nothing was changed; --yes does it.")
+
+
+def _values(count: int) -> str:
+    return "1 value" if count == 1 else f"{count:,} values"
+
+
+def _key_id(text: str) -> bytes:
+    try:
+        id_ = bytes.fromhex(text)
+    except ValueError:
+        id_ = b""
+    if len(id_) != keys.ID_BYTES:
+        what = f"is {text!r}; give the id of a key, {2 * keys.ID_BYTES} hexadecimal digits, as messages name it"
+        raise click.UsageError(f"KEY {what}")
+    return id_
 
 
 def _problems(outcome: Outcome) -> Iterator[str]:

@@ -32,6 +32,7 @@ from tinkwell.server.log.relay.relay import Relay
 from tinkwell.server.log.retention import Result
 from tinkwell.server.log.store.log import PostgresLog
 from tinkwell.server.release.room import ReleaseRoom
+from tinkwell.server.release.service.forgetting import Forgetting, Loss
 from tinkwell.server.rpc import auth, interceptor
 from tinkwell.server.rpc.health import Health
 from tinkwell.server.rpc.metric import CallMetrics
@@ -49,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.005
 _PHONE_CONNECTIONS = 2
-_REKEY_CONNECTIONS = 1
+_SECRET_CONNECTIONS = 1
 # A client that vanished without goodbye is found within half a minute; clients may ask as often about us. gRPC waits
 # for the answer to a ping as long as ping_timeout says, a minute by default, however short the keepalive timeout is.
 _OPTIONS = (
@@ -132,11 +133,33 @@ async def rekey(settings: Settings) -> Outcome:
     if settings.secret_keys is None:
         raise keys.InvalidKeys("TINKWELL_SECRET_KEYS is not set: let it name the key file")
     known = keys.read(settings.secret_keys)
+    async with _open_for_secrets(settings) as database:
+        return await Rekey(database, known).run()
+
+
+async def forget(settings: Settings, key: bytes, *, is_wanted: bool) -> Sequence[Loss]:
+    """Say what is lost with a key that is lost, by its id, and forget it if that `is_wanted`.
+
+    Raises `keys.InvalidKeys` for a key that the key file has, `readiness.NotUsable`, `errors.Unavailable`, and
+    `errors.IllegalTransition` while an operation works with what it would lose.
+    """
+    if settings.secret_keys is not None and keys.read(settings.secret_keys).find(key) is not None:
+        raise keys.InvalidKeys(
+            f"{settings.secret_keys} has the key {key.hex()}, so that nothing is lost; "
+            "`tinkwell secret rekey` seals by another one what it has sealed"
+        )
+    async with _open_for_secrets(settings) as database:
+        forgetting = Forgetting(database)
+        return await (forgetting.forget(key) if is_wanted else forgetting.look(key))
+
+
+@asynccontextmanager
+async def _open_for_secrets(settings: Settings) -> AsyncIterator[Database]:
     database_url = settings.database_url.get_secret_value()
     await readiness.wait(database_url, allow_unsafe=settings.throwaway_database)
-    pool = engine.create(database_url, pool_size=_REKEY_CONNECTIONS)
+    pool = engine.create(database_url, pool_size=_SECRET_CONNECTIONS)
     try:
-        return await Rekey(Database(pool), known).run()
+        yield Database(pool)
     finally:
         await pool.dispose()
 

@@ -52,6 +52,15 @@ class Place:
         return json.dumps(row).encode()
 
 
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """How many values are sealed of a document of an owner."""
+
+    owner: Owner
+    document: str
+    values: int
+
+
 def seal(key: Key, place: Place, value: bytes) -> bytes:
     """Seal a value to its place."""
     nonce = os.urandom(_NONCE_BYTES)

@@ -45,3 +45,9 @@ def test_rekey_says_what_is_wrong_with_the_keys(settings: dict[str, str], messag
     Path("empty").touch(mode=0o600)
     code, _, error = run("rekey", TINKWELL_DATABASE_URL="postgresql://u@localhost:1/d", **settings)
     assert (code, error) == (1, message)
+
+
+@pytest.mark.parametrize("key", ["", "key", "0123456789abcde", "0123456789abcdef00"])
+def test_forget_takes_the_id_of_a_key_alone(key: str) -> None:
+    code, _, error = run("forget", key)
+    assert (code, "give the id of a key, 16 hexadecimal digits" in error.replace("\n", " ")) == (2, True)

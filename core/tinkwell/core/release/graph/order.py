@@ -25,9 +25,10 @@ def ranked(before: Mapping[str, Iterable[str]], rank: Mapping[str, int]) -> list
 
 def find_loop(before: Mapping[str, Iterable[str]]) -> list[str]:
     """Find names of which each comes after the next, and the last after the first; none where there is no loop."""
-    dependents = _graph(before).reverse()
-    if networkx.is_directed_acyclic_graph(dependents):
+    graph = _graph(before)
+    if networkx.is_directed_acyclic_graph(graph):
         return []
+    dependents = graph.reverse()
     # To look for a loop in all of the graph would take the square of its size.
     tangles = [
         tangle for tangle in networkx.strongly_connected_components(dependents) if _is_tangle(dependents, tangle)

@@ -1,6 +1,7 @@
 """How a container says which run it is: by its name, which no two can have, and by labels.
 
     tinkwell.managed=true  .instance=STATE_DIRECTORY  .attempt=N  .hook=NAME, empty for what is no hook
+    .creation=ID of the call that has created it
     of a workflow's:  .workflow=ID  .action=ID          of a release's:  .release=ID  .step=ID, the others are empty
 
 Other labels are the caller's. What does not carry its own labels in this way is nobody's run.
@@ -12,6 +13,7 @@ from tinkwell.core.value.run_key import WORDS, RunKey
 from tinkwell.provisioner.state_dir import state_dir
 
 PREFIX = "tinkwell."
+CREATION = "creation"
 MANAGED: Mapping[str, str] = {"managed": "true"}
 
 
@@ -30,6 +32,11 @@ def labels_of(key: RunKey, *, instance: str, others: Mapping[str, str]) -> dict[
 def filters(labels: Mapping[str, str]) -> list[str]:
     """Return what selects the containers of runs that carry these labels."""
     return [f"{PREFIX}{name}={value}" for name, value in {**MANAGED, **labels}.items()]
+
+
+def is_of_creation(labels: Mapping[str, str], creation: str) -> bool:
+    """Say whether a container was created by a call that gave itself this name."""
+    return labels.get(f"{PREFIX}{CREATION}") == creation
 
 
 def key_of(labels: Mapping[str, str]) -> RunKey | None:

@@ -11,6 +11,7 @@ same path where the engine runs.
 """
 
 import asyncio
+import uuid
 from collections.abc import Mapping
 from typing import Self
 
@@ -98,11 +99,8 @@ class DockerRuntime:
     async def find(self, key: RunKey) -> docker_run.DockerRun | None:
         """Find a run by its container's name; a container that does not say that it is this run is somebody else's."""
         with docker_run.told():
-            try:
-                found = await self._engine.inspect(label.container_name(key))
-            except engine.Gone:
-                return None
-        return self._run(key, found.id, known=found) if label.key_of(found.labels) == key else None
+            found = await self._inspect(key)
+        return None if found is None else self._run(key, found.id, known=found)
 
     async def find_former(self, key: RunKey) -> list[port.Run]:
         """Find containers of former attempts by their labels, whatever state directory they were started from."""
@@ -136,6 +134,14 @@ class DockerRuntime:
         found = await self._engine.labels_of_all(labels=label.filters(labels))
         return [key for each in found if (key := label.key_of(each)) is not None]
 
+    async def _inspect(self, key: RunKey) -> inspection.Container | None:
+        """Describe a run's container; None where there is none that says that it is this run."""
+        try:
+            found = await self._engine.inspect(label.container_name(key))
+        except engine.Gone:
+            return None
+        return found if label.key_of(found.labels) == key else None
+
     async def _obtain(self, spec: port.RunSpec) -> tuple[docker_run.DockerRun, bool]:
         """Return the run's container, and whether it is new. That its image is missing is told by its creation."""
         name = await self._images.prepare(spec.image)
@@ -149,7 +155,12 @@ class DockerRuntime:
             raise image.vanished(name, error) from error
 
     async def _create(self, spec: port.RunSpec, image_name: str) -> tuple[docker_run.DockerRun, bool]:
-        """Return the run's container, and whether it is new; raises `engine.Gone` where the image is missing."""
+        """Return the run's container, and whether it is new; raises `engine.Gone` where the image is missing.
+
+        The engine may create it and not come to answer, as when it is restarted. A second call then finds it, and knows
+        by the name of the creation whose it is.
+        """
+        creation = uuid.uuid4().hex
         name = label.container_name(spec.key)
         for mount in spec.mounts:
             mount.provide()
@@ -162,7 +173,9 @@ class DockerRuntime:
                     entrypoint=spec.entrypoint,
                     command=spec.command or (),
                     environment=spec.variables(),
-                    labels=label.labels_of(spec.key, instance=self._directory.instance, others=spec.labels),
+                    labels=label.labels_of(
+                        spec.key, instance=self._directory.instance, others={**spec.labels, label.CREATION: creation}
+                    ),
                     host=host.host_config(spec, self._settings),
                     workdir=spec.workdir,
                     takes_input=spec.stdin is not None,
@@ -175,8 +188,9 @@ class DockerRuntime:
                     raise port.RunError(port.Reason.SPECIFICATION, message) from error
             else:
                 return self._run(spec.key, created), True
-            if (found := await self.find(spec.key)) is not None:
-                return found, False
+            if (found := await self._inspect(spec.key)) is not None:
+                is_new = label.is_of_creation(found.labels, creation)
+                return self._run(spec.key, found.id, known=None if is_new else found), is_new
             await asyncio.sleep(docker_run.POLL_SECONDS)  # the name is taken some time before its container is there
         message = f"the engine has a container {name} that is not this run; remove it (docker rm -f {name})"
         raise port.RunError(port.Reason.UNAVAILABLE, message)

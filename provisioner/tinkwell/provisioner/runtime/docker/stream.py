@@ -86,10 +86,14 @@ class Stream:
         return chunk, is_over
 
     def _cut(self) -> None:
-        """Take the socket away from under the thread, which then ends."""
+        """Take the socket away from under the thread, which then ends.
+
+        Of an answer that was read to its end the connection is another request's by now.
+        """
         self._finish()
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
+        if self._response.raw.connection is not None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
 
     def _read(self) -> None:
         """Read to the end, in the thread."""

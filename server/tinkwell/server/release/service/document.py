@@ -154,13 +154,18 @@ class Documents:
         return tuple([await self._seal_change(transaction, locked, each, known) for each in changes])
 
     async def open_work(self, connection: AsyncConnection, locked: lock.Locked) -> OpenedWork:
-        """Open all that an operation works on."""
+        """Open all that an operation works on; raises `errors.SecretsDisabled` also where something was forgotten."""
         operation = locked.operation
         number = operation.revision or operation.rollback_of
+        revision = await self._secrets.open(connection, _revision(locked.release_id, number))
+        if any(each.has_forgotten for each in revision.values()):
+            raise errors.SecretsDisabled(
+                f"those of revision {number} were forgotten, since their key is lost; apply the release with its values"
+            )
         return OpenedWork(
             texts=await self._texts(connection, locked),
             own=await self._secrets.open(connection, _operation(operation.id)),
-            revision=await self._secrets.open(connection, _revision(locked.release_id, number)),
+            revision=revision,
             release=await self._secrets.open(connection, _release(locked.release_id)),
             has_source=locked.has_source,
         )

@@ -30,17 +30,23 @@ _THREADS = 2
 _MASKERS = 16
 # What stands in the place of a pointer, and is none, for the texts of a document.
 TEXTS = "#"
+# And of which some values were forgotten, since the key is lost that has sealed them.
+FORGOTTEN = "#forgotten"
 
 masker_of = functools.lru_cache(_MASKERS)(Masker)
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What is sealed of an owner's document: JSON pointers with what stood there, and texts that are secret in it."""
+    """What is sealed of an owner's document: JSON pointers with what stood there, and texts that are secret in it.
+
+    `has_forgotten`: there was more, of which nobody knows any more what it was.
+    """
 
     owner: Owner
     values: Sequence[tuple[str, JsonValue]] = field(default=(), repr=False)
     texts: frozenset[str] = field(default=frozenset(), repr=False)
+    has_forgotten: bool = False
 
     def restore(self, stored: JsonValue) -> JsonValue:
         """Return the document as it was before it was sealed. Raises `errors.SecretsDisabled` where it does not fit."""
@@ -121,13 +127,17 @@ class SecretService:
         """
         values: dict[str, list[tuple[str, JsonValue]]] = {}
         texts: dict[str, frozenset[str]] = {}
-        for place, value in await self._open(await queries.of_owner(connection, owner)):
+        rows = await queries.of_owner(connection, owner)
+        forgotten = {row.place.document for row in rows if row.place.pointer == FORGOTTEN}
+        for place, value in await self._open([row for row in rows if row.place.pointer != FORGOTTEN]):
             if place.pointer == TEXTS:
                 texts[place.document] = _texts(value)
             else:
                 values.setdefault(place.document, []).append((place.pointer, value))
-        names = dict.fromkeys([*values, *texts])
-        return {name: Opened(owner, values.get(name, ()), texts.get(name, frozenset())) for name in names}
+        return {
+            name: Opened(owner, values.get(name, ()), texts.get(name, frozenset()), has_forgotten=name in forgotten)
+            for name in dict.fromkeys([*values, *texts, *forgotten])
+        }
 
     async def texts(self, connection: AsyncConnection, owners: Iterable[Owner]) -> frozenset[str]:
         """Return the texts that are secret in the documents of some owners. Raises what `open` raises."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from tinkwell.server.secret.seal import Owner, Place
+from tinkwell.server.secret.seal import Owner, Place, Sealed
 
 _FORGET = sqlalchemy.text("""
     DELETE FROM sealed_value
@@ -28,10 +28,11 @@ _TEXTS = sqlalchemy.text("""
       JOIN sealed_value v ON v.owner_kind = wanted.kind AND v.owner_id = wanted.id
      WHERE v.pointer = :pointer
 """)
-# One step in the index for each key.
+# One step in the index for each key. What stands for values that were forgotten has none.
 _KEYS = sqlalchemy.text("""
     WITH RECURSIVE found (key) AS (
-        SELECT (SELECT substring(sealed FROM 2 FOR 8) FROM sealed_value ORDER BY substring(sealed FROM 2 FOR 8) LIMIT 1)
+        SELECT (SELECT substring(sealed FROM 2 FOR 8) FROM sealed_value WHERE substring(sealed FROM 2 FOR 8) > ''
+                 ORDER BY substring(sealed FROM 2 FOR 8) LIMIT 1)
          UNION ALL
         SELECT (SELECT substring(v.sealed FROM 2 FOR 8) FROM sealed_value v
                  WHERE substring(v.sealed FROM 2 FOR 8) > found.key
@@ -52,6 +53,21 @@ _BATCH = sqlalchemy.text("""
              WHERE substring(sealed FROM 2 FOR 8) = :key) AS summed
      WHERE bytes <= CAST(:bytes AS bigint) OR number = 1
      ORDER BY id
+""")
+# The texts that are secret in a document stand beside what is sealed of it.
+_OF_KEY = sqlalchemy.text("""
+    SELECT owner_kind, owner_id, document, count(*) FILTER (WHERE pointer <> :texts) AS values
+      FROM sealed_value WHERE substring(sealed FROM 2 FOR 8) = :key
+     GROUP BY owner_kind, owner_id, document ORDER BY owner_kind, owner_id, document
+""")
+_MARK = sqlalchemy.text("""
+    WITH found AS MATERIALIZED (
+        SELECT owner_kind, owner_id, document, pointer FROM sealed_value WHERE substring(sealed FROM 2 FOR 8) = :key
+    )
+    INSERT INTO sealed_value (owner_kind, owner_id, document, pointer, sealed)
+    SELECT DISTINCT owner_kind, owner_id, document, CAST(:mark AS text), CAST('' AS bytea)
+      FROM found WHERE pointer <> :texts AND owner_kind = ANY (CAST(:kinds AS text[]))
+    ON CONFLICT (owner_kind, owner_id, document, pointer) DO NOTHING
 """)
 _FORGET_KEY = sqlalchemy.text("DELETE FROM sealed_value WHERE substring(sealed FROM 2 FOR 8) = :key")
 # What somebody else has stored meanwhile has a row of its own: a row is never changed but here.
@@ -108,8 +124,19 @@ async def count(connection: AsyncConnection, key: bytes) -> int:
     return found
 
 
+async def of_key(connection: AsyncConnection, key: bytes, *, texts: str) -> list[Sealed]:
+    """Return the documents of which a key has sealed something; at the pointer `texts` stand no values of them."""
+    found = await connection.execute(_OF_KEY, {"key": key, "texts": texts})
+    return [Sealed(Owner(row.owner_kind, row.owner_id), row.document, row.values) for row in found]
+
+
+async def mark(connection: AsyncConnection, key: bytes, *, pointer: str, texts: str, kinds: Sequence[str]) -> None:
+    """Put a row without content at a pointer of the documents, of owners of some kinds, that have values of a key."""
+    await connection.execute(_MARK, {"key": key, "mark": pointer, "texts": texts, "kinds": list(kinds)})
+
+
 async def forget(connection: AsyncConnection, key: bytes) -> int:
-    """Delete what a key has sealed, and return how many values that were."""
+    """Delete what a key has sealed, and return how many rows that were."""
     return (await connection.execute(_FORGET_KEY, {"key": key})).rowcount
 
 

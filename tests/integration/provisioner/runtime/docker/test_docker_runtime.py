@@ -113,6 +113,7 @@ async def start(harness: DockerHarness, script: str, **fields: Any) -> tuple[Run
 async def test_a_container_says_whose_it_is(harness: DockerHarness, client: APIClient) -> None:
     key, run = await start(harness, "sleep 1000", labels={"task": "disk & boot"})
     labels = inspect(client, key)["Config"]["Labels"]
+    assert labels.pop("tinkwell.creation")
     assert labels == {
         "tinkwell.managed": "true",
         "tinkwell.instance": harness.directory.instance,

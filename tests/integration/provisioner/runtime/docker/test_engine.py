@@ -3,8 +3,11 @@
 import asyncio
 import contextlib
 import ssl
+import threading
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
@@ -14,7 +17,7 @@ from integration.provisioner.fake_engine import FakeEngine, Request
 from support.waiting import eventually
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import output, output_mark, port
-from tinkwell.provisioner.runtime.docker import engine, setting, stream
+from tinkwell.provisioner.runtime.docker import engine, label, setting, stream
 from tinkwell.provisioner.runtime.docker import run as docker_run
 from tinkwell.provisioner.runtime.docker import runtime as docker
 from tinkwell.provisioner.state_dir import state_dir
@@ -178,6 +181,75 @@ async def test_calls_are_repeated_while_the_engine_is_restarted(fake: FakeEngine
     fake.serve("/images/busybox/json", answer)
     assert await found.image_id("busybox") == "i"
     assert len(tries) == 3
+
+
+async def test_a_stream_that_was_read_to_its_end_leaves_its_connection_to_others(
+    fake: FakeEngine, found: engine.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last thing that a reader does comes when the next request may already be under way on the same connection."""
+    cut, was_asked = stream.Stream._cut, threading.Event()
+
+    def answer_late(request: Request) -> None:
+        was_asked.set()
+        fake.released.wait(20)
+        request.answer({"Id": "i"})
+
+    def cut_late(read: stream.Stream) -> None:
+        asking = threads.submit(found._client.inspect_image, "busybox")
+        assert was_asked.wait(20)
+        cut(read)
+        fake.released.set()
+        assert asking.result(20) == {"Id": "i"}
+
+    def say(request: Request) -> None:
+        request.begin()
+        request.chunk(frame("all"))
+        request.end()
+
+    fake.serve("/images/busybox/json", answer_late)
+    fake.serve("/containers/c/logs", say)
+    monkeypatch.setattr(stream.Stream, "_cut", cut_late)
+    with ThreadPoolExecutor(1) as threads:
+        async with contextlib.aclosing((await found.logs("c", follow=True)).chunks()) as chunks:
+            assert b"".join([chunk async for chunk in chunks]) == frame("all")
+
+
+async def test_a_container_whose_creation_the_engine_did_not_answer_is_started(
+    fake: FakeEngine, found: engine.Engine, directory: state_dir.StateDir
+) -> None:
+    made: list[dict[str, Any]] = []
+
+    def create(request: Request) -> None:
+        asked = request.document()
+        if made:
+            request.answer({"message": "the name is taken"}, status=409)
+            return
+        made.append(asked)
+        fake.serve_state("tinkwell-a-1", "created", started=False, labels=asked["Labels"])
+        request.break_off()
+
+    fake.serve("/containers/create", create)
+    fake.serve("/containers/tinkwell-a-1/start", lambda request: request.answer({}))
+    runtime = docker.DockerRuntime(found, directory)
+    await runtime.start(port.RunSpec(key=KEY, image="busybox"))
+    assert fake.seen.count("POST /containers/create") == 2
+    assert fake.seen.count("POST /containers/tinkwell-a-1/start") == 1
+
+
+async def test_a_container_that_somebody_else_has_created_is_left_to_that_one(
+    fake: FakeEngine, found: engine.Engine, directory: state_dir.StateDir
+) -> None:
+    runtime = docker.DockerRuntime(found, directory)
+    labels = label.labels_of(KEY, instance="other", others={label.CREATION: "another"})
+    fake.serve_state("tinkwell-a-1", "created", started=False, labels=labels)
+
+    def refuse(request: Request) -> None:
+        request.document()
+        request.answer({"message": "the name is taken"}, status=409)
+
+    fake.serve("/containers/create", refuse)
+    await runtime.start(port.RunSpec(key=KEY, image="busybox"))
+    assert "POST /containers/tinkwell-a-1/start" not in fake.seen
 
 
 async def test_an_engine_that_does_not_come_back_is_given_up(

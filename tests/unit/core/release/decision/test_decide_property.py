@@ -128,7 +128,8 @@ def test_the_walk_starts_what_is_ready_and_no_more_than_it_may(data: st.DataObje
 def test_what_is_hopeless_never_starts_and_everything_else_does(data: st.DataObject) -> None:
     of = draw_any_plan(Drawn(data))
     failing = {node.path for node in of.resources if data.draw(st.sampled_from((True, False, False)))}
-    states, before = {node.path: NodeState.PENDING for node in of.real}, {}
+    states = {node.path: NodeState.PENDING for node in of.real}
+    before: dict[str, NodeState] = {}
     while states != before:
         before, survey = dict(states), walk.Survey(of, states)
         states |= {node.path: NodeState.INSTALLING for node in survey.opening()}

@@ -1,0 +1,239 @@
+"""The archive that a chart travels as: a gzipped tar with one folder at its top.
+
+`pack` is canonical: the same files give the same bytes, so that a digest names the files. `unpack` takes archives from
+strangers, and unpacks no more than is allowed, whatever they claim. What is taken are plain files below the top folder;
+everything else ends in `errors.ChartInvalid`, whose fields are the names of members, or `archive` where the whole is
+wrong.
+"""
+
+import hashlib
+import io
+import tarfile
+import unicodedata
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tinkwell.core import errors
+from tinkwell.core.release.chart import tar
+from tinkwell.core.value import parse
+
+MAX_PACKED_BYTES = 8 * 1024 * 1024
+# Of the tar, so that its headers count, too.
+MAX_UNPACKED_BYTES = 64 * 1024 * 1024
+MAX_FILES = 10_000
+MAX_PATH_BYTES = 1_024
+
+_GZIP = zlib.MAX_WBITS | 16
+_LEVEL = 9
+_PIECE_BYTES = 64 * 1024
+_MODE = 0o644
+_BESIDE = "stands beside the chart's folder; pack one folder with all files in it"
+
+
+@dataclass(slots=True)
+class Allowance:
+    """What may still be unpacked of a chart, together with all the archives that are in it."""
+
+    unpacked_bytes: int = MAX_UNPACKED_BYTES
+    files: int = MAX_FILES
+
+    def take_bytes(self, at: str, size: int) -> None:
+        """Count unpacked bytes. Raises `errors.ChartInvalid` beyond the limit."""
+        self.unpacked_bytes -= size
+        if self.unpacked_bytes < 0:
+            raise _invalid(at, f"unpacks to more than {MAX_UNPACKED_BYTES:,} bytes; leave large files out of the chart")
+
+    def take_file(self, at: str) -> None:
+        """Count a member. Raises `errors.ChartInvalid` beyond the limit."""
+        self.files -= 1
+        if self.files < 0:
+            raise _invalid(at, f"has more than {MAX_FILES:,} members; leave files out, or pack them into fewer ones")
+
+
+def pack(top: str, files: Mapping[str, bytes]) -> bytes:
+    """Pack files, by their paths within the chart, below the folder `top`. Raises `errors.ChartInvalid`."""
+    tree, allowance = _Tree(), Allowance()
+    if len(_parts(top, top)) != 1:
+        raise errors.ChartInvalid.of(top, "cannot be the name of a folder; leave out /")
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as writer:
+        for path in sorted(files):
+            member = f"{top}/{path}"
+            tree.add(_place("", member), member, is_folder=False)
+            allowance.take_file("")
+            header = tarfile.TarInfo(member)
+            header.size, header.mode = len(files[path]), _MODE
+            writer.addfile(header, io.BytesIO(files[path]))
+            # Before the next one is copied.
+            _check_unpacked(buffer.tell())
+    _check_unpacked(buffer.tell())
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+    packed = packer.compress(buffer.getbuffer()) + packer.flush()
+    check_size(packed)
+    return packed
+
+
+def unpack(data: bytes) -> dict[str, bytes]:
+    """Unpack an archive: the files by their paths within its top folder. Raises `errors.ChartInvalid`."""
+    return extract(data, Allowance())
+
+
+def digest(data: bytes) -> str:
+    """Give the name of an archive: `sha256:` and the hexadecimal hash of its bytes."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def check_size(data: bytes, *, at: str = "") -> None:
+    """Refuse an archive that is too large."""
+    if len(data) > MAX_PACKED_BYTES:
+        raise _invalid(at, f"has {len(data):,} bytes; at most {MAX_PACKED_BYTES:,} are allowed: leave large files out")
+
+
+def extract(data: bytes, allowance: Allowance, *, at: str = "") -> dict[str, bytes]:
+    """Unpack an archive that stands in another one at `at`, out of what that may still take."""
+    check_size(data, at=at)
+    stream = _Stream(data, allowance, at)
+    try:
+        files = dict(_files(stream, allowance, at))
+    except tar.Broken as error:
+        raise _invalid(at, f"is no tar, or is broken: {error}; pack it again") from error
+    stream.finish()
+    if not files:
+        raise _invalid(at, "has no files; pack the folder in which Chart.yaml is")
+    return files
+
+
+def _files(stream: "_Stream", allowance: Allowance, at: str) -> Iterator[tuple[str, bytes]]:
+    tree = _Tree()
+    for member in tar.members(stream.read):
+        allowance.take_file(at)
+        place = _place(at, member.name)
+        if member.kind is tar.Kind.LINK:
+            raise errors.ChartInvalid.of(place, "is a link; put the file itself in its place")
+        if member.kind is tar.Kind.OTHER:
+            raise errors.ChartInvalid.of(place, "is neither a plain file nor a folder; leave it out")
+        parts = tree.add(place, member.name, is_folder=member.kind is tar.Kind.FOLDER)
+        if member.kind is tar.Kind.FILE:
+            if len(parts) == 1:
+                raise errors.ChartInvalid.of(place, _BESIDE)
+            yield "/".join(parts[1:]), member.content
+
+
+def _place(at: str, name: str) -> str:
+    shown = parse.excerpt(name)
+    return f"{at}/{shown}" if at else shown
+
+
+def _parts(place: str, name: str) -> tuple[str, ...]:
+    """Take the name of a member apart. Raises `errors.ChartInvalid` for what is no plain path."""
+    path = name.removeprefix("./").removesuffix("/")
+    parts = tuple(path.split("/"))
+    if name.startswith("/"):
+        raise errors.ChartInvalid.of(place, "has an absolute path; write it relative to the chart's folder")
+    if not {"", ".", ".."}.isdisjoint(parts) or "\\" in path:
+        raise errors.ChartInvalid.of(place, r"is no plain path; write it without .., ., // and \ in the chart's folder")
+    try:
+        parse.parse_text(place, path, max_bytes=MAX_PATH_BYTES)
+    except errors.InvalidField as error:
+        reason = error.violations[0].description
+        raise errors.ChartInvalid.of(place, f"has a name that cannot be taken: it {reason}; rename it") from error
+    return parts
+
+
+def _fold(name: str) -> str:
+    """Give one text for all names that are one file for some system."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def _check_unpacked(size: int) -> None:
+    Allowance().take_bytes("", size)
+
+
+@dataclass(slots=True)
+class _Folder:
+    """A folder, or a file, of which `entries` is None; what is in it is known by name without regard to case."""
+
+    name: str
+    entries: "dict[str, _Folder] | None" = field(default_factory=dict)
+
+
+class _Tree:
+    """All members so far; a system that ignores case, and one that does not, must make the same files of them."""
+
+    def __init__(self) -> None:
+        self._root = _Folder("")
+        self._seen: set[tuple[str, ...]] = set()
+
+    def add(self, place: str, name: str, *, is_folder: bool) -> tuple[str, ...]:
+        """Add a member and the folders above it, and return the parts of its path. Raises `errors.ChartInvalid`."""
+        parts = _parts(place, name)
+        if parts in self._seen:
+            raise errors.ChartInvalid.of(place, "occurs twice; pack each file once")
+        self._seen.add(parts)
+        here = self._root
+        for depth, part in enumerate(parts, start=1):
+            needs_folder = is_folder or depth < len(parts)
+            assert here.entries is not None
+            entry = here.entries.setdefault(_fold(part), _Folder(part, {} if needs_folder else None))
+            if entry.name != part:
+                other = "/".join((*parts[: depth - 1], entry.name))
+                raise errors.ChartInvalid.of(
+                    place,
+                    f"differs from {parse.show(other)} only in case or in how accents are written; rename one of them",
+                )
+            if (entry.entries is not None) is not needs_folder:
+                raise errors.ChartInvalid.of(place, "is a file and a folder at once; rename one of them")
+            here = entry
+        if len(self._root.entries or {}) > 1:
+            raise errors.ChartInvalid.of(place, _BESIDE)
+        return parts
+
+
+class _Stream:
+    """The unpacked bytes of a gzip file, of which no more exist at once than were asked for."""
+
+    def __init__(self, data: bytes, allowance: Allowance, at: str) -> None:
+        self._data = data
+        self._allowance = allowance
+        self._at = at
+        self._pieces = self._unpacked()
+        self._buffer = bytearray()
+        self._bytes_behind = 0
+
+    def read(self, size: int) -> bytes:
+        """Return so many bytes, fewer at the end. Raises `errors.ChartInvalid`."""
+        while len(self._buffer) < size and (piece := next(self._pieces, b"")):
+            self._allowance.take_bytes(self._at, len(piece))
+            self._buffer += piece
+        found = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        return found
+
+    def finish(self) -> None:
+        """Read on to the end, with nothing but zeros before it."""
+        while piece := self.read(_PIECE_BYTES):
+            if piece.strip(b"\0"):
+                raise _invalid(self._at, "has more behind its last member; pack it again")
+        if self._bytes_behind:
+            raise _invalid(self._at, f"has {self._bytes_behind:,} bytes behind its end; pack it again")
+
+    def _unpacked(self) -> Iterator[bytes]:
+        """Unpack in small pieces of what goes in and what comes out: all that is not taken yet is copied each time."""
+        unpacker = zlib.decompressobj(_GZIP)
+        for start in range(0, len(self._data), _PIECE_BYTES):
+            packed = self._data[start : start + _PIECE_BYTES]
+            try:
+                while piece := unpacker.decompress(packed, _PIECE_BYTES):
+                    yield piece
+                    packed = unpacker.unconsumed_tail
+            except zlib.error as error:
+                raise _invalid(self._at, "is not gzip, or is broken; pack it with `tinkwell chart package`") from error
+            if unpacker.eof:
+                self._bytes_behind = len(unpacker.unused_data) + max(0, len(self._data) - start - _PIECE_BYTES)
+                return
+        raise _invalid(self._at, "is cut off; pack or fetch it again")
+
+
+def _invalid(at: str, description: str) -> errors.InvalidField:
+    return errors.ChartInvalid.of(at or "archive", description)

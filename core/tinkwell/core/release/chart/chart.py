@@ -1,0 +1,302 @@
+"""A chart as its files make it: metadata, values, templates, files, and the charts that are vendored in it.
+
+`load` looks at what every command needs, so that the order of any chart of Helm can be shown. What Tinkwell does not
+carry out is found as well, and kept as `refusals`; `check_usable` raises them before anything is rendered. Templates
+are texts here: what stands in them is judged when they are rendered.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tinkwell.core import errors
+from tinkwell.core.release.chart import archive, metadata
+from tinkwell.core.release.chart.metadata import Metadata
+from tinkwell.core.release.manifest import name as names
+from tinkwell.core.value import check, document, parse, yaml_file
+from tinkwell.core.value.document import MAX_VIOLATIONS, JsonObject, JsonValue
+
+METADATA = "Chart.yaml"
+VALUES = "values.yaml"
+SCHEMA = "values.schema.json"
+MAX_LEVELS = 10
+MAX_SUBCHARTS = 2_000
+# They are copied into each container.
+MAX_FILES_BYTES = 8 * 1024 * 1024
+
+_CHARTS = "charts/"
+_FILES = "files/"
+_LUA = "ext/lua/"
+_TEMPLATES = "templates/"
+_NOTES = "templates/NOTES.txt"
+_CRDS = "crds/"
+_HELM_2_FILES = ("requirements.yaml", "requirements.lock")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """A chart. `folder` is its place in the root's archive, such as `charts/bar/`, and empty for the root.
+
+    `templates` has the YAML files by their paths in the chart (`templates/web.yaml`), `files` those of `files/` and
+    `lua` those of `ext/lua/`, by their paths in there. `charts` has the vendored charts by the names of their folders
+    or archives in `charts/`. The texts of Chart.yaml and values.yaml tell in which line something stands. `refusals`
+    and `warnings` are about this chart alone.
+    """
+
+    folder: str = ""
+    metadata: Metadata
+    metadata_text: str = ""
+    values: JsonObject = field(default_factory=dict)
+    values_text: str = ""
+    schema: JsonObject | None = None
+    templates: Mapping[str, str] = field(default_factory=dict)
+    notes: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    lua: Mapping[str, str] = field(default_factory=dict)
+    charts: Mapping[str, "Chart"] = field(default_factory=dict)
+    refusals: tuple[errors.Violation, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def path(self, file: str) -> str:
+        """Give the path by which errors name a file of the chart."""
+        return f"{self.folder}{file}"
+
+    def located(self, error: errors.InvalidField) -> errors.ChartInvalid:
+        """Say of violations, whose fields are paths within Chart.yaml, in which file and line they stand."""
+        file = self.path(METADATA)
+        for described in yaml_file.documents(check.Checks(), file, self.metadata_text):
+            return errors.ChartInvalid(described.located(error).violations)
+        return errors.ChartInvalid(errors.Violation(f"{file}.{v.field}", v.description) for v in error.violations)
+
+
+def load(files: Mapping[str, bytes]) -> Chart:
+    """Make a chart of its files, which are named by their paths within its folder.
+
+    Raises `errors.ChartInvalid` with all that is wrong.
+    """
+    allowance = archive.Allowance()
+    for content in files.values():
+        allowance.take_file("")
+        allowance.take_bytes("", len(content))
+    loader = _Loader(allowance)
+    found = loader.load(files, "", 1)
+    try:
+        loader.checks.finish()
+    except errors.InvalidField as error:
+        raise errors.ChartInvalid(error.violations) from error
+    assert found
+    _check_root(found)
+    return found
+
+
+def every(chart: Chart) -> Iterator[Chart]:
+    """Iterate over a chart and all that are vendored in it."""
+    yield chart
+    for child in chart.charts.values():
+        yield from every(child)
+
+
+def check_usable(charts: Iterable[Chart]) -> None:
+    """Raise `errors.ChartInvalid` for all that the charts have and Tinkwell does not carry out."""
+    refusals = [refusal for chart in charts for refusal in chart.refusals]
+    if refusals:
+        raise errors.ChartInvalid(refusals[:MAX_VIOLATIONS])
+
+
+def _check_root(chart: Chart) -> None:
+    """Refuse a root whose name a release cannot have for it; others can be given an alias."""
+    try:
+        names.parse_chart_name("name", chart.metadata.name)
+    except errors.InvalidField as error:
+        sentence = (
+            f"{parse.show(chart.metadata.name)} is not a name that a release can have for its chart; begin with a "
+            f"letter or digit, go on with letters, digits, _ and -, at most {names.MAX_CHART_NAME_CHARACTERS} in all"
+        )
+        raise chart.located(errors.InvalidField.of("name", sentence)) from error
+
+
+@dataclass(slots=True)
+class _Loader:
+    """Loads a chart and those in it; what is wrong is noted in the checks."""
+
+    allowance: archive.Allowance
+    checks: check.Checks = field(default_factory=lambda: check.Checks(most=MAX_VIOLATIONS))
+    _count: int = 0
+
+    def load(self, files: Mapping[str, bytes], folder: str, level: int) -> Chart | None:
+        """Load a chart; None where nothing can be known of it."""
+        if (described := self._metadata(files, folder)) is None:
+            return None
+        found, warnings = described
+        values_text = self._text(files, folder, VALUES)
+        return Chart(
+            folder=folder,
+            metadata=found,
+            metadata_text=self._text(files, folder, METADATA),
+            values=self._values(folder + VALUES, values_text),
+            values_text=values_text,
+            schema=self._schema(files, folder),
+            templates={path: self._text(files, folder, path) for path in sorted(files) if _is_template(path)},
+            notes=self._notes(files, folder),
+            files=self._files(files, folder),
+            lua={
+                path.removeprefix(_LUA): self._text(files, folder, path)
+                for path in sorted(files)
+                if path.startswith(_LUA) and path.endswith(".lua")
+            },
+            charts=self._charts(files, folder, level),
+            refusals=tuple(_refusals(files, folder, is_library=found.is_library and level == 1)),
+            warnings=(*warnings, *_unread(files, folder)),
+        )
+
+    def _metadata(self, files: Mapping[str, bytes], folder: str) -> tuple[Metadata, tuple[str, ...]] | None:
+        self._count += 1
+        if self._count == MAX_SUBCHARTS + 2:
+            self.checks.refuse(
+                folder + METADATA, f"is one chart too many; at most {MAX_SUBCHARTS:,} subcharts are allowed"
+            )
+        if self._count > MAX_SUBCHARTS + 1 or self.checks.is_full:
+            return None
+        for path in sorted(files.keys() & set(_HELM_2_FILES)):
+            self.checks.refuse(folder + path, f"is of Helm 2; write its entries as dependencies in {METADATA}")
+        if METADATA not in files:
+            self.checks.refuse(
+                folder + METADATA, "is missing; a chart needs one, with apiVersion: v2, a name and a version"
+            )
+            return None
+        try:
+            return metadata.read_metadata(self._text(files, folder, METADATA), file=folder + METADATA)
+        except errors.ChartInvalid as error:
+            self.checks.note(error)
+            return None
+
+    def _text(self, files: Mapping[str, bytes], folder: str, path: str) -> str:
+        """Return the text of a file; the empty one where there is none, or it is no text."""
+        content = files.get(path, b"")
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            self.checks.refuse(folder + path, f"must be UTF-8; the byte at place {error.start:,} is not")
+            return ""
+
+    def _values(self, path: str, text: str) -> JsonObject:
+        try:
+            documents = yaml_file.documents(self.checks, path, text, max_value_bytes=yaml_file.MAX_FILE_BYTES)
+            found = [one for one in documents if one.value is not None]
+        except errors.InvalidField as error:
+            self.checks.note(error)
+            return {}
+        if len(found) > 1:
+            self.checks.refuse(path, f"has {len(found)} documents; write all defaults into one")
+        value: JsonValue = found[0].value if found else {}
+        if isinstance(value, dict):
+            return value
+        self.checks.refuse(
+            path, f"must be an object with the defaults of the values, and not {document.describe(value)}"
+        )
+        return {}
+
+    def _schema(self, files: Mapping[str, bytes], folder: str) -> JsonObject | None:
+        if SCHEMA not in files:
+            return None
+        try:
+            return document.parse_json_object(folder + SCHEMA, files[SCHEMA])
+        except errors.InvalidField as error:
+            self.checks.note(error)
+            return None
+
+    def _notes(self, files: Mapping[str, bytes], folder: str) -> str:
+        text = self._text(files, folder, _NOTES)
+        return self.checks.take(_check_notes, folder + _NOTES, text)
+
+    def _files(self, files: Mapping[str, bytes], folder: str) -> dict[str, bytes]:
+        found = {path.removeprefix(_FILES): files[path] for path in sorted(files) if path.startswith(_FILES)}
+        if (size := sum(map(len, found.values()))) > MAX_FILES_BYTES:
+            self.checks.refuse(
+                folder + _FILES,
+                f"has {size:,} bytes in all; at most {MAX_FILES_BYTES:,} are allowed, since each call gets them",
+            )
+        return found
+
+    def _charts(self, files: Mapping[str, bytes], folder: str, level: int) -> dict[str, Chart]:
+        """Load the vendored charts, by the names of their folders or archives."""
+        found: dict[str, Chart] = {}
+        for entry, inner in _vendored(files).items():
+            at = f"{folder}{_CHARTS}{entry}"
+            if level == MAX_LEVELS:
+                self.checks.refuse(at, f"is nested deeper than {MAX_LEVELS} levels; put it into a chart further up")
+            elif (unpacked := self._unpacked(at, inner)) and (child := self.load(unpacked, f"{at}/", level + 1)):
+                found[entry] = child
+        return found
+
+    def _unpacked(self, at: str, inner: "bytes | Mapping[str, bytes]") -> Mapping[str, bytes]:
+        if not isinstance(inner, bytes):
+            return inner
+        try:
+            return archive.extract(inner, self.allowance, at=at)
+        except errors.ChartInvalid as error:
+            self.checks.note(error)
+            return {}
+
+
+def _vendored(files: Mapping[str, bytes]) -> "dict[str, bytes | dict[str, bytes]]":
+    """Give what is in `charts/`: archives, and folders with their files."""
+    found: dict[str, bytes | dict[str, bytes]] = {}
+    for path in sorted(files):
+        entry, slash, rest = path.removeprefix(_CHARTS).partition("/")
+        # As with Helm, what begins with one of these is left out.
+        if not path.startswith(_CHARTS) or entry.startswith((".", "_")):
+            continue
+        if not slash and entry.endswith(".tgz"):
+            found[entry] = files[path]
+        elif slash:
+            inner = found.setdefault(entry, {})
+            assert isinstance(inner, dict)
+            inner[rest] = files[path]
+    return found
+
+
+def _is_template(path: str) -> bool:
+    return path.startswith(_TEMPLATES) and path.endswith((".yaml", ".yml")) and not _is_partial(path)
+
+
+def _is_partial(path: str) -> bool:
+    """Tell whether a file holds definitions for other templates."""
+    return path.startswith(_TEMPLATES) and path.rpartition("/")[2].startswith("_")
+
+
+def _refusals(files: Mapping[str, bytes], folder: str, *, is_library: bool) -> Iterator[errors.Violation]:
+    """Find what Tinkwell does not carry out."""
+    if is_library:
+        sentence = (
+            "library is a chart with definitions for others, which cannot be installed; make it a dependency of one"
+        )
+        yield errors.Violation(parse.child(folder + METADATA, "type"), sentence)
+    for path in sorted(filter(_is_partial, files)):
+        sentence = (
+            "holds definitions of Go templates, which Tinkwell does not know; write out what they give, and remove it"
+        )
+        yield errors.Violation(folder + path, sentence)
+    if any(path.startswith(_CRDS) for path in files):
+        sentence = (
+            "holds definitions for Kubernetes; Tinkwell runs resource images: remove it, or let an image apply them"
+        )
+        yield errors.Violation(folder + _CRDS, sentence)
+
+
+def _unread(files: Mapping[str, bytes], folder: str) -> Iterator[str]:
+    """Warn of files that somebody could take for a part of the chart."""
+    for path in sorted(files):
+        if path.startswith(_TEMPLATES) and path != _NOTES and not _is_template(path) and not _is_partial(path):
+            yield f"{folder}{path}: is not read; templates end in .yaml or .yml"
+        elif path.startswith("ext/lua/") and not path.endswith(".lua"):
+            yield f"{folder}{path}: is not read; handlers end in .lua"
+        elif path.startswith(_CHARTS) and "/" not in path.removeprefix(_CHARTS) and not _is_ignored(path):
+            yield f"{folder}{path}: is not read; charts are folders, or archives that end in .tgz"
+
+
+def _is_ignored(path: str) -> bool:
+    return path.endswith(".tgz") or path.removeprefix(_CHARTS).startswith((".", "_"))
+
+
+def _check_notes(path: str, text: str) -> str:
+    return parse.parse_text(path, text, max_bytes=document.MAX_DOCUMENT_BYTES, allow_empty=True, multiline=True)

@@ -1,0 +1,157 @@
+"""The values that each chart of a release sees: those of users over those of charts, parents' over children's.
+
+First, from the leaves up, charts import values of their children, as defaults below their own. Then, from the root
+down, each chart lays what it is given over its defaults, and gives each child its part with the globals.
+"""
+
+from collections.abc import Callable, Iterator
+
+from tinkwell.core.release.chart import chart as charts
+from tinkwell.core.release.chart import value
+from tinkwell.core.release.chart.fault import Fault, FaultKind, Faults
+from tinkwell.core.release.chart.selection import Selected
+from tinkwell.core.release.chart.value import Layer
+from tinkwell.core.value import document, parse
+from tinkwell.core.value.document import JsonObject, JsonValue
+
+# Of all charts of a release together, and of what is imported on the way there.
+MAX_CHARACTERS = 8 * 1024 * 1024
+MAX_WARNINGS = 20
+
+_EXPORTS = "exports"
+
+
+class Coalescing:
+    """Makes the values of all charts of a release. Faults are noted; to exceed a limit raises them."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+        self._cleaner = value.Cleaner()
+        self._characters = 0
+        self._defaults: dict[Selected, JsonObject] = {}
+        self._values: dict[Selected, JsonObject] = {}
+
+    def coalesce(self, root: Selected) -> dict[Selected, JsonObject]:
+        """Return the values of each chart; those of its children are in them by their names."""
+        self._import(root)
+        self._characters = 0
+        self._coalesce(root, root.given[0].values if root.given else {}, 1)
+        return self._values
+
+    def _import(self, node: Selected) -> None:
+        """Put together the defaults of a chart: its own, and below them what it imports; the first import wins."""
+        imported: JsonObject = {}
+        for child in node.children.values():
+            self._import(child)
+            for source, target in _imports(child):
+                table = self._table(node, child, source)
+                if table is None:
+                    node.warnings.append(
+                        f"{node.chart.path(charts.METADATA)}: {child.name} has no object {'.'.join(source)} to import"
+                    )
+                    continue
+                self._spend(node, table)
+                imported = value.overlay(imported, value.nest(target, table))
+        self._defaults[node] = value.overlay(node.chart.values, imported)
+
+    def _table(self, node: Selected, child: Selected, path: value.Path) -> JsonObject | None:
+        """Return what a chart and its child say of an object of the child."""
+        upper, lower = node.own, Layer("", {child.name: self._defaults[child]})
+        if not isinstance(value.find((upper, lower), (child.name, *path)), dict):
+            return None
+        parts = [value.find((layer,), (child.name, *path)) for layer in (upper, lower)]
+        over, under = (part if isinstance(part, dict) else {} for part in parts)
+        return value.overlay(over, under)
+
+    def _coalesce(self, node: Selected, given: JsonObject, level: int) -> JsonObject:
+        warn = _Warnings(node)
+        merged = value.overlay(given, self._defaults[node], warn.clash)
+        shared = merged.get(value.GLOBAL)
+        if shared is not None and not isinstance(shared, dict):
+            warn.note(f"global is {document.describe(shared)}; only an object is handed on to subcharts")
+        slices: JsonObject = {}
+        for child in node.children.values():
+            part = self._part(node, child, merged.get(child.name))
+            handed = _with_globals(part, shared if isinstance(shared, dict) else {}, _Warnings(child))
+            slices[child.name] = self._coalesce(child, handed, level + 1)
+        rest = self._cleaner.without_nulls({key: part for key, part in merged.items() if key not in slices})
+        if self._spend(node, rest) + level - 1 > document.MAX_DEPTH:
+            self._stop(node, f"are nested deeper than {document.MAX_DEPTH} levels, with those of the charts around it")
+        values = {key: slices.get(key, rest.get(key)) for key in merged if key in slices or key in rest}
+        self._values[node] = {**values, **slices}
+        return self._values[node]
+
+    def _part(self, node: Selected, child: Selected, part: JsonValue) -> JsonObject:
+        """Return what a chart gives a child; a null there only takes away what is given by charts above."""
+        if part is None or isinstance(part, dict):
+            return part or {}
+        wrong = next((layer for layer in (*node.given, node.own) if layer.values.get(child.name) is not None), node.own)
+        description = (
+            f"is {document.describe(part)}, and {child.name} is a subchart of {node.path}; "
+            "write an object with the values of the subchart"
+        )
+        self._faults.note(
+            Fault(
+                kind=FaultKind.VALUES,
+                chart_path=node.path,
+                names=(child.name,),
+                field=parse.child(wrong.field, child.name),
+                description=description,
+                is_of_user=wrong.is_of_user,
+            )
+        )
+        return {}
+
+    def _spend(self, node: Selected, values: JsonObject) -> int:
+        """Count values against what is allowed for all of them; returns how deep they are nested."""
+        size, depth = self._cleaner.measure(values)
+        self._characters += size
+        if self._characters > MAX_CHARACTERS:
+            self._stop(node, f"come, with those of other charts, to more than {MAX_CHARACTERS:,} characters of JSON")
+        return depth
+
+    def _stop(self, node: Selected, description: str) -> None:
+        description = f"the values of {node.path} {description}"
+        self._faults.stop(
+            Fault(kind=FaultKind.LIMIT, chart_path=node.path, field=node.own.field, description=description)
+        )
+
+
+class _Warnings:
+    """Tells users what they may not have meant with the values of a chart; only the first ones."""
+
+    def __init__(self, node: Selected) -> None:
+        self._node = node
+        self._left = MAX_WARNINGS
+
+    def clash(self, path: value.Path, upper: JsonValue, lower: JsonValue) -> None:
+        """Note that an object meets something else, unless a whole top-level object is replaced."""
+        if len(path) > 1 or isinstance(upper, dict):
+            place = ".".join(path)
+            found = f"{self._node.own.field} has {document.describe(lower)} there"
+            self.note(f"{place} is given {document.describe(upper)}, while {found}")
+
+    def note(self, sentence: str) -> None:
+        """Note a sentence about the values of the chart."""
+        if self._left > 0:
+            self._node.warnings.append(f"values of {self._node.path}: {sentence}")
+        self._left -= 1
+
+
+def _imports(child: Selected) -> Iterator[tuple[value.Path, value.Path]]:
+    """Iterate over what is imported from a chart: the path in its values, and the one in its parent's."""
+    for item in child.entry.import_values if child.entry else ():
+        match item:
+            case str():
+                yield (_EXPORTS, *value.parse_path(item)), ()
+            case (source, target):
+                yield value.parse_path(source), value.parse_path(target)
+
+
+def _with_globals(part: JsonObject, shared: JsonObject, warn: _Warnings) -> JsonObject:
+    """Return what a child is given, with the globals of its parent, which win over what is meant for it alone."""
+    own = part.get(value.GLOBAL)
+    if own is not None and not isinstance(own, dict):
+        warn.note(f"global is given {document.describe(own)}, which is left out; an object is needed")
+    clash: Callable[[value.Path, JsonValue, JsonValue], None] = warn.clash
+    return {**part, value.GLOBAL: value.share_globals(shared, own if isinstance(own, dict) else {}, clash)}

@@ -1,0 +1,169 @@
+"""The entries of `dependencies`: which vendored chart each one means, under which names others refer to it, and whether
+it is enabled.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from tinkwell.core.release.chart import chart as charts
+from tinkwell.core.release.chart import value, version
+from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart.metadata import Dependency
+from tinkwell.core.value import document, parse
+
+TAGS = "tags"
+
+# Charts of one author ask for the same ranges again and again.
+_is_within = functools.lru_cache(maxsize=1_024)(version.is_within)
+
+# Finds a value by its path.
+Find: TypeAlias = Callable[[value.Path], value.Found]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """An entry, the name that it has in the release, and the chart that is vendored for it, if there is one.
+
+    `field` is the path of the entry, such as `Chart.yaml.dependencies[2]`; `others` are the versions that are vendored
+    and do not lie in its range.
+    """
+
+    index: int
+    entry: Dependency
+    field: str
+    chart: Chart | None
+    others: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name that the chart has in the release."""
+        return self.entry.effective_name
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The entries of a chart, in their order and by the names that they have in the release.
+
+    `references` says of each name and alias, as they are written in `depends-on`, which of these names it may mean.
+    """
+
+    all: tuple[Declared, ...] = ()
+    by_name: Mapping[str, Declared] = field(default_factory=dict)
+    references: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def read_entries(chart: Chart) -> Entries:
+    """Say of each entry of a chart which vendored chart it means: the highest version in its range."""
+    vendored: dict[str, list[Chart]] = {}
+    for _, child in sorted(chart.charts.items()):
+        vendored.setdefault(child.metadata.name, []).append(child)
+    found = tuple(
+        _declare(index, entry, parse.child(chart.path(f"{charts.METADATA}.dependencies"), index), vendored)
+        for index, entry in enumerate(chart.metadata.dependencies)
+    )
+    return Entries(found, {each.name: each for each in found}, _references(found))
+
+
+def undeclared(chart: Chart, entries: Sequence[Declared]) -> tuple[list[Chart], list[Chart]]:
+    """Return the vendored charts that no entry names, and those that are named, but of no version that is asked for."""
+    names = {each.entry.name for each in entries}
+    meant = {id(each.chart) for each in entries}
+    found = [child for _, child in sorted(chart.charts.items())]
+    unnamed = [child for child in found if child.metadata.name not in names]
+    return unnamed, [child for child in found if child.metadata.name in names and id(child) not in meant]
+
+
+class Decider(StrEnum):
+    """What has decided whether a subchart is enabled."""
+
+    CONDITION = "condition"
+    TAGS = "tags"
+    NOTHING = "nothing"
+    UNDECLARED = "undeclared"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a subchart is enabled, and by what.
+
+    `keys` are the paths of the condition or the tags that decided, within the values of the whole release.
+    """
+
+    name: str
+    is_enabled: bool
+    by: Decider
+    keys: tuple[value.Path, ...] = ()
+
+    @property
+    def why(self) -> str:
+        """The reason in words, such as `condition bar.enabled is false`."""
+        said = "true" if self.is_enabled else "false"
+        match self.by:
+            case Decider.CONDITION:
+                return f"condition {'.'.join(self.keys[0])} is {said}"
+            case Decider.TAGS:
+                tags = [key[-1] for key in self.keys]
+                return f"tag {tags[0]} is {said}" if len(tags) == 1 else f"tags {', '.join(tags)} are {said}"
+            case Decider.NOTHING:
+                return "no condition and no tag says otherwise"
+            case Decider.UNDECLARED:
+                return "it is vendored, and no dependency"
+
+
+def decide(each: Declared, place: value.Path, find: Find, find_at_root: Find, warn: Callable[[str], None]) -> Decision:
+    """Decide whether an entry is enabled: by its first condition that is a boolean, else by its tags.
+
+    `place` is the path of the declaring chart's values within those of the release.
+    """
+    for path in _conditions(each.entry):
+        found = find(path)
+        if isinstance(found, bool):
+            return Decision(each.name, found, Decider.CONDITION, ((*place, *path),))
+        if not isinstance(found, value.Nothing):
+            said = document.describe(found)
+            warn(f"{each.field}.condition: {'.'.join(path)} is {said}, and decides nothing; make it true or false")
+    said_by = _tags(each, find_at_root, warn)
+    for is_enabled in (True, False):
+        if keys := tuple(key for key, said in said_by if said is is_enabled):
+            return Decision(each.name, is_enabled, Decider.TAGS, keys)
+    return Decision(each.name, True, Decider.NOTHING)
+
+
+def _declare(index: int, entry: Dependency, place: str, vendored: Mapping[str, Sequence[Chart]]) -> Declared:
+    found = vendored.get(entry.name, ())
+    fitting = [child for child in found if _is_within(child.metadata.version, entry.version)]
+    if len(fitting) == 1:
+        return Declared(index, entry, place, fitting[0])
+    if not fitting:
+        return Declared(index, entry, place, None, tuple(child.metadata.version for child in found))
+    return Declared(index, entry, place, max(fitting, key=lambda child: version.precedence(child.metadata.version)))
+
+
+def _references(entries: Sequence[Declared]) -> Mapping[str, Sequence[str]]:
+    found: dict[str, dict[str, None]] = {}
+    for each in entries:
+        for spelling in (each.entry.alias, each.entry.name):
+            if spelling:
+                found.setdefault(spelling, {})[each.name] = None
+    return {spelling: sorted(names) for spelling, names in found.items()}
+
+
+def _conditions(entry: Dependency) -> Iterator[value.Path]:
+    for text in entry.condition.split(","):
+        if path := value.parse_path(text.strip()):
+            yield path
+
+
+def _tags(each: Declared, find_at_root: Find, warn: Callable[[str], None]) -> list[tuple[value.Path, bool]]:
+    """Return the tags of an entry that the values of the release know, and what they say."""
+    known: list[tuple[value.Path, bool]] = []
+    for tag in each.entry.tags:
+        found = find_at_root((TAGS, tag))
+        if isinstance(found, bool):
+            known.append(((TAGS, tag), found))
+        elif not isinstance(found, value.Nothing):
+            warn(f"{each.field}.tags: the tag {tag} is {document.describe(found)}; make it true or false")
+    return known

@@ -1,0 +1,104 @@
+"""What a chart means together with the values of a user: its subcharts, their values, and their order.
+
+    effective names → references → conditions and tags → imports → coalescing → (schemas) → graph
+
+The same chart and values always give the same. Schemas are checked by the caller, by way of `schemas`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart.coalescing import Coalescing
+from tinkwell.core.release.chart.dependency import Decision
+from tinkwell.core.release.chart.fault import Faults
+from tinkwell.core.release.chart.selection import Selected, Selector
+from tinkwell.core.release.chart.sequence import Sequence, Sequencer
+from tinkwell.core.release.chart.value import Layer
+from tinkwell.core.value import document
+from tinkwell.core.value.document import JsonObject, JsonValue
+
+USER_VALUES = "values"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """A chart of a release in its place. `path` is the names from the root on, joined by dots; `name` is the last one.
+
+    `values` are what the chart sees, with those of its children by their names. `inputs` are those of its entry in the
+    parent, as they are written. `decisions` say of every subchart that is declared or vendored whether and why it is
+    enabled; `children` are the enabled ones.
+    """
+
+    path: str
+    name: str
+    chart: Chart
+    values: JsonObject
+    inputs: JsonObject
+    children: Mapping[str, "Unit"]
+    sequence: Sequence
+    decisions: Mapping[str, Decision]
+
+
+def process(chart: Chart, user_values: JsonObject, *, strict: bool = False) -> Unit:
+    """Return the root of what is installed. Nothing that is given is changed.
+
+    Raises `ChartFaulty`, an `errors.ChartInvalid`, with all that is wrong, and `errors.InvalidField` with fields that
+    begin with `values` where only the user's values are. With `strict`, to wait for a disabled subchart is an error,
+    and otherwise a warning.
+    """
+    given = document.check_json(USER_VALUES, user_values)
+    faults = Faults()
+    root = Selector(faults).select(chart, Layer(USER_VALUES, given if isinstance(given, dict) else {}, is_of_user=True))
+    values = Coalescing(faults).coalesce(root)
+    unit = _unit(root, values, Sequencer(faults, strict=strict))
+    faults.finish()
+    return unit
+
+
+def units(root: Unit) -> Iterator[Unit]:
+    """Iterate over a unit and all below it: parents before their children, those in the order of Chart.yaml."""
+    yield root
+    for child in root.children.values():
+        yield from units(child)
+
+
+def schemas(root: Unit) -> Iterator[tuple[Unit, JsonObject]]:
+    """Iterate over the units whose charts have a schema of their values, with the schema."""
+    for unit in units(root):
+        if unit.chart.schema is not None:
+            yield unit, unit.chart.schema
+
+
+def warnings(root: Unit) -> tuple[str, ...]:
+    """Return what is to be said about a unit and all below it, each sentence once."""
+    return tuple(dict.fromkeys(sentence for unit in units(root) for sentence in unit.sequence.warnings))
+
+
+def dag(unit: Unit) -> JsonObject:
+    """Return the order of a unit and of all below it as JSON, in the form of `chart dag -o json`."""
+    batches: list[JsonValue] = [list(batch) for batch in unit.sequence.batches]
+    edges: list[JsonValue] = [
+        {"from": edge.before, "to": edge.after, "origins": list(edge.origins)} for edge in unit.sequence.edges
+    ]
+    return {
+        "chart": unit.chart.metadata.name,
+        "path": unit.path,
+        "batches": batches,
+        "edges": edges,
+        "warnings": list(unit.sequence.warnings),
+        "children": {name: dag(child) for name, child in unit.children.items()},
+    }
+
+
+def _unit(node: Selected, values: Mapping[Selected, JsonObject], sequencer: Sequencer) -> Unit:
+    return Unit(
+        path=node.path,
+        name=node.name,
+        chart=node.chart,
+        values=values[node],
+        inputs=node.entry.inputs if node.entry else {},
+        children={name: _unit(child, values, sequencer) for name, child in node.children.items()},
+        sequence=sequencer.sequence(node),
+        decisions=node.decisions,
+    )

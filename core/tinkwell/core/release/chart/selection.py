@@ -1,0 +1,201 @@
+"""Which charts a release is made of: the root and, level by level, the subcharts that its values enable.
+
+What a condition or a tag says is looked up where it stands, in layer after layer. The values are not merged for that,
+so that what is disabled costs nothing, however large it is.
+"""
+
+import functools
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from tinkwell.core import errors
+from tinkwell.core.release.chart import chart as charts
+from tinkwell.core.release.chart import dependency, value
+from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart.dependency import Decider, Decision, Declared, Entries
+from tinkwell.core.release.chart.fault import Fault, FaultKind, Faults
+from tinkwell.core.release.chart.metadata import Dependency
+from tinkwell.core.release.chart.value import Layer
+from tinkwell.core.release.manifest import name as names
+from tinkwell.core.value import parse
+
+# Of dependencies, enabled or not.
+MAX_ENTRIES = 10 * charts.MAX_SUBCHARTS
+
+_RESERVED = frozenset({value.GLOBAL, dependency.TAGS})
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Selected:
+    """A chart of the release, in its place.
+
+    `given` are the values that users and the charts above give it, the highest first; its own are not among them.
+    `children` are the enabled ones by their names, declared ones first; `decisions` are on the others as well.
+    """
+
+    chart: Chart
+    name: str
+    path: str
+    place: value.Path
+    given: Sequence[Layer]
+    parent: "Selected | None" = None
+    entry: Dependency | None = None
+    entries: Entries = field(default_factory=Entries)
+    children: dict[str, "Selected"] = field(default_factory=dict)
+    decisions: dict[str, Decision] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def own(self) -> Layer:
+        """The values of the chart itself."""
+        return Layer(self.chart.path(charts.VALUES), self.chart.values)
+
+
+class Selector:
+    """Selects the charts of a release. Faults are noted; those after which it has no use to look on are raised."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+        self._subcharts = 0
+        self._looked_at = 0
+        # By identity, since a chart that has many aliases is the same object each time.
+        self._entries: dict[int, tuple[Chart, Entries]] = {}
+
+    def select(self, chart: Chart, user: Layer) -> Selected:
+        """Select the charts of a release. That the root's name can be one is known when it is loaded."""
+        name = chart.metadata.name
+        root = Selected(chart=chart, name=name, path=name, place=(), given=(user,))
+        self._select_children(root, root, 1)
+        return root
+
+    def _select_children(self, node: Selected, root: Selected, level: int) -> None:
+        node.entries = self._entries_of(node.chart)
+        self._looked_at += len(node.entries.all)
+        if self._looked_at > MAX_ENTRIES:
+            self._stop(node, f"more than {MAX_ENTRIES:,} entries of dependencies are looked at for the release")
+        self._check_names(node)
+        find, find_at_root = functools.partial(self._find, node), functools.partial(self._find, root)
+        for each in node.entries.all:
+            decision = dependency.decide(each, node.place, find, find_at_root, node.warnings.append)
+            node.decisions[each.name] = decision
+            if decision.is_enabled and each.chart:
+                self._add(node, each.name, each.chart, each.entry, level)
+        self._note_missing(node)
+        self._add_undeclared(node, level)
+        for child in node.children.values():
+            self._select_children(child, root, level + 1)
+
+    def _entries_of(self, chart: Chart) -> Entries:
+        known = self._entries.get(id(chart))
+        entries = known[1] if known else dependency.read_entries(chart)
+        self._entries[id(chart)] = chart, entries
+        return entries
+
+    def _find(self, node: Selected, path: value.Path) -> value.Found:
+        """Find a value of a chart, by its path within them, as it will be when all values lie over each other."""
+        if path[0] == value.GLOBAL and node.parent:
+            found = self._find(node.parent, path)
+            if not isinstance(found, value.Nothing):
+                return found
+        return value.find(itertools.chain(node.given, (node.own,), self._defaults(node.entries, path)), path)
+
+    def _defaults(self, entries: Entries, path: value.Path) -> Iterator[Layer]:
+        """Iterate over what children say themselves of a value of theirs, put where their parent sees it."""
+        child = entries.by_name.get(path[0])
+        if child and child.chart and len(path) > 1:
+            own = Layer(child.chart.path(charts.VALUES), child.chart.values)
+            for layer in itertools.chain((own,), self._defaults(self._entries_of(child.chart), path[1:])):
+                yield Layer(layer.field, {child.name: layer.values})
+
+    def _check_names(self, node: Selected) -> None:
+        for each in node.entries.all:
+            place = f"{each.field}.{'alias' if each.entry.alias else 'name'}"
+            if each.name == node.name:
+                self._note(
+                    FaultKind.NAME, node.path, place, f"{each.name} is the name of its parent as well; give it an alias"
+                )
+            elif each.name in _RESERVED:
+                self._note(
+                    FaultKind.NAME, node.path, place, f"{each.name} means something else in values; give it an alias"
+                )
+
+    def _note_missing(self, node: Selected) -> None:
+        """Note all that is enabled and not vendored, as one fault."""
+        missing = [each for each in node.entries.all if node.decisions[each.name].is_enabled and not each.chart]
+        if missing:
+            listed = ", ".join(_describe_missing(each) for each in missing)
+            folder = node.chart.path("charts/")
+            description = f"{folder} lacks {listed}; vendor what is missing into it, or disable it"
+            place = node.chart.path(f"{charts.METADATA}.dependencies")
+            self._note(FaultKind.MISSING, node.path, place, description, tuple(each.name for each in missing))
+
+    def _add_undeclared(self, node: Selected, level: int) -> None:
+        unnamed, unasked = dependency.undeclared(node.chart, node.entries.all)
+        taken = node.entries.by_name.keys() | {node.name, *_RESERVED}
+        for child in unnamed:
+            folder, name = child.folder.rstrip("/"), child.metadata.name
+            try:
+                names.parse_chart_name("", name)
+            except errors.InvalidField as error:
+                self._note(FaultKind.NAME, node.path, folder, error.violations[0].description)
+                continue
+            if name in taken:
+                description = f"there is another {name}; list both as dependencies, one of them with an alias"
+                self._note(FaultKind.NAME, node.path, folder, description, (name,))
+                continue
+            taken.add(name)
+            node.decisions[name] = Decision(name, is_enabled=True, by=Decider.UNDECLARED)
+            node.warnings.append(
+                f"{folder}: no dependency of {node.path} names it; it is installed last, together with {node.name}"
+            )
+            self._add(node, name, child, None, level)
+        for child in unasked:
+            folder = child.folder.rstrip("/")
+            node.warnings.append(f"{folder}: no dependency of {node.path} asks for version {child.metadata.version}")
+
+    def _add(self, node: Selected, name: str, chart: Chart, entry: Dependency | None, level: int) -> None:
+        self._subcharts += 1
+        if self._subcharts > charts.MAX_SUBCHARTS:
+            self._stop(
+                node, f"the release has more than {charts.MAX_SUBCHARTS:,} subcharts; disable or divide some of them"
+            )
+        if level >= charts.MAX_LEVELS:
+            self._stop(node, f"its subcharts are nested deeper than {charts.MAX_LEVELS} levels")
+        node.children[name] = Selected(
+            chart=chart,
+            name=name,
+            path=f"{node.path}.{name}",
+            place=(*node.place, name),
+            given=_narrow((*node.given, node.own), name),
+            parent=node,
+            entry=entry,
+        )
+
+    def _note(
+        self, kind: FaultKind, chart_path: str, place: str, description: str, about: tuple[str, ...] = ()
+    ) -> None:
+        self._faults.note(Fault(kind=kind, chart_path=chart_path, names=about, field=place, description=description))
+
+    def _stop(self, node: Selected, description: str) -> NoReturn:
+        place = node.chart.path(charts.METADATA)
+        self._faults.stop(Fault(kind=FaultKind.LIMIT, chart_path=node.path, field=place, description=description))
+
+
+def _narrow(layers: Sequence[Layer], name: str) -> tuple[Layer, ...]:
+    """Return what layers say of a child; a null there takes away what lower ones say."""
+    found = []
+    for layer in layers:
+        if name in layer.values:
+            given = layer.values[name]
+            if not isinstance(given, dict):
+                break
+            found.append(Layer(parse.child(layer.field, name), given, layer.is_of_user))
+    return tuple(found)
+
+
+def _describe_missing(each: Declared) -> str:
+    wanted = f" {each.entry.version}" if each.entry.version else ""
+    there = f", beside {' and '.join(each.others)}" if each.others else ""
+    return f"{each.entry.name}{wanted} (dependencies[{each.index}]{there})"

@@ -1,0 +1,149 @@
+"""How values lie over each other: those of users over those of charts, those of parents over those of their children.
+
+Objects are merged member by member, all else replaces. A null takes away what lies below it, and is kept until all
+values lie over each other. Nothing is changed in place: what comes out shares its parts with what went in.
+"""
+
+import decimal
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tinkwell.core.value.document import JsonObject, JsonValue
+
+GLOBAL = "global"
+
+Path: TypeAlias = "tuple[str, ...]"
+Clash: TypeAlias = Callable[[Path, JsonValue, JsonValue], None]
+
+_NUMBER_CHARACTERS = 8
+# Quotes, and a comma or a colon.
+_PUNCTUATION = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Values from one place, which `field` names, such as `values.bar` or `charts/bar/values.yaml`."""
+
+    field: str
+    values: JsonObject
+    is_of_user: bool = False
+
+
+class Nothing:
+    """What is found where no value is."""
+
+
+NOTHING = Nothing()
+Found: TypeAlias = "JsonValue | Nothing"
+
+
+def parse_path(text: str) -> Path:
+    """Take a path such as `bar.service.port` apart; empty for the root, which is also written as a dot."""
+    return tuple(part for part in text.split(".") if part)
+
+
+def find(layers: Iterable[Layer], path: Path) -> Found:
+    """Find a value in layers, the highest first. A null ends the search, and so does no object on the way."""
+    for layer in layers:
+        value: JsonValue = layer.values
+        for part in path:
+            if not isinstance(value, dict):
+                return NOTHING
+            if part not in value:
+                break
+            value = value[part]
+        else:
+            return NOTHING if value is None else value
+    return NOTHING
+
+
+def overlay(over: JsonObject, under: JsonObject, clash: Clash | None = None, path: Path = ()) -> JsonObject:
+    """Lay values over others. `clash` is told where an object meets something else; the upper one of them counts."""
+    if not over or not under:
+        return over or under
+    merged = dict(under)
+    for key, value in over.items():
+        if key not in under:
+            merged[key] = value
+            continue
+        below = under[key]
+        if isinstance(value, dict) and isinstance(below, dict):
+            merged[key] = overlay(value, below, clash, (*path, key))
+            continue
+        merged[key] = value
+        if clash and value is not None and below is not None and isinstance(value, dict) != isinstance(below, dict):
+            clash((*path, key), value, below)
+    return merged
+
+
+def share_globals(given: JsonObject, own: JsonObject, clash: Clash) -> JsonObject:
+    """Give a child the globals of its parent, which win over its own.
+
+    Where an object meets something else, the child keeps its own, and `clash` is told.
+    """
+    kept: JsonObject = {}
+    for key in given.keys() & own.keys():
+        upper, lower = given[key], own[key]
+        if upper is not None and lower is not None and isinstance(upper, dict) != isinstance(lower, dict):
+            clash((GLOBAL, key), upper, lower)
+            kept[key] = lower
+    shared = overlay(given, own)
+    return {**shared, **kept} if kept else shared
+
+
+def nest(path: Path, table: JsonObject) -> JsonObject:
+    """Put an object at a path of a new one."""
+    for part in reversed(path):
+        table = {part: table}
+    return table
+
+
+@dataclass(slots=True)
+class Cleaner:
+    """Takes nulls out of objects, and measures values; what is shared by many is looked at once.
+
+    Nulls in lists stay, since a place in a list means something.
+    """
+
+    _clean: dict[int, tuple[JsonObject, JsonObject]] = field(default_factory=dict)
+    _sizes: dict[int, tuple[JsonValue, int, int]] = field(default_factory=dict)
+
+    def without_nulls(self, values: JsonObject) -> JsonObject:
+        """Return the values without members that are null; the same object where there is none."""
+        known = self._clean.get(id(values))
+        if known:
+            return known[1]
+        kept: JsonObject = {
+            key: self.without_nulls(value) if isinstance(value, dict) else value
+            for key, value in values.items()
+            if value is not None
+        }
+        is_same = len(kept) == len(values) and all(kept[key] is value for key, value in values.items())
+        result = values if is_same else kept
+        # What is looked up by its identity must stay alive.
+        self._clean[id(values)] = values, result
+        return result
+
+    def measure(self, value: JsonValue) -> tuple[int, int]:
+        """Return about how many characters a value has as JSON, and how deep it is nested."""
+        match value:
+            case dict() | list():
+                return self._measure_container(value)
+            case str():
+                return len(value) + _PUNCTUATION, 0
+            case int() | decimal.Decimal() | None:
+                return _NUMBER_CHARACTERS, 0
+
+    def _measure_container(self, value: JsonObject | list[JsonValue]) -> tuple[int, int]:
+        if known := self._sizes.get(id(value)):
+            return known[1:]
+        size, depth = _PUNCTUATION, 0
+        for item in value.values() if isinstance(value, dict) else value:
+            item_size, item_depth = self.measure(item)
+            size += item_size
+            depth = max(depth, item_depth)
+        if isinstance(value, dict):
+            size += sum(len(key) + _PUNCTUATION for key in value)
+        self._sizes[id(value)] = value, size, depth + 1
+        return size, depth + 1

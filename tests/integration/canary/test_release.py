@@ -1,0 +1,260 @@
+"""No secret of a release is anywhere but where it is to be: whole processes, a database, and images that tell all."""
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import signal
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+from integration.canary.conftest import Cage
+from integration.provisioner import engine_image, python_image
+
+from support import canary, release_stack, role
+from support.dump import dump
+from support.process import Process
+from support.waiting import eventually
+from tinkwell.server.secret import keys
+
+SOURCE = Path(release_stack.__file__).parent / "resource_images" / "canary"
+IMAGE = "tinkwell-test/canary:1"
+SECONDS = 60.0
+RUNTIMES = ["process", pytest.param("docker", marks=pytest.mark.docker)]
+DEBUG = ("--log-level", "debug")
+
+pytestmark = pytest.mark.timeout(300)
+
+
+class Engine:
+    """What a real engine shows and keeps of a provisioner's containers."""
+
+    def __init__(self, client: docker.APIClient, state_dir: Path) -> None:
+        self._client = client
+        self._state_dir = state_dir
+        self.folder = Path(client.info()["DockerRootDir"])
+
+    def containers(self) -> list[str]:
+        """The ids of the containers."""
+        instance = (self._state_dir / "instance").read_text()
+        found = self._client.containers(all=True, filters={"label": f"tinkwell.instance={instance}"})
+        return [container["Id"] for container in found]
+
+    def shown(self) -> dict[str, str]:
+        """What is shown of each container, by its id."""
+        found = {}
+        for container in self.containers():
+            with contextlib.suppress(docker.errors.NotFound):
+                found[container] = json.dumps(self._client.inspect_container(container), indent=1)
+        return found
+
+    def remove_all(self) -> None:
+        """Remove what a test that has failed leaves."""
+        for container in self.containers():
+            with contextlib.suppress(docker.errors.APIError):
+                self._client.remove_container(container, force=True, v=True)
+
+
+class Scene:
+    """A server and provisioners as processes, and a release of three resources, each of which has secrets."""
+
+    def __init__(self, cage: Cage, database_url: str, engine: Engine | None) -> None:
+        self.cage = cage
+        self.engine = engine
+        self.state_dir = cage.path / "provisioner"
+        self.files = cage.path / "files"
+        # Of this run alone, since engines keep what others leave there.
+        self.mark = canary.named(uuid.uuid4().hex)
+        self.server = ""
+        self._database_url = database_url
+        self._keys = cage.path / "secret.keys"
+        self.files.mkdir()
+        self.files.chmod(0o777)
+        keys.create(self._keys)
+
+    def secret(self, name: str) -> str:
+        return f"{self.mark}-{name} é+/&"
+
+    @contextlib.asynccontextmanager
+    async def served(self) -> AsyncIterator[None]:
+        settings = {
+            "TINKWELL_DATABASE_URL": role.url_of_server(self._database_url),
+            "TINKWELL_SECRET_KEYS": str(self._keys),
+            "TINKWELL_THROWAWAY_DATABASE": "true",
+        }
+        async with self.cage.running("server", "--port", "0", "--http-port", "0", *DEBUG, **settings) as server:
+            self.server = (await server.line(r"^gRPC +(\S+)$"))[1]
+            await server.line(r"^HTTP +(\S+)$")
+            yield
+
+    @contextlib.asynccontextmanager
+    async def provisioner(self) -> AsyncIterator[Process]:
+        runtime: tuple[str, ...] = ("--runtime", "docker")
+        if self.engine is None:
+            runtime = ("--runtime", "process", "--process-images", str(self.cage.path / "images"))
+        options = ("--releases", "all", "--state-dir", str(self.state_dir), "--plug", f"files={self.files}", *runtime)
+        async with self.running("provisioner", *options, *DEBUG) as provisioner:
+            await provisioner.line("releases are watched")
+            yield provisioner
+
+    def running(self, *words: str) -> contextlib.AbstractAsyncContextManager[Process]:
+        return self.cage.running(*words, TINKWELL_SERVER=self.server, PATH=release_stack.path())
+
+    async def ok(self, *words: str) -> str:
+        code, output = await self.cage.run(*words, TINKWELL_SERVER=self.server)
+        assert code == 0, output
+        return output
+
+    def apply(self) -> contextlib.AbstractAsyncContextManager[Process]:
+        """Apply the manifest by the command line, with secrets in it, in files, and in what it is said to be about."""
+        (self.cage.path / "shop.yaml").write_text(json.dumps(self.manifest()))
+        for name in ("password", "key"):
+            (self.cage.path / name).write_text(self.secret(name))
+        secrets = (f"--secret-var-file={name}={self.cage.path / name}" for name in ("password", "key"))
+        said = ("--description", f"with {self.secret('password')}", "--reason", f"for {self.secret('key')}")
+        return self.running(
+            "release", "apply", "shop", str(self.cage.path / "shop.yaml"), "--var", "user=bob", *secrets, *said
+        )
+
+    def manifest(self) -> dict[str, Any]:
+        backwards = {name: self.secret(name)[::-1] for name in ("first", "second", "third")}
+        configs: dict[str, dict[str, Any]] = {
+            "first": {"password": "{{ password }}", "url": "postgresql://{{ user }}:{{ password }}@db/{{ user }}"},
+            "second": {"upstream": "it is {{ one.state.generated }}, really", "pin": self.secret("pin")},
+            "third": {"keys": ["{{ key }}", "--key={{ key }}"], "fails": True},
+        }
+        resources: dict[str, dict[str, Any]] = {
+            name: {"type": IMAGE, "config": {"seed": backwards[name], **config}} for name, config in configs.items()
+        }
+        resources["second"] |= {"dependencies": {"one": "first"}, "sensitive": ["/pin"]}
+        resources["third"] |= {"dependencies": {"two": "second"}}
+        return {"plugs": {"files": {"path": str(self.files)}}, "resources": resources}
+
+    def configs(self) -> dict[str, dict[str, Any]]:
+        """The configs of the resources as they are when all is evaluated."""
+        password, key = self.secret("password"), self.secret("key")
+        seeds = {name: found["config"]["seed"] for name, found in self.manifest()["resources"].items()}
+        return {
+            "first": {"seed": seeds["first"], "password": password, "url": f"postgresql://bob:{password}@db/bob"},
+            "second": {
+                "seed": seeds["second"],
+                "upstream": f"it is {self.secret('first')}, really",
+                "pin": self.secret("pin"),
+            },
+            "third": {"seed": seeds["third"], "keys": [key, f"--key={key}"], "fails": True},
+        }
+
+    def told(self, name: str) -> list[str]:
+        """The calls of a resource, with digests of what they were given."""
+        return (self.files / f"{name}.told").read_text().splitlines()
+
+    def expected(self, name: str, *calls: str) -> list[str]:
+        """The same, where they have got the true values."""
+        config, secret = self.configs()[name], self.secret(name)
+        stale = {"generated": secret, "is": f"made with {secret}"}
+        given: Mapping[str, Any] = {"state": {"config": config}, "make": {"config": config, "staleState": stale}}
+        return [f"{call} {_digest(given[call])}" for call in calls]
+
+    def hold(self, name: str, call: str) -> Callable[[], None]:
+        """Have a call wait until what is returned is called."""
+        gate = self.files / f"{name}.{call}.wait"
+        gate.touch()
+        return gate.unlink
+
+    async def has_begun(self, name: str, call: str, apply: Process) -> None:
+        """Wait until a call has begun."""
+        begun = self.files / f"{name}.{call}.begun"
+        try:
+            await eventually(begun.exists, deadline_seconds=SECONDS, interval_seconds=0.02)
+        except TimeoutError:
+            raise AssertionError(f"{name}.{call} has not begun:\n{apply.output}") from None
+
+    async def nothing_is_kept(self) -> None:
+        """Wait until nothing below the state directory and the engine's folder has a secret; calls go away in time."""
+        folders = [self.state_dir]
+        if self.engine is not None and os.access(self.engine.folder, os.R_OK):
+            folders.append(self.engine.folder)
+        found: list[str] = []
+
+        async def is_clean() -> bool:
+            nonlocal found
+            looks = [asyncio.to_thread(canary.files_with, folder, self.mark) for folder in folders]
+            found = [file for files in await asyncio.gather(*looks) for file in files]
+            return not found
+
+        try:
+            await eventually(is_clean, deadline_seconds=SECONDS, interval_seconds=0.2)
+        except TimeoutError:
+            raise AssertionError(f"secrets are in {found}") from None
+
+    async def dumped(self) -> list[str]:
+        """The lines of a dump of the database that hold a secret, also as bytes."""
+        text = await dump(self._database_url)
+        return canary.lines_with(text) + [line for line in text.splitlines() if self.mark.encode().hex() in line]
+
+
+def _digest(given: object) -> str:
+    return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()
+
+
+@pytest.fixture(params=RUNTIMES)
+async def scene(request: pytest.FixtureRequest, cage: Cage, database_url: str) -> AsyncIterator[Scene]:
+    if request.param == "process":
+        release_stack.link_images(cage.path / "images", {IMAGE: SOURCE})
+        yield Scene(cage, database_url, None)
+        return
+    with engine_image.engine_or_skip() as client:
+        folder = shutil.copytree(SOURCE, cage.path / "image")
+        python_image.build(client, folder, IMAGE)
+        engine = Engine(client, cage.path / "provisioner")
+        yield Scene(cage, database_url, engine)
+        engine.remove_all()
+
+
+async def test_secrets_are_nowhere_but_with_the_resources_also_after_a_takeover(scene: Scene) -> None:
+    release_state, release_action = scene.hold("first", "state"), scene.hold("first", "make")
+    async with scene.served(), scene.running("events", "watch", "--from-revision", "1", "-o", "jsonl") as watcher:
+        async with scene.provisioner() as first, scene.apply() as apply:
+            await scene.has_begun("first", "state", apply)
+            shown = scene.engine.shown() if scene.engine is not None else {}
+            release_state()
+            await scene.has_begun("first", "make", apply)
+            shown |= scene.engine.shown() if scene.engine is not None else {}
+            await scene.nothing_is_kept()
+            await first.stop(signal.SIGKILL)
+            async with scene.provisioner():
+                release_action()
+                assert await apply.wait(deadline_seconds=120) == 1
+                await watcher.line('"operation.failed"')
+                await scene.nothing_is_kept()
+        printed = await everything_shown(scene)
+    assert len(shown) == (0 if scene.engine is None else 2)
+    assert [canary.lines_with(text) for text in shown.values()] == [[]] * len(shown)
+    # All have got the true values, the one owner's calls and the other's.
+    assert scene.told("first") == scene.expected("first", "state", "make", "state")
+    assert scene.told("second") == scene.expected("second", "state", "make", "state")
+    assert scene.told("third") == scene.expected("third", "state", "make")
+    # What is shown has masks, so that it was there to be seen.
+    assert "I was given •••" in printed["logs"]
+    assert "in a URL https://host/?q=•••&r=•••" in printed["logs"]
+    assert "third failed at action make (exit 7)" in printed["status"]
+    assert scene.cage.escaped == []
+    assert await scene.dumped() == []
+
+
+async def everything_shown(scene: Scene) -> dict[str, str]:
+    """Look at the release in every way that there is; returns the output of some."""
+    for part in ("all", "manifest", "variables", "files", "plan"):
+        await scene.ok("release", "get", part, "shop", "--revision", "1", "-o", "yaml")
+    for words in (("list",), ("history", "shop"), ("status", "shop"), ("logs", "shop")):
+        form = "jsonl" if words[0] == "logs" else "json"
+        await scene.ok("release", *words, "-o", form)
+    await scene.ok("release", "list")
+    await scene.ok("release", "history", "shop")
+    return {"logs": await scene.ok("release", "logs", "shop"), "status": await scene.ok("release", "status", "shop")}
