@@ -284,8 +284,14 @@ def _begin(
 
 
 class ReleaseClient(_Service[release.ReleaseClient]):
-    """Applies, follows and watches releases, and carries operations out."""
+    """Installs, applies, follows and watches releases, and carries operations out."""
 
+    upload_chart = _call(release.ReleaseClient.upload_chart)
+    chart = _call(release.ReleaseClient.chart)
+    chart_archive = _call(release.ReleaseClient.chart_archive)
+    charts = _iterate(release.ReleaseClient.charts)
+    install = _begin(release.ReleaseClient.install)
+    upgrade = _begin(release.ReleaseClient.upgrade)
     apply = _begin(release.ReleaseClient.apply)
     rollback = _begin(release.ReleaseClient.rollback)
     uninstall = _begin(release.ReleaseClient.uninstall)

@@ -87,6 +87,7 @@ class InvalidField(Error):
     """One or more fields of the request are wrong."""
 
     default_code = "INVALID_ARGUMENT"
+    own_reason = "INVALID_FIELD"
 
     @classmethod
     def of(cls, name: str, description: str) -> "InvalidField":
@@ -98,7 +99,7 @@ class InvalidField(Error):
         """Build the error for several fields at once."""
         found = tuple(violations)
         text = "; ".join(f"{v.field}: {v.description}" if v.field else v.description for v in found)
-        return cls(text, details=Details(reason="INVALID_FIELD", violations=found))
+        return cls(text, details=Details(reason=cls.own_reason, violations=found))
 
     @property
     def violations(self) -> tuple[Violation, ...]:
@@ -108,6 +109,8 @@ class InvalidField(Error):
 
 class ChartInvalid(InvalidField):
     """A file of the chart is wrong, or what it says together with the values."""
+
+    own_reason = "CHART_INVALID"
 
 
 class NotFound(Error):

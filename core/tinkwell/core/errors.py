@@ -79,14 +79,17 @@ class NotFound(TinkwellError):
 
 
 class AlreadyExists(TinkwellError):
-    """Something that must be unique is taken: `what` (such as "mac"), its `value`, and by whom where that is known."""
+    """Something that must be unique is taken: `what` (such as "mac"), its `value`, and by whom where that is known.
 
-    def __init__(self, what: str, value: str, *, taken_by: str = "") -> None:
+    `advice` says what to do instead.
+    """
+
+    def __init__(self, what: str, value: str, *, taken_by: str = "", advice: str = "") -> None:
         self.what = what
         self.value = value
         self.taken_by = taken_by
         owner = f" by {taken_by}" if taken_by else ""
-        super().__init__(f"{what} {value} is already taken{owner}")
+        super().__init__(f"{what} {value} is already taken{owner}{f'; {advice}' if advice else ''}")
 
 
 class IllegalTransition(TinkwellError):

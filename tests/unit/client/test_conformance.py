@@ -8,6 +8,7 @@ pytest.register_assert_rewrite(
     "support.client_conformance",
     "support.lease_conformance",
     "support.deadline_conformance",
+    "support.release_chart_conformance",
     "support.release_conformance",
     "support.release_secret_conformance",
 )
@@ -16,6 +17,7 @@ from support import (  # noqa: E402
     client_conformance,
     deadline_conformance,
     lease_conformance,
+    release_chart_conformance,
     release_conformance,
     release_secret_conformance,
 )
@@ -25,6 +27,7 @@ CHECKS = (
     *lease_conformance.CHECKS,
     *deadline_conformance.CHECKS,
     *release_conformance.CHECKS,
+    *release_chart_conformance.CHECKS,
     *release_secret_conformance.CHECKS,
 )
 

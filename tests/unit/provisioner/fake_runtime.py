@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.value.run_key import RunKey, RunKind
-from tinkwell.provisioner.runtime import output, port
+from tinkwell.provisioner.runtime import output, port, workspace
 
 KILLED = 137
 
@@ -141,6 +141,7 @@ class FakeRuntime:
         if (found := self.world.runs.get(spec.key)) is not None:
             return found
         _check_mounts(spec)
+        workspace.check(spec.files)
         run = self.world.runs[spec.key] = FakeRun(self.world, spec)
         run.image_id = await self.image_id(spec.image)
         self.world.starts[spec.key] += 1

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.client import errors
 from tinkwell.client.release import message
+from tinkwell.client.release.chart import ChartClient, ChartLike
 from tinkwell.client.release.handle import OperationHandle
 from tinkwell.client.release.model import (
     Node,
@@ -18,7 +19,6 @@ from tinkwell.client.release.model import (
     Revision,
     StepLogLine,
 )
-from tinkwell.client.release.worker import ReleaseWorker
 from tinkwell.client.value import field
 from tinkwell.client.watch import informer, reflector
 from tinkwell.client.watch.event import Event
@@ -29,8 +29,8 @@ from tinkwell.core.release.kinds import ReleaseState
 from tinkwell.core.value import document
 
 
-class ReleaseClient(ReleaseWorker):
-    """Applies, follows and watches releases, and carries operations out.
+class ReleaseClient(ChartClient):
+    """Installs, applies, follows and watches releases, and carries operations out.
 
     A namespace that is empty is "default". What changes a release answers at once with the operation that it began, and
     raises `OperationActive` where the release has another one that has not ended. `OperationOptions` are what each of
@@ -82,6 +82,72 @@ class ReleaseClient(ReleaseWorker):
             reason=reason,
         )
         return self._handle(await self._caller.unary(self._stub.Apply, request, may_repeat=True))
+
+    async def install(
+        self,
+        name: str,
+        chart: ChartLike,
+        *,
+        values: Mapping[str, Any] | str | None = None,
+        secret_values: Iterable[str] = (),
+        namespace: str = "",
+        description: str = "",
+        reason: str = "",
+        id: str | None = None,  # noqa: A002
+        **options: Unpack[OperationOptions],
+    ) -> OperationHandle:
+        """Begin to install a chart: the path of its folder or archive, the bytes of this, or its digest.
+
+            handle = await client.releases.install("shop", "./shop", values={"web": {"size": 3}}, atomic=True)
+            await handle.result()
+
+        A chart that the server does not have is uploaded first. `values` go before those of the chart; what stands at
+        the JSON pointers `secret_values` of them is sealed where it is stored, and masked elsewhere. Raises
+        `ChartInvalid` and `InvalidField` for what is wrong with both, `AlreadyExists` for a name whose release was
+        deployed already, `ChartUnknown` for the digest of a chart that the server does not have, and `SecretsDisabled`
+        for a server without keys.
+        """
+        fields = _of_chart(name, namespace, values, secret_values, description, reason, id, options)
+
+        async def begin(digest: str) -> pb.Operation:
+            request = field.build(pb.InstallRequest, chart=digest, **fields)
+            return await self._caller.unary(self._stub.Install, request, may_repeat=True)
+
+        return self._handle(await self._with_chart(chart, begin))
+
+    async def upgrade(
+        self,
+        name: str,
+        chart: ChartLike,
+        *,
+        values: Mapping[str, Any] | str | None = None,
+        secret_values: Iterable[str] = (),
+        install: bool = False,
+        reset_values: bool = False,
+        reuse_values: bool = False,
+        namespace: str = "",
+        description: str = "",
+        reason: str = "",
+        id: str | None = None,  # noqa: A002
+        **options: Unpack[OperationOptions],
+    ) -> OperationHandle:
+        """Begin to bring a chart about in the place of what a release has; with `install` also where there is none.
+
+            await client.releases.upgrade("shop", "./shop", values={"web": {"size": 4}}, install=True)
+
+        `values` go before those that were given for the revision that is deployed, or for the newest one where none
+        is, and these before the chart's own. `reset_values` leaves those of the former revision out. `reuse_values`
+        takes all of them, with what its chart had, in the place of what the chart has. Arguments and errors are those
+        of `install`; raises `NotFound` for a release that does not exist.
+        """
+        fields = _of_chart(name, namespace, values, secret_values, description, reason, id, options)
+        modes = {"install": install, "reset_values": reset_values, "reuse_values": reuse_values}
+
+        async def begin(digest: str) -> pb.Operation:
+            request = field.build(pb.UpgradeRequest, chart=digest, **fields, **modes)
+            return await self._caller.unary(self._stub.Upgrade, request, may_repeat=True)
+
+        return self._handle(await self._with_chart(chart, begin))
 
     async def rollback(
         self,
@@ -182,9 +248,16 @@ class ReleaseClient(ReleaseWorker):
         request = field.build(pb.HistoryRequest, namespace=namespace, name=name)
         return self._list(self._stub.History, request, message.revision)
 
-    async def revision(self, name: str, revision: int = 0, *, namespace: str = "") -> Revision:
-        """Get a revision with its documents; 0 means the last that was deployed, or the newest where none was."""
-        request = field.build(pb.GetRevisionRequest, namespace=namespace, name=name, revision=revision)
+    async def revision(
+        self, name: str, revision: int = 0, *, namespace: str = "", with_all_values: bool = False
+    ) -> Revision:
+        """Get a revision with its documents; 0 means the last that was deployed, or the newest where none was.
+
+        `with_all_values` gives what the values of its chart and those of the user come to as well.
+        """
+        request = field.build(
+            pb.GetRevisionRequest, namespace=namespace, name=name, revision=revision, with_all_values=with_all_values
+        )
         return message.revision(await self._caller.unary(self._stub.GetRevision, request, may_repeat=True))
 
     async def operation(self, id: str) -> Operation:  # noqa: A002
@@ -253,6 +326,29 @@ class ReleaseClient(ReleaseWorker):
 
     def _handle(self, answer: pb.Operation) -> OperationHandle:
         return OperationHandle(message.operation(answer), self)
+
+
+def _of_chart(
+    name: str,
+    namespace: str,
+    values: Mapping[str, Any] | str | None,
+    secret_values: Iterable[str],
+    description: str,
+    reason: str,
+    id_: str | None,
+    options: OperationOptions,
+) -> dict[str, Any]:
+    """Give the fields that both requests for a chart have; raises `InvalidField`."""
+    return {
+        "operation_id": id_ or str(uuid.uuid4()),
+        "namespace": namespace,
+        "name": name,
+        "values": field.to_json_text(values, "values"),
+        "secret_values": [*secret_values],
+        "options": message.to_options(options),
+        "description": description,
+        "reason": reason,
+    }
 
 
 def _variables(variables: Mapping[str, Any] | str | None, secret: Mapping[str, Any]) -> str:

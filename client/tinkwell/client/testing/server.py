@@ -36,6 +36,7 @@ class FakeServer:
     days. Workflows and releases begin and end by reports and by `put`, since nobody works here; deadlines follow
     `clock`. What `gate.around` is set to stands around each call; `log.pause` holds watches up. `batch_size` and
     `bookmark_seconds` shape its watches; with `token` it refuses calls without it, with `credentials` it speaks TLS.
+    Charts need the libraries of `tinkwell[server]`.
     """
 
     def __init__(

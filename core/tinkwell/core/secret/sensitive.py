@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
+from tinkwell.core import errors
+from tinkwell.core.secret import document as secret_document
 from tinkwell.core.value import check, parse, pointer
+from tinkwell.core.value.document import JsonValue
 
 
 def within(parts: Iterable[str], pointers: Iterable[str]) -> tuple[str, ...]:
@@ -23,3 +26,23 @@ def parse_names(field: str, names: Iterable[str], known: Mapping[str, object]) -
             checks.refuse(parse.child(field, index), f"there is no variable {parse.show(name)} to keep secret")
     checks.finish()
     return tuple(pointer.write_pointer((name,)) for name in chosen)
+
+
+def parse_pointers(field: str, pointers: Iterable[str], document: JsonValue) -> tuple[str, ...]:
+    """Return the JSON pointers into a document that a caller names as secret.
+
+    Raises `errors.InvalidField` for one that leads to nothing: a misspelt one would leave its value bare.
+    """
+    checks = check.Checks()
+    chosen = tuple(pointers)
+    for index, text in enumerate(chosen):
+        path = parse.child(field, index)
+        try:
+            parts = pointer.parse_pointer(path, text)
+        except errors.InvalidField as error:
+            checks.note(error)
+            continue
+        if not secret_document.extract(document, pointers=[pointer.write_pointer(parts)]).values:
+            checks.refuse(path, f"there is no value at {parse.show(text)} to keep secret")
+    checks.finish()
+    return chosen

@@ -67,8 +67,10 @@ class RunSpec:
     `entrypoint` does without the image's arguments. `environment` holds KEY=value, of which the last one counts.
     `volumes` are bind mounts in Docker's own words. `labels` are without prefix, and say nothing about the key.
 
-    With `stdin` the run gets these bytes, then end of file. With `answer_bytes` above 0 its stdout is its answer, which
-    is kept up to so many bytes; a run that writes more is killed.
+    `files` are in the workspace of a run that begins there, by their paths in it. With `stdin` the run gets these
+    bytes, then end of file; only such a run has files, so that who finds one that lacks them kills it. With
+    `answer_bytes` above 0 its stdout is its answer, which is kept up to so many bytes; a run that writes more is
+    killed.
     """
 
     key: RunKey
@@ -81,6 +83,7 @@ class RunSpec:
     workdir: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     pid: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     stdin: bytes | None = field(default=None, repr=False)
     answer_bytes: int = 0
 
@@ -156,9 +159,9 @@ class Runtime(Protocol):
         """Return the path by which a run knows a mount: its target, or its source where nothing is mounted."""
 
     def workspace(self, key: RunKey) -> str:
-        """Return the path of an empty folder as a run knows it, which is there if it is the run's `workdir`.
+        """Return the path of a folder as a run knows it, which is there if it is the run's `workdir`.
 
-        What is written there goes with the run.
+        Nothing is in it but the run's `files`, and what is written there goes with the run.
         """
 
     async def image_id(self, image: str) -> str:

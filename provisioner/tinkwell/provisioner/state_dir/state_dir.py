@@ -140,11 +140,15 @@ class StateDir:
         return sorted(path for path in (self.path / "runs").iterdir() if not is_scrap(path))
 
     def create_run(self, key: RunKey, files: Mapping[str, bytes]) -> bool:
-        """Create the folder of a run with these files, complete or not at all; False when it is there already."""
+        """Create the folder of a run with these files, by their paths in it; False when it is there already.
+
+        It comes complete or not at all.
+        """
         path = self.run_dir(key)
         unfinished = _scrap(path)
         unfinished.mkdir(mode=0o700)
         for name, content in files.items():
+            (unfinished / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_private(unfinished / name, content)
         try:
             unfinished.rename(path)

@@ -12,6 +12,8 @@ _TAKEN = {
     "workflow_pkey": "id",
 }
 _TOO_LARGE = {
+    "chart_archive_size": ("archive", "may not be larger than 8 MiB"),
+    "chart_metadata_size": ("Chart.yaml", "may not be larger than 1 MiB of JSON"),
     "release_document_size": ("", "a manifest, or what comes of it, may not be larger than 8 MiB of JSON"),
     "resource_config_size": ("config", "may not be larger than 3 MiB of JSON"),
     "resource_answer_size": ("", "what an image says of a resource may not be larger than 1 MiB of JSON"),
@@ -20,7 +22,10 @@ _TOO_LARGE = {
     "events_size": ("data", "may not be larger than 8 MiB of JSON in its event"),
     "workflow_size": ("hardware", "the device map and the rendered template may not be larger than 3 MiB together"),
 }
-_RACED = {"sealed_value_place": "another writer has just stored the secrets of the same document; try again"}
+_RACED = {
+    "sealed_value_place": "another writer has just stored the secrets of the same document; try again",
+    "operation_chart_known": "the chart has just been forgotten; upload it, and ask again",
+}
 _BUSY = re.compile(r"=\((?P<worker_id>[0-9a-f-]+), (?P<workflow_id>[0-9a-f-]+)\)")
 _DETAIL = re.compile(r"=\((?P<value>.*)\) already exists")
 

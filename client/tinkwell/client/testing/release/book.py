@@ -47,6 +47,7 @@ class ReleaseBook:
         self.deleted: dict[str, Release] = {}
         self.revisions: dict[str, dict[int, StoredRevision]] = {}
         self.resources: dict[str, dict[str, Resource]] = {}
+        self.archives: dict[str, bytes] = {}  # of charts, by their digests
         self.lines: dict[str, list[StepLogLine]] = {}
         self.secrets = Secrets()
 
@@ -69,3 +70,9 @@ class ReleaseBook:
         were = (RevisionState.DEPLOYED, RevisionState.SUPERSEDED)
         numbers = [n for n, found in known.items() if n < release.latest_revision and found.revision.state in were]
         return self.revision_row(release.id, max(numbers)) if numbers else None
+
+
+def chart_of(source: str) -> dict[str, Any]:
+    """Give what a release shows of the chart that a source names; empty where it names none."""
+    chart = json.loads(source or "{}").get("chart", {})
+    return {"chart_name": chart.get("name", ""), "chart_version": chart.get("version", "")}

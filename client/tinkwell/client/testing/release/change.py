@@ -136,6 +136,7 @@ class _Writer:
             latest_revision=row.latest_revision,
             operation_id=row.operation_id,
             engine=row.engine,
+            **self._chart(row),
         )
         event_type = _release_event(old, new, self._operation, self._book.facts_of(self._id))
         stored = self._world.put(new, event_type=event_type)
@@ -144,6 +145,10 @@ class _Writer:
             self._book.deleted[row.id] = dataclasses.replace(
                 stored, version=gone.version, updated_at=self._now, deleted_at=self._now
             )
+
+    def _chart(self, row: ReleaseRow) -> dict[str, Any]:
+        stored = self._book.stored(row.id, row.revision or row.latest_revision)
+        return release_book.chart_of(stored.source) if stored is not None else {}
 
     def _add_revision(self, each: change.AddRevision) -> None:
         operation, facts = self._operation, self._book.facts_of(self._id)

@@ -1,13 +1,15 @@
 """What begins operations in the fake server, and the documents that they work by."""
 
 import dataclasses
+import json
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.client.release import message
 from tinkwell.client.release.model import Operation, Release
+from tinkwell.client.testing.release import book
 from tinkwell.client.testing.release import change as release_change
 from tinkwell.client.testing.release import row as release_row
 from tinkwell.client.testing.release.book import Facts
@@ -27,6 +29,9 @@ from tinkwell.core.release.transition.submission import Submission
 from tinkwell.core.secret import document as secret_document
 from tinkwell.core.secret import sensitive
 from tinkwell.core.value import document
+
+# Says what a request begins on a release, None where the name is free.
+Begin: TypeAlias = Callable[[ReleaseRow | None], Begun]
 
 
 def apply(world: World, request: pb.ApplyRequest) -> Operation:
@@ -49,7 +54,7 @@ def apply(world: World, request: pb.ApplyRequest) -> Operation:
     written = manifest.as_json()
     texts = secret_document.texts_at("variables", variables, secret)
     texts |= secret_document.texts_at("", written, places.of_written(written).secret)
-    operation = _begin(world, request, rule.begin_apply, source=document.dump_json(source))
+    operation = begin(world, request, rule.begin_apply, source=document.dump_json(source))
     world.releases.secrets.learn(operation.release_id, texts)
     return operation
 
@@ -57,7 +62,7 @@ def apply(world: World, request: pb.ApplyRequest) -> Operation:
 def rollback(world: World, request: pb.RollbackRequest) -> Operation:
     """Begin to bring a former revision about again."""
 
-    def begin(release: ReleaseRow | None) -> Begun:
+    def judge(release: ReleaseRow | None) -> Begun:
         found = world.find(Release, release.id) if release is not None else None
         target = None
         if found is not None and request.revision:
@@ -66,24 +71,24 @@ def rollback(world: World, request: pb.RollbackRequest) -> Operation:
             target = world.releases.former(found)
         return rule.begin_rollback(release, name=title(request), wanted=request.revision, target=target)
 
-    return _begin(world, request, begin)
+    return begin(world, request, judge)
 
 
 def uninstall(world: World, request: pb.UninstallRequest) -> Operation:
     """Begin to remove a release."""
-    return _begin(world, request, lambda release: rule.begin_uninstall(release, name=title(request)))
+    return begin(world, request, lambda release: rule.begin_uninstall(release, name=title(request)))
 
 
 def resume(world: World, request: pb.ResumeRequest) -> Operation:
     """Begin to go on with a release that has failed."""
 
-    def begin(release: ReleaseRow | None) -> Begun:
+    def judge(release: ReleaseRow | None) -> Begun:
         mine = [each for each in world.all(Operation) if release is not None and each.release_id == release.id]
         planned = [each for each in mine if world.releases.facts_of(each.id).plan]
         newest = release_row.operation_row(world, planned[-1]) if planned else None
         return rule.begin_resume(release, name=title(request), newest=newest, options=_options(request.options))
 
-    return _begin(world, request, begin)
+    return begin(world, request, judge)
 
 
 def find(world: World, namespace: str, name: str) -> Release | None:
@@ -128,9 +133,9 @@ def submission(
     release, facts = world.find(Release, operation.release_id), world.releases.facts_of(operation.id)
     deployed = world.releases.stored(release.id, release.revision)
     former = world.releases.stored(release.id, facts.rollback_of)
-    same = (facts.source, documents.manifest, documents.late)
+    same = (_weighed(facts.source), documents.manifest, documents.late)
     if former is not None:
-        same = (former.source, former.manifest, former.late)
+        same = (_weighed(former.source), former.manifest, former.late)
     return Submission(
         release=release_row.release_row(release),
         operation=release_row.operation_row(world, operation),
@@ -138,12 +143,18 @@ def submission(
         plan_text=documents.plan,
         stored_plan=facts.plan,
         resumed=world.releases.revision_row(release.id, operation.revision),
-        is_deployed_one=deployed is not None and (deployed.source, deployed.manifest, deployed.late) == same,
+        is_deployed_one=deployed is not None and (_weighed(deployed.source), deployed.manifest, deployed.late) == same,
         has_plugs=has_plugs,
     )
 
 
-def _begin(world: World, request: Any, begin: Callable[[ReleaseRow | None], Begun], *, source: str = "") -> Operation:
+def _weighed(source: str) -> Any:
+    """Give a source without what changes nothing of what is brought about."""
+    return {name: found for name, found in json.loads(source or "{}").items() if name != "strict"}
+
+
+def begin(world: World, request: Any, judge: Begin, *, source: str = "") -> Operation:
+    """Begin what a request asks for, unless that was done already."""
     known: Operation | None = world.resources[ResourceType.OPERATION].get(request.operation_id)
     asked = request.SerializeToString(deterministic=True)
     if known is not None:
@@ -156,11 +167,13 @@ def _begin(world: World, request: Any, begin: Callable[[ReleaseRow | None], Begu
     if release is not None and (newest := world.resources[ResourceType.OPERATION].get(release.operation_id)):
         release_change.expire(world, newest)
         release = find(world, namespace, name)
-    begun = begin(release_row.release_row(release) if release is not None else None)
+    begun = judge(release_row.release_row(release) if release is not None else None)
     description = getattr(request, "description", "")
     moved: dict[str, Any] = {"state": begun.release_state, "operation_id": request.operation_id}
     if release is None:
         release = Release(str(uuid.uuid4()), namespace, name, description=description)
+    if not release.latest_revision:
+        moved |= book.chart_of(source)
     if description:
         moved["description"] = description
     release = world.put(dataclasses.replace(release, **moved))

@@ -1,20 +1,23 @@
 """The ReleaseService of the fake server.
 
 Manifests are read, and requests and reports judged, by the rules of the core, as the real server does. Nobody carries
-operations out here but whoever calls as a provisioner does; deadlines follow the clock of the world. Old revisions are
-not forgotten.
+operations out here but whoever calls as a provisioner does; deadlines follow the clock of the world. Old revisions and
+charts are not forgotten.
 """
 
 # ruff: noqa: N802  # RPC methods carry their names
 
+import base64
 import dataclasses
-from collections.abc import AsyncIterator, Sequence
+import importlib
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2, release_service_pb2_grpc
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.client.release import message
-from tinkwell.client.release.model import Node, Operation, Release, Step
+from tinkwell.client.release.model import Chart, Node, Operation, Release, Step
 from tinkwell.client.release.report import report as read_report
 from tinkwell.client.testing import encode
 from tinkwell.client.testing.release import change as release_change
@@ -46,6 +49,28 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
     def __init__(self, world: World) -> None:
         self._world = world
         self._book = world.releases
+
+    async def UploadChart(self, request_iterator: AsyncIterator[pb.UploadChartRequest], context: Any) -> pb.Chart:
+        data = b"".join([request.data async for request in request_iterator])
+        return encode.fill(pb.Chart(), _charts().upload(self._world, data))
+
+    async def GetChart(self, request: pb.GetChartRequest, context: Any) -> AsyncIterator[pb.GetChartResponse]:
+        found = _charts().find(self._world, request.digest)
+        yield pb.GetChartResponse(chart=encode.fill(pb.Chart(), found))
+        if request.with_archive:
+            yield pb.GetChartResponse(data=self._book.archives[found.digest])
+
+    async def ListCharts(self, request: pb.ListChartsRequest, context: Any) -> AsyncIterator[pb.Chart]:
+        newest_first = reversed(self._world.all(Chart))
+        for chart in sorted(newest_first, key=lambda found: found.name):
+            if request.name in ("", chart.name):
+                yield encode.fill(pb.Chart(), dataclasses.replace(chart, metadata=None))
+
+    async def Install(self, request: pb.InstallRequest, context: Any) -> pb.Operation:
+        return self._told(_charts().install(self._world, request))
+
+    async def Upgrade(self, request: pb.UpgradeRequest, context: Any) -> pb.Operation:
+        return self._told(_charts().upgrade(self._world, request))
 
     async def Apply(self, request: pb.ApplyRequest, context: Any) -> pb.Operation:
         return self._told(release_request.apply(self._world, request))
@@ -95,7 +120,10 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         if stored is None:
             raise errors.NotFound("REVISION", f"{number} of release {release.name}")
         found = stored.whole()
-        shown = {name: self._shown(release.id, getattr(found, name)) for name in ("source", "manifest")}
+        if request.with_all_values:
+            found = dataclasses.replace(found, all_values=_charts().all_values(self._world, stored))
+        named = ("source", "manifest", "all_values")
+        shown = {name: self._shown(release.id, getattr(found, name)) for name in named}
         return encode.fill(pb.Revision(), dataclasses.replace(found, **shown))
 
     async def GetOperation(self, request: pb.GetOperationRequest, context: Any) -> pb.Operation:
@@ -191,12 +219,16 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
             former = self._book.stored(release.id, request.revision)
             if former is not None:
                 yield pb.GetWorkResponse(document=pb.DocumentPart(name="manifest", text=former.manifest))
+                for part in self._chart(former.source):
+                    yield part
             return
         yield pb.GetWorkResponse(secrets=pb.Secrets(texts=sorted(self._book.secrets.texts(release.id))))
-        for name, text in release_request.documents_of(self._world, found).items():
-            for begin in range(0, len(text), _PART_CHARACTERS):
-                part = pb.DocumentPart(name=name, text=text[begin : begin + _PART_CHARACTERS])
-                yield pb.GetWorkResponse(document=part)
+        documents = release_request.documents_of(self._world, found)
+        for name, text in documents.items():
+            for part in _parts(name, text):
+                yield part
+        for part in self._chart(documents.get("source", "")):
+            yield part
         for node in release_row.nodes_of(self._world, found.id):
             yield pb.GetWorkResponse(node=self._node(node, is_whole=True))
         for resource in self._book.resources.get(release.id, {}).values():
@@ -275,6 +307,10 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         whole = dataclasses.replace(found, remaining_seconds=clock.told(left), lease_token=held)
         return encode.fill(pb.Operation(), whole)
 
+    def _chart(self, source: str) -> Iterator[pb.GetWorkResponse]:
+        data = _charts().archive_of(self._book, source) if "chart" in json.loads(source or "{}") else None
+        return _parts("chart", base64.b64encode(data or b"").decode())
+
     def _shown(self, release_id: str, document: Any) -> Any:
         return self._book.secrets.shown(release_id, document)
 
@@ -295,3 +331,14 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
                 shown = step.args if is_whole else self._book.secrets.shown_args(node.release_id, step.args)
                 added.args.values.extend(shown)
         return target
+
+
+def _charts() -> Any:
+    """Load the module of charts, which needs what is no part of the bare install."""
+    return importlib.import_module("tinkwell.client.testing.release.chart")
+
+
+def _parts(name: str, text: str) -> Iterator[pb.GetWorkResponse]:
+    for begin in range(0, len(text), _PART_CHARACTERS):
+        part = pb.DocumentPart(name=name, text=text[begin : begin + _PART_CHARACTERS])
+        yield pb.GetWorkResponse(document=part)

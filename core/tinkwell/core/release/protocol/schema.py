@@ -7,9 +7,10 @@ checks a schema from an image does that in a process that has limits.
 
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from enum import StrEnum
+from typing import Any, NoReturn
 
 import jsonschema_rs
 
@@ -29,16 +30,29 @@ class WrongSchema(Exception):
     """It is no JSON Schema; the text says where and why."""
 
 
+class Draft(StrEnum):
+    """What a schema follows that does not say so itself."""
+
+    FOUR = "4"
+    SEVEN = "7"
+
+
+_BUILD: Mapping[Draft, Any] = {
+    Draft.FOUR: jsonschema_rs.Draft4Validator,
+    Draft.SEVEN: jsonschema_rs.Draft7Validator,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A schema, of the draft that its `$schema` names, or of Draft 4."""
+    """A schema, of the draft that its `$schema` names, or of another one."""
 
     _validator: jsonschema_rs.Validator
 
     @classmethod
-    def compile(cls, schema: JsonObject) -> "Schema":
-        """Compile a schema; raises `WrongSchema`."""
-        build = jsonschema_rs.validator_for if "$schema" in schema else jsonschema_rs.Draft4Validator
+    def compile(cls, schema: JsonObject, *, draft: Draft = Draft.FOUR) -> "Schema":
+        """Compile a schema, which is of this draft if it names none; raises `WrongSchema`."""
+        build = jsonschema_rs.validator_for if "$schema" in schema else _BUILD[draft]
         try:
             validator = build(
                 schema, validate_formats=False, retriever=_deny, mask=_SHOWN_VALUE, pattern_options=_LINEAR
@@ -54,6 +68,11 @@ class Schema:
             raise errors.InvalidField(
                 errors.Violation(_path(path, error.instance_path), _shorten(error.message)) for error in found
             )
+
+    def write_only(self, value: JsonValue) -> tuple[str, ...]:
+        """Return the JSON pointers of what is marked as `writeOnly` in a value that matches, in order."""
+        found = self._validator.evaluate(value).annotations()
+        return tuple(sorted({each["instanceLocation"] for each in found if _is_write_only(each["annotations"])}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +103,10 @@ class Pattern:
 @functools.lru_cache(maxsize=256)
 def _compile_pattern(text: str) -> jsonschema_rs.Validator:
     return jsonschema_rs.Draft4Validator({"pattern": text}, pattern_options=_LINEAR)
+
+
+def _is_write_only(annotations: object) -> bool:
+    return isinstance(annotations, Mapping) and annotations.get("writeOnly") is True
 
 
 def _deny(uri: str) -> NoReturn:

@@ -76,6 +76,26 @@ def begin_apply(release: ReleaseRow | None) -> Begun:
     return Begun(kind=kind, former_state=release.state)
 
 
+def begin_install(release: ReleaseRow | None) -> Begun:
+    """Say what installing a chart begins; `release` is None where the name is free.
+
+    Raises `errors.OperationActive`, and `errors.AlreadyExists` for a name whose release was deployed already.
+    """
+    begun = begin_apply(release)
+    if release is not None and begun.kind is OperationKind.UPGRADE:
+        advice = "upgrade that one, or uninstall it first; an upgrade with install does either"
+        raise errors.AlreadyExists("name", release.name, taken_by=f"release {release.id}", advice=advice)
+    return begun
+
+
+def begin_upgrade(release: ReleaseRow | None, *, name: str, install: bool) -> Begun:
+    """Say what upgrading to a chart begins; with `install` the release need not be there.
+
+    Raises `errors.NotFound` where there is no such release, and `errors.OperationActive`.
+    """
+    return begin_apply(release if install else _existing(release, name))
+
+
 def begin_rollback(release: ReleaseRow | None, *, name: str, wanted: int, target: RevisionRow | None) -> Begun:
     """Say what a rollback begins. `target` is the revision that is `wanted`, None where there is none.
 

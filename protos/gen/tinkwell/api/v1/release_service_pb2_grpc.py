@@ -39,6 +39,31 @@ class ReleaseServiceStub:
         Args:
             channel: A grpc.Channel.
         """
+        self.UploadChart = channel.stream_unary(
+                '/tinkwell.api.v1.ReleaseService/UploadChart',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.UploadChartRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Chart.FromString,
+                _registered_method=True)
+        self.GetChart = channel.unary_stream(
+                '/tinkwell.api.v1.ReleaseService/GetChart',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.GetChartRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.GetChartResponse.FromString,
+                _registered_method=True)
+        self.ListCharts = channel.unary_stream(
+                '/tinkwell.api.v1.ReleaseService/ListCharts',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListChartsRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Chart.FromString,
+                _registered_method=True)
+        self.Install = channel.unary_unary(
+                '/tinkwell.api.v1.ReleaseService/Install',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.InstallRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
+                _registered_method=True)
+        self.Upgrade = channel.unary_unary(
+                '/tinkwell.api.v1.ReleaseService/Upgrade',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.UpgradeRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
+                _registered_method=True)
         self.Apply = channel.unary_unary(
                 '/tinkwell.api.v1.ReleaseService/Apply',
                 request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ApplyRequest.SerializeToString,
@@ -152,6 +177,44 @@ class ReleaseServiceServicer:
     operation has the id that its caller chose, so that a repeated request begins no second one. A release has one operation
     at a time.
     """
+
+    def UploadChart(self, request_iterator, context):
+        """UploadChart stores a chart, whose archive comes in parts of any size. A chart is known by the digest of its archive: one
+        that is there already is answered as it is. A chart that no release names is forgotten after a day.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetChart(self, request, context):
+        """GetChart streams a chart, and with_archive then its archive in parts.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListCharts(self, request, context):
+        """ListCharts streams charts by name, those of a name newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Install(self, request, context):
+        """Install begins to bring a chart about as a new release. It is refused with CHART_UNKNOWN for a chart that is not there,
+        and for a name whose release was deployed already.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Upgrade(self, request, context):
+        """Upgrade begins to bring a chart about in the place of what a release has. Resources that the chart does not have are
+        removed.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
 
     def Apply(self, request, context):
         """Apply begins to bring about what manifests say: an installation of a new release, or else an upgrade. Resources that the
@@ -306,6 +369,31 @@ class ReleaseServiceServicer:
 
 def add_ReleaseServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
+            'UploadChart': grpc.stream_unary_rpc_method_handler(
+                    servicer.UploadChart,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.UploadChartRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Chart.SerializeToString,
+            ),
+            'GetChart': grpc.unary_stream_rpc_method_handler(
+                    servicer.GetChart,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.GetChartRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.GetChartResponse.SerializeToString,
+            ),
+            'ListCharts': grpc.unary_stream_rpc_method_handler(
+                    servicer.ListCharts,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListChartsRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Chart.SerializeToString,
+            ),
+            'Install': grpc.unary_unary_rpc_method_handler(
+                    servicer.Install,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.InstallRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.SerializeToString,
+            ),
+            'Upgrade': grpc.unary_unary_rpc_method_handler(
+                    servicer.Upgrade,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.UpgradeRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.SerializeToString,
+            ),
             'Apply': grpc.unary_unary_rpc_method_handler(
                     servicer.Apply,
                     request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ApplyRequest.FromString,
@@ -425,6 +513,141 @@ class ReleaseService:
     operation has the id that its caller chose, so that a repeated request begins no second one. A release has one operation
     at a time.
     """
+
+    @staticmethod
+    def UploadChart(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(
+            request_iterator,
+            target,
+            '/tinkwell.api.v1.ReleaseService/UploadChart',
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.UploadChartRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.Chart.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetChart(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/tinkwell.api.v1.ReleaseService/GetChart',
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.GetChartRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.GetChartResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListCharts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/tinkwell.api.v1.ReleaseService/ListCharts',
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListChartsRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.Chart.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Install(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.ReleaseService/Install',
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.InstallRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Upgrade(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.ReleaseService/Upgrade',
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.UpgradeRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
 
     @staticmethod
     def Apply(request,

@@ -21,6 +21,22 @@ class ReleaseServiceStub:
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
+    UploadChart: _aio.StreamUnaryMultiCallable[_release_service_pb2.UploadChartRequest, _release_service_pb2.Chart]
+    """UploadChart stores a chart, whose archive comes in parts of any size. A chart is known by the digest of its archive: one
+    that is there already is answered as it is. A chart that no release names is forgotten after a day.
+    """
+    GetChart: _aio.UnaryStreamMultiCallable[_release_service_pb2.GetChartRequest, _release_service_pb2.GetChartResponse]
+    """GetChart streams a chart, and with_archive then its archive in parts."""
+    ListCharts: _aio.UnaryStreamMultiCallable[_release_service_pb2.ListChartsRequest, _release_service_pb2.Chart]
+    """ListCharts streams charts by name, those of a name newest first."""
+    Install: _aio.UnaryUnaryMultiCallable[_release_service_pb2.InstallRequest, _release_service_pb2.Operation]
+    """Install begins to bring a chart about as a new release. It is refused with CHART_UNKNOWN for a chart that is not there,
+    and for a name whose release was deployed already.
+    """
+    Upgrade: _aio.UnaryUnaryMultiCallable[_release_service_pb2.UpgradeRequest, _release_service_pb2.Operation]
+    """Upgrade begins to bring a chart about in the place of what a release has. Resources that the chart does not have are
+    removed.
+    """
     Apply: _aio.UnaryUnaryMultiCallable[_release_service_pb2.ApplyRequest, _release_service_pb2.Operation]
     """Apply begins to bring about what manifests say: an installation of a new release, or else an upgrade. Resources that the
     manifests no longer have are removed.
@@ -77,6 +93,52 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
     operation has the id that its caller chose, so that a repeated request begins no second one. A release has one operation
     at a time.
     """
+
+    @_abc_1.abstractmethod
+    def UploadChart(
+        self,
+        request_iterator: _abc.AsyncIterator[_release_service_pb2.UploadChartRequest],
+        context: _aio.ServicerContext[_abc.AsyncIterator[_release_service_pb2.UploadChartRequest], _abc.Awaitable[_release_service_pb2.Chart]],
+    ) -> _abc.Awaitable[_release_service_pb2.Chart]:
+        """UploadChart stores a chart, whose archive comes in parts of any size. A chart is known by the digest of its archive: one
+        that is there already is answered as it is. A chart that no release names is forgotten after a day.
+        """
+
+    @_abc_1.abstractmethod
+    def GetChart(
+        self,
+        request: _release_service_pb2.GetChartRequest,
+        context: _aio.ServicerContext[_release_service_pb2.GetChartRequest, _abc.AsyncIterator[_release_service_pb2.GetChartResponse]],
+    ) -> _abc.AsyncIterator[_release_service_pb2.GetChartResponse]:
+        """GetChart streams a chart, and with_archive then its archive in parts."""
+
+    @_abc_1.abstractmethod
+    def ListCharts(
+        self,
+        request: _release_service_pb2.ListChartsRequest,
+        context: _aio.ServicerContext[_release_service_pb2.ListChartsRequest, _abc.AsyncIterator[_release_service_pb2.Chart]],
+    ) -> _abc.AsyncIterator[_release_service_pb2.Chart]:
+        """ListCharts streams charts by name, those of a name newest first."""
+
+    @_abc_1.abstractmethod
+    def Install(
+        self,
+        request: _release_service_pb2.InstallRequest,
+        context: _aio.ServicerContext[_release_service_pb2.InstallRequest, _abc.Awaitable[_release_service_pb2.Operation]],
+    ) -> _abc.Awaitable[_release_service_pb2.Operation]:
+        """Install begins to bring a chart about as a new release. It is refused with CHART_UNKNOWN for a chart that is not there,
+        and for a name whose release was deployed already.
+        """
+
+    @_abc_1.abstractmethod
+    def Upgrade(
+        self,
+        request: _release_service_pb2.UpgradeRequest,
+        context: _aio.ServicerContext[_release_service_pb2.UpgradeRequest, _abc.Awaitable[_release_service_pb2.Operation]],
+    ) -> _abc.Awaitable[_release_service_pb2.Operation]:
+        """Upgrade begins to bring a chart about in the place of what a release has. Resources that the chart does not have are
+        removed.
+        """
 
     @_abc_1.abstractmethod
     def Apply(

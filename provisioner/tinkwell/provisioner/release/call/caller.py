@@ -102,6 +102,7 @@ class Caller:
             labels={"operation": self.operation.id, "release_name": self.operation.release_name, "path": known.path},
             stdin=self._input(known, key, command.kind),
             answer_bytes=answer.MAX_ANSWER_BYTES if has_answer else 0,
+            files=known.files,
         )
 
     def _mounts(self, known: Resource, image: str) -> Mapping[str, port.Mount]:
@@ -109,14 +110,15 @@ class Caller:
         if known.init is None or not known.init.plugs:
             return {}
         plugs = self.plugs_of(known)
-        granted = plugs.grant(known.path, known.type, known.init.plugs)
+        granted = plugs.grant(known.own_path, known.type, known.init.plugs)
         return plugs.mounts(grants_for(image, known.type, granted.grants))
 
     def _input(self, known: Resource, key: RunKey, kind: StepKind) -> bytes:
         options = self.operation.options
         request = Request(
-            name=known.path,
+            name=known.own_path,
             type=known.type,
+            chart_path=known.chart,
             workspace=self.runtime.workspace(key),
             release=self.operation.release_name,
             operation_id=self.operation.id,
@@ -169,7 +171,7 @@ class Caller:
                 self._check_call(f"{call.name}_action", call)
         warnings: Sequence[str] = ()
         if init.plugs:
-            warnings = self.plugs_of(known).grant(known.path, known.type, init.plugs).warnings
+            warnings = self.plugs_of(known).grant(known.own_path, known.type, init.plugs).warnings
         if known.task is NodeTask.INSTALL:
             await self.configs.check(known, init)
         return warnings

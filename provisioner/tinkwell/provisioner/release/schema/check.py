@@ -9,12 +9,12 @@ from typing import cast
 from tinkwell.core import errors
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonObject
-from tinkwell.provisioner.release import import_path
 from tinkwell.sandbox import errors as sandbox
+from tinkwell.sandbox import import_path
 from tinkwell.sandbox.child import Child
 from tinkwell.sandbox.room import Room
 
-_MODULE = "tinkwell.provisioner.release.schema.child"
+_MODULE = "tinkwell.core.release.protocol.schema_child"
 
 
 class WrongConfig(errors.InvalidField):
@@ -29,7 +29,7 @@ class Schemas:
     """
 
     def __init__(self, *, room: Room | None = None) -> None:
-        self._child = Child(_MODULE, import_path.of("jsonschema_rs"), room=room)
+        self._child = Child(_MODULE, import_path.of("jsonschema_rs", extra="provisioner"), room=room)
 
     async def check(self, path: str, schema: JsonObject, config: JsonObject | None) -> None:
         """Check a config, whose path is `path`, against a schema; without a config, whether the schema is one."""

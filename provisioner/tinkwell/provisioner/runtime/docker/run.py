@@ -142,6 +142,15 @@ class DockerRun:
             await self._engine.remove(self.container)
             await asyncio.to_thread(self._marks.remove, self.key)
 
+    async def put(self, folder: str, archive: bytes) -> None:
+        """Unpack a tar archive in a folder of the container, which was never started."""
+        try:
+            await self._engine.put(self.container, folder, archive)
+        except engine.Refused as error:
+            await self._engine.remove(self.container)
+            message = f"the container does not take its files: {error}"
+            raise port.RunError(port.Reason.SPECIFICATION, message) from error
+
     async def start(self, *, stdin: bytes | None = None, answer_bytes: int = 0) -> None:
         """Start the container, which was never started; before that, attach to it what it gets and what it says."""
         async with contextlib.AsyncExitStack() as undo:

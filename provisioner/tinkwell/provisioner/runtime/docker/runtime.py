@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Self
 
 from tinkwell.core.value.run_key import WORDS, RunKey, RunKind
-from tinkwell.provisioner.runtime import output_mark, port
+from tinkwell.provisioner.runtime import output_mark, port, workspace
 from tinkwell.provisioner.runtime.docker import engine, host, image, inspection, label, setting
 from tinkwell.provisioner.runtime.docker import run as docker_run
 from tinkwell.provisioner.state_dir import state_dir
@@ -90,9 +90,12 @@ class DockerRuntime:
 
     async def start(self, spec: port.RunSpec) -> port.Run:
         """Create and start a container; its image comes as the pull policy says."""
+        workspace.check(spec.files)
         with docker_run.told():
             run, is_new = await self._obtain(spec)
             if is_new:  # the engine would start one that has ended once more
+                if spec.files:
+                    await run.put(WORKSPACE, await asyncio.to_thread(workspace.archive, spec.files))
                 await run.start(stdin=spec.stdin, answer_bytes=spec.answer_bytes)
             return run
 

@@ -1,34 +1,30 @@
 """SubmitPlan and GetWork on the wire: documents of megabytes go in parts."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.core import errors
 from tinkwell.core.release.record import Operation, Release, Resource
 from tinkwell.core.value import parse
-from tinkwell.server.release.api import message
+from tinkwell.server.release.api import message, stream
 from tinkwell.server.release.service.carrying import MAX_DOCUMENT_BYTES, NewPlan
 from tinkwell.server.release.service.work import DocumentPart, Part, Secrets
 
-SILENCE_SECONDS = 60.0
 DOCUMENTS = ("manifest", "late", "plan")
-# So much of a stream is read when something in it is wrong.
-MAX_READ_BYTES = 64 * 1024 * 1024
 
 
 async def receive_plan(
-    requests: AsyncIterator[pb.SubmitPlanRequest], *, silence_seconds: float = SILENCE_SECONDS
+    requests: AsyncIterator[pb.SubmitPlanRequest], *, silence_seconds: float = stream.SILENCE_SECONDS
 ) -> NewPlan:
     """Read a plan and its documents.
 
     Raises `errors.InvalidField`, and `errors.TooSlow` when nothing comes for so long.
     """
-    first = await _next(requests, silence_seconds)
+    first = await stream.read(requests, silence_seconds)
     if first is None or not first.HasField("head"):
         raise errors.InvalidField.of("head", "is missing; the first message of the stream has it")
     documents = _Documents()
-    while (request := await _next(requests, silence_seconds)) is not None:
+    while (request := await stream.read(requests, silence_seconds)) is not None:
         documents.add(request.document)
     return NewPlan(
         operation_id=first.head.operation_id,
@@ -42,7 +38,7 @@ class _Documents:
     """Puts documents together, up to what is allowed.
 
     What is wrong is told at the end of the stream, since a client that still writes may not learn why it was refused;
-    but not later than after `MAX_READ_BYTES`.
+    but not later than after `stream.MAX_READ_BYTES`.
     """
 
     def __init__(self) -> None:
@@ -56,7 +52,7 @@ class _Documents:
         self._read_bytes += part.ByteSize()
         if self._wrong is None:
             self._wrong = self._take(part.name, part.text)
-        elif self._read_bytes > MAX_READ_BYTES:
+        elif self._read_bytes > stream.MAX_READ_BYTES:
             raise self._wrong
         if self._wrong is not None:
             self._parts.clear()
@@ -77,14 +73,6 @@ class _Documents:
         if self._sizes[name] > MAX_DOCUMENT_BYTES:
             return errors.InvalidField.of(name, f"has more than the {MAX_DOCUMENT_BYTES:,} bytes that are allowed")
         return None
-
-
-async def _next(requests: AsyncIterator[pb.SubmitPlanRequest], silence_seconds: float) -> pb.SubmitPlanRequest | None:
-    try:
-        async with asyncio.timeout(silence_seconds):
-            return await anext(requests, None)
-    except TimeoutError as error:
-        raise errors.TooSlow(f"the client sent nothing for {silence_seconds:g} seconds") from error
 
 
 def to_part(found: Part) -> pb.GetWorkResponse:

@@ -2,11 +2,14 @@
 
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from typing import Any
 
 from tinkwell.api.v1 import event_service_pb2, release_service_pb2_grpc
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.core.event.kinds import ResourceType
-from tinkwell.server.release.api import document_stream, message, report
+from tinkwell.server.database import offload
+from tinkwell.server.release.api import chart_stream, document_stream, message, report
+from tinkwell.server.release.service import chart_request as chart_requests
 from tinkwell.server.release.service import request as requests
 from tinkwell.server.release.service.operations import ReleaseService
 from tinkwell.server.release.service.output import StepLogs
@@ -30,6 +33,37 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         self._releases = releases
         self._logs = logs
         self._watches = watches
+
+    async def UploadChart(self, request_iterator: AsyncIterator[pb.UploadChartRequest], context: Context) -> pb.Chart:
+        data = await chart_stream.receive(request_iterator)
+        return message.chart(await self._releases.charts.upload(data, actor=auth.actor(context)))
+
+    async def GetChart(
+        self, request: pb.GetChartRequest, context: Context
+    ) -> AsyncGenerator[pb.GetChartResponse, None]:
+        found = await self._releases.charts.get(request.digest)
+        yield pb.GetChartResponse(chart=message.chart(found))
+        if request.with_archive:
+            for part in await self._releases.charts.parts(found.digest):
+                yield pb.GetChartResponse(data=part)
+
+    async def ListCharts(self, request: pb.ListChartsRequest, context: Context) -> AsyncGenerator[pb.Chart, None]:
+        async with contextlib.aclosing(self._releases.charts.list_named(request.name)) as found:
+            async for listed in found:
+                yield message.chart(listed)
+
+    async def Install(self, request: pb.InstallRequest, context: Context) -> pb.Operation:
+        asked = chart_requests.Install(**_of_chart(request))
+        return message.operation(await self._releases.chart_beginning.install(asked, actor=auth.actor(context)))
+
+    async def Upgrade(self, request: pb.UpgradeRequest, context: Context) -> pb.Operation:
+        asked = chart_requests.Upgrade(
+            **_of_chart(request),
+            install=request.install,
+            reset_values=request.reset_values,
+            reuse_values=request.reuse_values,
+        )
+        return message.operation(await self._releases.chart_beginning.upgrade(asked, actor=auth.actor(context)))
 
     async def Apply(self, request: pb.ApplyRequest, context: Context) -> pb.Operation:
         asked = requests.Apply(
@@ -92,7 +126,11 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
 
     async def GetRevision(self, request: pb.GetRevisionRequest, context: Context) -> pb.Revision:
         found = await self._releases.get_revision(
-            request.namespace, request.name, request.revision, actor=auth.actor(context)
+            request.namespace,
+            request.name,
+            request.revision,
+            with_all_values=request.with_all_values,
+            actor=auth.actor(context),
         )
         return message.revision(found)
 
@@ -167,7 +205,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
     ) -> pb.SubmitPlanResponse:
         new = await document_stream.receive_plan(request_iterator)
         submitted = await self._releases.carrying.submit(new, actor=auth.actor(context))
-        nodes = [message.node(node) for node in submitted.nodes]
+        nodes = await offload.each(message.node, submitted.nodes)
         return pb.SubmitPlanResponse(revision=submitted.revision, nodes=nodes)
 
     async def ReportOperation(self, request: pb.ReportOperationRequest, context: Context) -> pb.ReportOperationResponse:
@@ -180,9 +218,24 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         return pb.ReportOperationResponse(operation=message.operation(operation))
 
     async def AppendLogs(self, request: pb.AppendStepLogsRequest, context: Context) -> pb.AppendStepLogsResponse:
+        self._logs.check_count(len(request.lines))
         lines = message.new_lines(request.lines)
         await self._logs.append(request.operation_id, lines, actor=auth.actor(context))
         return pb.AppendStepLogsResponse(accepted=len(lines))
+
+
+def _of_chart(request: pb.InstallRequest | pb.UpgradeRequest) -> dict[str, Any]:
+    return {
+        "operation_id": request.operation_id,
+        "namespace": request.namespace,
+        "name": request.name,
+        "chart": request.chart,
+        "values": request.values,
+        "secret_values": tuple(request.secret_values),
+        "options": message.to_options(request.options),
+        "description": request.description,
+        "reason": request.reason,
+    }
 
 
 def _to_request(request: pb.UninstallRequest | pb.ResumeRequest) -> requests.Request:

@@ -53,7 +53,7 @@ class Beginning:
         async def judge(_: Transaction, release: ReleaseRow | None) -> Begun:
             return rules.begin_apply(release)
 
-        return await self._begin(asked, judge, actor=actor)
+        return await self.begin(asked, judge, actor=actor)
 
     async def rollback(self, request: requests.Rollback, *, actor: str) -> Operation:
         """Begin to bring about a former revision."""
@@ -68,7 +68,7 @@ class Beginning:
                 target = await lock.former_revision(transaction, release.id)
             return rules.begin_rollback(release, name=name, wanted=wanted, target=target)
 
-        return await self._begin(asked, judge, actor=actor)
+        return await self.begin(asked, judge, actor=actor)
 
     async def uninstall(self, request: requests.Request, *, actor: str) -> Operation:
         """Begin to remove a release."""
@@ -78,7 +78,7 @@ class Beginning:
         async def judge(_: Transaction, release: ReleaseRow | None) -> Begun:
             return rules.begin_uninstall(release, name=name)
 
-        return await self._begin(asked, judge, actor=actor)
+        return await self.begin(asked, judge, actor=actor)
 
     async def resume(self, request: requests.Request, *, actor: str) -> Operation:
         """Begin to go on with a release that has failed."""
@@ -89,9 +89,10 @@ class Beginning:
             newest = await lock.planned(transaction, release.id) if release is not None else None
             return rules.begin_resume(release, name=name, newest=newest, options=asked.options)
 
-        return await self._begin(asked, judge, actor=actor)
+        return await self.begin(asked, judge, actor=actor)
 
-    async def _begin(self, asked: Asked, judge: Judge, *, actor: str) -> Operation:
+    async def begin(self, asked: Asked, judge: Judge, *, actor: str) -> Operation:
+        """Begin what is asked for, unless that was done already; the judge may raise errors of its own."""
         await self._expiry.end_of_release(asked.namespace, asked.name, actor=actor)
         for _ in range(_TRIES):
             try:

@@ -52,6 +52,15 @@ class _Stored:
     values: Mapping[str, JsonValue]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class OpenedSource:
+    """The source of a revision with what is secret in it: at which JSON pointers, and the texts that are secret."""
+
+    value: JsonObject = dataclasses.field(repr=False)
+    places: frozenset[str]
+    texts: frozenset[str] = dataclasses.field(repr=False)
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Brought:
     """What an operation brings about: source, manifest and late, and the pointers that images have named.
@@ -98,6 +107,16 @@ class Documents:
             return stored is None and asked.source is None
         own = await self._open(transaction, _operation(asked.operation_id), {"source": stored})
         return await self._aside.run(document.is_same, own.opened["source"].value, asked.source)
+
+    async def source(self, transaction: Transaction, release_id: str, number: int) -> OpenedSource | None:
+        """Return the source of a revision as it was given; None where there is no such revision."""
+        text = await store.revision_source(transaction.fetch, release_id, number)
+        if text is None:
+            return None
+        owners = [_release(release_id), _revision(release_id, number)]
+        known = await self._secrets.texts(transaction.connection, owners)
+        found = (await self._open(transaction, owners[1], {"source": text})).opened["source"]
+        return OpenedSource(_object(found.value), found.sealed, known)
 
     async def weigh(
         self, transaction: Transaction, locked: lock.Locked, manifest: JsonObject | None, late: JsonObject | None
@@ -325,8 +344,13 @@ def _with_places(
 
 def _are_same(first: Mapping[str, Document], second: Mapping[str, Document]) -> bool:
     return first.keys() == second.keys() and all(
-        document.is_same(each.value, second[name].value) for name, each in first.items()
+        document.is_same(_weighed(each.value), _weighed(second[name].value)) for name, each in first.items()
     )
+
+
+def _weighed(value: JsonValue) -> JsonValue:
+    """Return a document without what changes nothing of what is brought about."""
+    return {key: item for key, item in value.items() if key != "strict"} if isinstance(value, dict) else value
 
 
 def _check_paths(plan: Plan, known: frozenset[str]) -> None:

@@ -1,5 +1,6 @@
 """Releases: begun, carried out, cancelled, read."""
 
+import asyncio
 import contextlib
 import dataclasses
 from collections.abc import AsyncGenerator, Sequence
@@ -15,8 +16,11 @@ from tinkwell.core.value import check, parse
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.release.service import ending
 from tinkwell.server.release.service import request as requests
+from tinkwell.server.release.service.all_values import AllValues
 from tinkwell.server.release.service.beginning import Beginning
 from tinkwell.server.release.service.carrying import Carrying
+from tinkwell.server.release.service.chart import Charts
+from tinkwell.server.release.service.chart_beginning import ChartBeginning
 from tinkwell.server.release.service.document import Documents
 from tinkwell.server.release.service.ending import Expiry
 from tinkwell.server.release.service.work import WorkReader
@@ -48,6 +52,9 @@ class ReleaseService:
         self._database = database
         self.expiry = Expiry(database)
         self.beginning = Beginning(database, self.expiry, documents)
+        self.charts = Charts(database)
+        self.chart_beginning = ChartBeginning(database, self.expiry, documents, self.charts, self.beginning)
+        self._all_values = AllValues(database, documents, self.charts)
         self.carrying = Carrying(database, documents)
         self.work = WorkReader(database, documents)
 
@@ -109,15 +116,23 @@ class ReleaseService:
             async for revision in revisions:
                 yield revision
 
-    async def get_revision(self, namespace: str, name: str, number: int, *, actor: str) -> Revision:
-        """Return a revision with its documents; 0 means the last that was deployed, or the newest where none was."""
+    async def get_revision(
+        self, namespace: str, name: str, number: int, *, with_all_values: bool = False, actor: str
+    ) -> Revision:
+        """Return a revision with its documents; 0 means the last that was deployed, or the newest where none was.
+
+        Raises `errors.SecretsDisabled` where all values are asked for, and cannot be known without a key.
+        """
         parse.parse_int_range("revision", number, low=0, high=requests.MAX_REVISION)
         release = await self._named(namespace, name, actor=actor)
         found = await queries.revision(self._database.fetch, release.namespace, release.name, number)
         if found is None:
             which = str(number) if number else "0"
             raise errors.NotFound("REVISION", f"{which} of release {requests.title(release.namespace, release.name)}")
-        return found
+        if not with_all_values:
+            return found
+        values = await self._all_values.of_revision(found.release_id, found.revision, actor=actor)
+        return dataclasses.replace(found, all_values=values)
 
     async def get_operation(self, operation_id: str, *, actor: str) -> Operation:
         """Return an operation."""
@@ -139,7 +154,8 @@ class ReleaseService:
         await self._operation(operation_id, actor=actor)
         async with self._database.snapshot() as connection:
             nodes = await queries.list_nodes(connection, operation_id)
-            after = prerequisite.named(await queries.list_planned(connection, operation_id))
+            planned = await queries.list_planned(connection, operation_id)
+            after = await asyncio.to_thread(prerequisite.named, planned)
             for node, steps in nodes:
                 yield NodeOfPlan(node, steps, after.get(node.path, ()))
 

@@ -61,7 +61,7 @@ class Rollback(Request):
 def parse_apply(request: Apply) -> Asked:
     """Check an Apply, its manifests included; raises `errors.InvalidField`."""
     checks = check.Checks()
-    checks.take(_parse_text, "description", request.description)
+    checks.take(parse_short_text, "description", request.description)
     files: document.JsonObject = {}
     files.update(request.files)
     variables = _variables(checks, "variables", request.variables or "{}")
@@ -73,11 +73,13 @@ def parse_apply(request: Apply) -> Asked:
         checks.refuse("files", "is empty; give at least one manifest")
     if (size := sum(len(text.encode()) for _, text in request.files)) > MAX_FILES_BYTES:
         checks.refuse("files", f"have {size:,} bytes in all; at most {MAX_FILES_BYTES:,} are allowed")
-    asked = _parse(checks, request, "APPLY", description=request.description)
+    asked = parse_asked(checks, request, "APPLY", description=request.description)
     secret = sensitive.parse_names("secret_variables", request.secret_variables, variables)
     texts = secret_document.texts_at("variables", variables, secret) | _literals(reader.read(request.files))
+    shown = without(asked, texts)
     return dataclasses.replace(
-        _without(asked, texts, description=request.description),
+        shown,
+        call=write_call("APPLY", description=shown.description),
         source=source,
         sensitive=sensitive.within(("variables",), secret),
         secrets=texts,
@@ -87,24 +89,24 @@ def parse_apply(request: Apply) -> Asked:
 def parse_rollback(request: Rollback) -> Asked:
     """Check a Rollback; raises `errors.InvalidField`."""
     checks = check.Checks()
-    checks.take(_parse_text, "description", request.description)
+    checks.take(parse_short_text, "description", request.description)
     checks.take(parse.parse_int_range, "revision", request.revision, low=0, high=MAX_REVISION)
-    return _parse(checks, request, "ROLLBACK", description=request.description, revision=request.revision)
+    return parse_asked(checks, request, "ROLLBACK", description=request.description, revision=request.revision)
 
 
 def parse_uninstall(request: Request) -> Asked:
     """Check an Uninstall; raises `errors.InvalidField`."""
-    return _parse(check.Checks(), request, "UNINSTALL")
+    return parse_asked(check.Checks(), request, "UNINSTALL")
 
 
 def parse_resume(request: Request) -> Asked:
     """Check a Resume; raises `errors.InvalidField`."""
-    return _parse(check.Checks(), request, "RESUME")
+    return parse_asked(check.Checks(), request, "RESUME")
 
 
 def parse_reason(field: str, text: str) -> str:
     """Check why something is asked for; raises `errors.InvalidField`."""
-    return _parse_text(field, text)
+    return parse_short_text(field, text)
 
 
 def _literals(manifest: Manifest) -> frozenset[str]:
@@ -113,7 +115,7 @@ def _literals(manifest: Manifest) -> frozenset[str]:
     return secret_document.texts_at("", written, places.of_written(written).secret)
 
 
-def _without(asked: Asked, texts: frozenset[str], *, description: str) -> Asked:
+def without(asked: Asked, texts: frozenset[str]) -> Asked:
     """Return a request without secrets in what is shown of it; raises `errors.InvalidField` for one in a name."""
     if not texts:
         return asked
@@ -123,24 +125,23 @@ def _without(asked: Asked, texts: frozenset[str], *, description: str) -> Asked:
         if masker.finds(name):
             checks.refuse(field, "holds a secret, and is shown everywhere; choose another one")
     checks.finish()
-    shown = masker.mask(description)
-    return dataclasses.replace(
-        asked, call=_call("APPLY", description=shown), description=shown, reason=masker.mask(asked.reason)
-    )
+    return dataclasses.replace(asked, description=masker.mask(asked.description), reason=masker.mask(asked.reason))
 
 
-def _call(call: str, **more: object) -> str:
+def write_call(call: str, **more: object) -> str:
+    """Write what tells a request from any other one of its release."""
     return document.dump_json({"call": call, **more})
 
 
-def _parse(checks: check.Checks, request: Request, call: str, **more: object) -> Asked:
+def parse_asked(checks: check.Checks, request: Request, call: str, **more: object) -> Asked:
+    """Check what every request has, and finish the checks; `more` is what this one has besides."""
     asked = Asked(
         operation_id=checks.take(parse.parse_uuid, "operation_id", request.operation_id),
         namespace=checks.take(names.parse_namespace, "namespace", request.namespace),
         name=checks.take(names.parse_name, "name", request.name),
         options=_parse_options(checks, request.options),
         reason=checks.take(parse_reason, "reason", request.reason),
-        call=_call(call, **more),
+        call=write_call(call, **more),
         source=None,
         description=str(more.get("description", "")),
     )
@@ -165,7 +166,8 @@ def _parse_options(checks: check.Checks, given: record.Options) -> record.Option
     return dataclasses.replace(given, **chosen)
 
 
-def _parse_text(field: str, text: str) -> str:
+def parse_short_text(field: str, text: str) -> str:
+    """Check a description; raises `errors.InvalidField`."""
     return parse.parse_text(field, text, max_bytes=MAX_TEXT_BYTES, allow_empty=True)
 
 

@@ -1,5 +1,6 @@
 """All that an operation works on, for who carries it out."""
 
+import base64
 import contextlib
 import dataclasses
 from collections.abc import AsyncGenerator, Iterator
@@ -18,6 +19,7 @@ from tinkwell.server.release.service.carrying import parse_operation
 from tinkwell.server.release.service.document import Documents
 from tinkwell.server.release.service.opened import OpenedWork
 from tinkwell.server.release.service.request import MAX_REVISION
+from tinkwell.server.release.store import chart as charts
 from tinkwell.server.release.store import lock, queries, work
 from tinkwell.server.release.store.queries import NodeWithSteps
 
@@ -55,9 +57,9 @@ class WorkReader:
     async def read(self, operation_id: str, lease_token: int, *, revision: int = 0) -> AsyncGenerator[Part, None]:
         """Yield the operation, its release, its documents piece by piece, its nodes, and the release's resources.
 
-        With a `revision`, of all that follows the release only the manifest of that one is read, if it exists. Raises
-        `errors.InvalidField`, `errors.NotFound`, `errors.SecretsDisabled`, and `errors.LeaseLost` for who does not hold
-        the operation.
+        With a `revision`, of all that follows the release only its manifest and its chart are read, if there are.
+        Raises `errors.InvalidField`, `errors.NotFound`, `errors.SecretsDisabled`, and `errors.LeaseLost` for who does
+        not hold the operation.
         """
         operation_id = parse_operation(operation_id, lease_token)
         parse.parse_int_range("revision", revision, low=0, high=MAX_REVISION)
@@ -85,6 +87,8 @@ class WorkReader:
             async for name, text in documents:
                 for part in _cut(name, await self._aside.run(opened.document, name, text)):
                     yield part
+        for part in await self._chart(await charts.archive_of_operation(connection, found.operation.id)):
+            yield part
         for node, steps in await queries.list_nodes(connection, found.operation.id):
             yield node, [opened.step(step) for step in steps]
         async with contextlib.aclosing(queries.list_resources(connection, found.release_id)) as resources:
@@ -99,6 +103,18 @@ class WorkReader:
             opened = await self._documents.open_revision(connection, release_id, revision)
             for part in _cut("manifest", await self._aside.run(opened.document, "manifest", text)):
                 yield part
+        for part in await self._chart(await charts.archive_of_revision(connection, release_id, revision)):
+            yield part
+
+    async def _chart(self, archive: bytes | None) -> Iterator[DocumentPart]:
+        """Return the document that has a chart, which is no JSON but the archive in Base64; nothing for no chart."""
+        if archive is None:
+            return iter(())
+        return _cut("chart", await self._aside.run(_encode, archive))
+
+
+def _encode(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 def _cut(name: str, text: str) -> Iterator[DocumentPart]:

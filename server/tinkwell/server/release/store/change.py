@@ -16,8 +16,14 @@ from tinkwell.server.database.database import Transaction
 from tinkwell.server.release.store import row
 
 _WRITE_RELEASE = """
-    UPDATE release
-       SET state = $2::text, revision = $3, latest_revision = $4, operation_id = $5::text::uuid, engine = $6
+    UPDATE release r
+       SET state = $2::text, revision = $3, latest_revision = $4, operation_id = $5::text::uuid, engine = $6,
+           (chart_name, chart_version) = (
+               SELECT CASE WHEN v.revision IS NULL THEN r.chart_name ELSE coalesce(c.name, '') END,
+                      CASE WHEN v.revision IS NULL THEN r.chart_version ELSE coalesce(c.chart_version, '') END
+                 FROM (SELECT) one
+                 LEFT JOIN release_revision v ON v.release_id = r.id AND v.revision = coalesce(nullif($3, 0), $4)
+                 LEFT JOIN chart c ON c.id = v.chart_id)
      WHERE id = $1::text::uuid
 """
 # By itself, so that the end of a release and its deletion are two events.
@@ -25,10 +31,11 @@ _DELETE_RELEASE = "UPDATE release SET deleted_at = clock_timestamp() WHERE id = 
 # The documents are those of the submission, or else those of the revision that is brought about again.
 _ADD_REVISION = """
     INSERT INTO release_revision (release_id, revision, source, manifest, late, plan, rollback_of, operation_id,
-                                  description)
+                                  description, chart_id)
     SELECT o.release_id, $2, coalesce($7::text::json, o.source, former.source),
            coalesce($4::text::json, former.manifest),
-           coalesce($5::text::json, former.late), $6::text::json, $3, o.id, coalesce(o.request ->> 'description', '')
+           coalesce($5::text::json, former.late), $6::text::json, $3, o.id, coalesce(o.request ->> 'description', ''),
+           coalesce(o.chart_id, former.chart_id)
       FROM operation o
       LEFT JOIN release_revision former ON former.release_id = o.release_id AND former.revision = $3
      WHERE o.id = $1::text::uuid

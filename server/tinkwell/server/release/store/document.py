@@ -20,6 +20,9 @@ REVISION = """
     SELECT CAST(source AS text) AS source, CAST(manifest AS text) AS manifest, CAST(late AS text) AS late
       FROM release_revision WHERE release_id = $1::text::uuid AND revision = $2
 """
+REVISION_SOURCE = """
+    SELECT CAST(source AS text) AS source FROM release_revision WHERE release_id = $1::text::uuid AND revision = $2
+"""
 RESOURCES = """
     SELECT path, CAST(init AS text) AS init, CAST(config AS text) AS config, CAST(state AS text) AS state
       FROM release_resource WHERE release_id = $1::text::uuid
@@ -62,6 +65,12 @@ async def revision(fetch: Fetch, release_id: str, number: int) -> Mapping[str, s
     """Return the documents of a revision by their names; nothing where there is no such revision."""
     found = await fetch(REVISION, release_id, number)
     return dict(found[0]) if found else {}
+
+
+async def revision_source(fetch: Fetch, release_id: str, number: int) -> str | None:
+    """Return the source of a revision; None where there is no such revision."""
+    found = await fetch(REVISION_SOURCE, release_id, number)
+    return found[0]["source"] if found else None
 
 
 async def resources(fetch: Fetch, release_id: str) -> Mapping[str, Mapping[str, str]]:

@@ -55,7 +55,8 @@ _RELEASE = """
       FROM release
 """
 RELEASE = f"{_RELEASE} WHERE id = $1::text::uuid FOR NO KEY UPDATE"
-RELEASE_BY_NAME = f"{_RELEASE} WHERE namespace = $1 AND name = $2 AND deleted_at IS NULL FOR NO KEY UPDATE"
+FIND_BY_NAME = f"{_RELEASE} WHERE namespace = $1 AND name = $2 AND deleted_at IS NULL"
+RELEASE_BY_NAME = f"{FIND_BY_NAME} FOR NO KEY UPDATE"
 REVISION = "SELECT revision, state FROM release_revision WHERE release_id = $1::text::uuid AND revision = $2"
 # What had been brought about before the newest attempt.
 FORMER_REVISION = """
@@ -127,6 +128,12 @@ async def lock_release(transaction: Transaction, release_id: str) -> ReleaseRow:
 async def lock_named(transaction: Transaction, namespace: str, name: str) -> ReleaseRow | None:
     """Lock the release of a name; None if there is none."""
     found = await transaction.fetch(RELEASE_BY_NAME, namespace, name)
+    return _release(found[0]) if found else None
+
+
+async def find_named(fetch: Fetch, namespace: str, name: str) -> ReleaseRow | None:
+    """Return the same without a lock, as it is at this moment."""
+    found = await fetch(FIND_BY_NAME, namespace, name)
     return _release(found[0]) if found else None
 
 

@@ -1,8 +1,8 @@
 """Releases, their revisions and resources, and their operations, as they are read. `change` writes them."""
 
 import datetime
-from collections.abc import AsyncGenerator, Sequence
-from typing import TypeAlias
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from tinkwell.core.release import record
 from tinkwell.core.release.kinds import PlanKind, ReleaseState
 from tinkwell.core.release.plan import PlanNode
+from tinkwell.server.database import offload
 from tinkwell.server.database.database import Fetch
 from tinkwell.server.release.store import row
 
@@ -160,20 +161,16 @@ async def list_operations(connection: AsyncConnection, release_id: str) -> Async
 async def list_nodes(connection: AsyncConnection, operation_id: str) -> list[NodeWithSteps]:
     """Return the nodes of an operation in the order of its plan, each with its steps in order."""
     values = {"operation_id": operation_id}
-    nodes = [row.node(found) for found in (await connection.execute(_NODES, values)).mappings()]
+    nodes = await offload.each(row.node, (await connection.execute(_NODES, values)).mappings())
     steps: dict[str, list[record.Step]] = {node.id: [] for node in nodes}
-    for found in (await connection.execute(_STEPS, values)).mappings():
-        steps[found["node_id"]].append(row.step(found))
+    for step in await offload.each(row.step, (await connection.execute(_STEPS, values)).mappings()):
+        steps[step.node_id].append(step)
     return [(node, steps[node.id]) for node in nodes]
 
 
 async def list_planned(connection: AsyncConnection, operation_id: str) -> list[PlanNode]:
     """Return the nodes of an operation's plan in order, as far as it says after which others they come."""
-    rows = (await connection.execute(_PLANNED, {"operation_id": operation_id})).mappings()
-    return [
-        PlanNode(path=row["path"], kind=PlanKind(row["kind"]), after=tuple(row["after"]), begin=row["begin"])
-        for row in rows
-    ]
+    return await offload.each(_planned, (await connection.execute(_PLANNED, {"operation_id": operation_id})).mappings())
 
 
 async def list_resources(connection: AsyncConnection, release_id: str) -> AsyncGenerator[record.Resource, None]:
@@ -181,3 +178,8 @@ async def list_resources(connection: AsyncConnection, release_id: str) -> AsyncG
     async with connection.stream(_RESOURCES, {"release_id": release_id}) as rows:
         async for found in rows.mappings():
             yield row.resource(found)
+
+
+def _planned(found: Mapping[Any, Any]) -> PlanNode:
+    kind, after = PlanKind(found["kind"]), tuple(found["after"])
+    return PlanNode(path=found["path"], kind=kind, after=after, begin=found["begin"])

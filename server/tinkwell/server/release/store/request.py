@@ -5,7 +5,7 @@ import dataclasses
 from tinkwell.core.release import record
 from tinkwell.core.release.transition.operation import Begun
 from tinkwell.core.value.document import JsonObject
-from tinkwell.server.database.database import Transaction
+from tinkwell.server.database.database import Fetch, Transaction
 from tinkwell.server.release.store import row
 
 FIND = """
@@ -14,25 +14,41 @@ FIND = """
       FROM operation o JOIN release r ON r.id = o.release_id
      WHERE o.id = $1::text::uuid
 """
+# What an operation was begun on, and the revision whose values it has taken over.
+_FIND_FORMER = """
+    SELECT CAST(release_id AS text) AS release_id, coalesce(CAST(request ->> 'former' AS integer), 0) AS former
+      FROM operation WHERE id = $1::text::uuid
+"""
 _INSERT_RELEASE = """
-    INSERT INTO release (id, namespace, name, operation_id, description)
-    VALUES ($1::text::uuid, $2, $3, $4::text::uuid, $5)
+    INSERT INTO release (id, namespace, name, operation_id, description, chart_name, chart_version)
+    VALUES ($1::text::uuid, $2, $3, $4::text::uuid, $5, $6, $7)
         ON CONFLICT (namespace, name) WHERE deleted_at IS NULL DO NOTHING
     RETURNING id
 """
 _MOVE_RELEASE = """
     UPDATE release
-       SET state = $2::text, operation_id = $3::text::uuid, description = coalesce(nullif($4, ''), description)
+       SET state = $2::text, operation_id = $3::text::uuid, description = coalesce(nullif($4, ''), description),
+           chart_name = CASE latest_revision WHEN 0 THEN $5 ELSE chart_name END,
+           chart_version = CASE latest_revision WHEN 0 THEN $6 ELSE chart_version END
      WHERE id = $1::text::uuid
 """
 _INSERT = """
     INSERT INTO operation (id, release_id, revision, kind, request, options, source, former_state, rollback_of, reason,
-                           deadline_at)
+                           chart_id, deadline_at)
     VALUES ($1::text::uuid, $2::text::uuid, $3, $4::text, $5::text::jsonb, $6::text::jsonb, $7::text::json, $8::text,
-            $9, $10, clock_timestamp() + make_interval(secs => $11::double precision))
+            $9, $10, $11::text::uuid, clock_timestamp() + make_interval(secs => $12::double precision))
         ON CONFLICT (id) DO NOTHING
     RETURNING id
 """
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NamedChart:
+    """A chart by its id in the database, and by what it is called."""
+
+    id: str
+    name: str
+    version: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +56,8 @@ class Asked:
     """A request for an operation. `call` is JSON text that tells it from any other one of the same release.
 
     `source` is what is to be rendered, None for nothing. What stands at its JSON pointers `sensitive` is secret, and so
-    are the texts `secrets`. An empty `description` leaves the release's.
+    are the texts `secrets`. An empty `description` leaves the release's. `chart` is what is to be brought about, None
+    for manifests alone, and for what is stored.
     """
 
     operation_id: str
@@ -53,6 +70,7 @@ class Asked:
     reason: str
     sensitive: tuple[str, ...] = ()
     secrets: frozenset[str] = dataclasses.field(default=frozenset(), repr=False)
+    chart: NamedChart | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,15 +88,30 @@ async def find(transaction: Transaction, asked: Asked) -> Found | None:
     return Found(found[0]["is_same"], found[0]["source"]) if found else None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Former:
+    """What an operation was begun on: a release, and its revision whose values it has taken over, 0 for none."""
+
+    release_id: str
+    former: int
+
+
+async def find_former(fetch: Fetch, operation_id: str) -> Former | None:
+    """Return what an operation was begun on; None if there is no such operation."""
+    found = await fetch(_FIND_FORMER, operation_id)
+    return Former(found[0]["release_id"], found[0]["former"]) if found else None
+
+
 async def insert_release(transaction: Transaction, release_id: str, asked: Asked) -> bool:
     """Insert a release whose first operation is about to be inserted; False where the name is taken meanwhile."""
-    values = (release_id, asked.namespace, asked.name, asked.operation_id, asked.description)
+    values = (release_id, asked.namespace, asked.name, asked.operation_id, asked.description, *_shown(asked))
     return bool(await transaction.fetch(_INSERT_RELEASE, *values))
 
 
 async def move_release(transaction: Transaction, release_id: str, asked: Asked, begun: Begun) -> None:
     """Have a release that is locked be changed by an operation that is about to be inserted."""
-    await transaction.fetch(_MOVE_RELEASE, release_id, begun.release_state, asked.operation_id, asked.description)
+    values = (begun.release_state, asked.operation_id, asked.description, *_shown(asked))
+    await transaction.fetch(_MOVE_RELEASE, release_id, *values)
 
 
 async def insert(transaction: Transaction, release_id: str, asked: Asked, begun: Begun, *, source: str | None) -> bool:
@@ -95,6 +128,12 @@ async def insert(transaction: Transaction, release_id: str, asked: Asked, begun:
         begun.former_state,
         begun.rollback_of,
         asked.reason,
+        asked.chart.id if asked.chart is not None else None,
         float(asked.options.timeout_seconds),
     )
     return bool(found)
+
+
+def _shown(asked: Asked) -> tuple[str, str]:
+    """Return what a release shows of its chart as long as it has no revision."""
+    return (asked.chart.name, asked.chart.version) if asked.chart is not None else ("", "")

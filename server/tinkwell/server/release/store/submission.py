@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tinkwell.core.release.record import Node
+from tinkwell.server.database import offload
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.release.store import row
 from tinkwell.server.release.store.change import Documents
@@ -10,7 +11,7 @@ from tinkwell.server.release.store.change import Documents
 _PLAN = "SELECT CAST(plan AS text) AS plan FROM operation WHERE id = $1::text::uuid"
 # What differs in the order of keys, or the spelling of numbers, is the same. A rollback brings what its revision has.
 IS_DEPLOYED = """
-    SELECT v.source::text::jsonb = coalesce(o.source, former.source)::text::jsonb
+    SELECT v.source::text::jsonb - 'strict' = coalesce(o.source, former.source)::text::jsonb - 'strict'
            AND v.manifest::text::jsonb = coalesce($2::text::jsonb, former.manifest::text::jsonb)
            AND v.late::text::jsonb = coalesce($3::text::jsonb, former.late::text::jsonb) AS is_same
       FROM operation o
@@ -35,4 +36,4 @@ async def is_deployed(transaction: Transaction, operation_id: str, documents: Do
 
 async def nodes(transaction: Transaction, operation_id: str) -> Sequence[Node]:
     """Return the nodes of an operation's plan in order."""
-    return [row.node(found) for found in await transaction.fetch(_NODES, operation_id)]
+    return await offload.each(row.node, await transaction.fetch(_NODES, operation_id))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit.provisioner import conformance
+from unit.provisioner import conformance, workspace_conformance
 from unit.provisioner.conformance import new_key, texts, wait
 
 from support.waiting import eventually
@@ -75,7 +75,7 @@ async def harness(tmp_path: Path) -> AsyncIterator[ProcessHarness]:
     await harness.close()
 
 
-class TestConformance(conformance.RuntimeConformance):
+class TestConformance(conformance.RuntimeConformance, workspace_conformance.WorkspaceConformance):
     pass
 
 
@@ -258,7 +258,7 @@ async def test_a_run_without_mounts_begins_in_an_empty_folder_that_goes_with_it(
     key = new_key(kind=RunKind.RELEASE)
     spec = port.RunSpec(key=key, image="shell", command=("pwd; ls -A; touch here",))
     run = await harness.runtime.start(spec)
-    assert await texts(run) == [str(harness.directory.run_dir(key) / "empty")]
+    assert await texts(run) == [str(harness.directory.run_dir(key) / "workspace")]
     await run.remove()
     assert not harness.directory.run_dir(key).exists()
 

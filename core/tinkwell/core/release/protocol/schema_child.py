@@ -1,25 +1,33 @@
-"""What the child process does: it compiles a schema, and checks a document against it. It runs in the child alone."""
+"""What a child process does for who checks schemas of strangers. It runs in the child alone.
+
+It compiles a schema, and checks a document against it.
+"""
 
 from collections.abc import Callable
 from typing import cast
 
 from tinkwell.core import errors
-from tinkwell.core.release.protocol.schema import Schema, WrongSchema
+from tinkwell.core.release.protocol.schema import Draft, Schema, WrongSchema
 from tinkwell.core.value.document import JsonObject
 
 
 def handle(request: object, begin: Callable[[str], None]) -> object:
     """Answer `{"path", "schema", "config"}` with `{"wrong_schema": why, "problems": [[path, description], …]}`.
 
-    `wrong_schema` is empty for a schema that is one. A config of null is not checked, only the schema.
+    `wrong_schema` is empty for a schema that is one. A config of null is not checked, only the schema. A `draft` is
+    that of a schema which names none. With `"write_only": true` the answer has under this name the JSON pointers into
+    the config of what is marked so; none where there are problems.
     """
     given = cast(JsonObject, request)
     path = cast(str, given["path"])
     begin(path)
     try:
-        schema = Schema.compile(cast(JsonObject, given["schema"]))
+        draft = Draft(cast(str, given.get("draft", Draft.FOUR)))
+        schema = Schema.compile(cast(JsonObject, given["schema"]), draft=draft)
         if given["config"] is not None:
             schema.check(path, given["config"])
+        if given.get("write_only"):
+            return {"wrong_schema": "", "problems": [], "write_only": schema.write_only(given["config"])}
     except WrongSchema as error:
         return {"wrong_schema": str(error), "problems": []}
     except errors.InvalidField as error:

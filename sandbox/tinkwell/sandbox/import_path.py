@@ -7,19 +7,19 @@ from pathlib import Path
 import tinkwell
 
 
-def of(*libraries: str) -> list[Path]:
+def of(*libraries: str, extra: str) -> list[Path]:
     """Return the folders of our modules and of libraries, which are not imported in this process for that.
 
-    Raises `ModuleNotFoundError` for a library that is not installed.
+    Raises `ModuleNotFoundError` for a library that is not installed; the extra is the one that brings it.
     """
-    return list(dict.fromkeys(_folders(libraries)))
+    return list(dict.fromkeys(_folders(libraries, extra)))
 
 
-def _folders(libraries: tuple[str, ...]) -> Iterator[Path]:
+def _folders(libraries: tuple[str, ...], extra: str) -> Iterator[Path]:
     for path in tinkwell.__path__:
         yield Path(path).parent
     for library in libraries:
         spec = importlib.util.find_spec(library)
         if spec is None or spec.origin is None:
-            raise ModuleNotFoundError(f"{library} is not installed; install tinkwell[provisioner]")
+            raise ModuleNotFoundError(f"{library} is not installed; install tinkwell[{extra}]")
         yield Path(spec.origin).parents[1]

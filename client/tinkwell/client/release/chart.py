@@ -1,0 +1,95 @@
+"""Charts: uploaded, listed, fetched, and given to calls that make releases of them."""
+
+import asyncio
+import importlib
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from tinkwell.api.v1 import release_service_pb2 as pb
+from tinkwell.client import errors
+from tinkwell.client.release import message
+from tinkwell.client.release.model import Chart
+from tinkwell.client.release.worker import ReleaseWorker
+from tinkwell.client.value import field
+from tinkwell.core import errors as core_errors
+from tinkwell.core.release.chart import archive
+
+T = TypeVar("T")
+
+# The folder or the archive of a chart, the bytes of this, or the digest of a chart that the server has.
+ChartLike: TypeAlias = "bytes | str | os.PathLike[str]"
+
+_PACKAGE = "tinkwell.client.release.package"
+_DIGEST = "sha256:"
+_PART_BYTES = 1024 * 1024
+
+
+class ChartClient(ReleaseWorker):
+    """Uploads charts, lists and fetches them."""
+
+    async def upload_chart(self, chart: "bytes | str | os.PathLike[str]") -> Chart:
+        """Store a chart, given as the path of its folder or archive, or as the bytes of this.
+
+            chart = await client.releases.upload_chart("./shop")
+
+        One that is there already is answered as it is. One that no release is made of is forgotten after a day. Raises
+        `ChartInvalid` with the file of each mistake, and `OSError` for a path that cannot be read.
+        """
+        data = await _read(chart)
+
+        def requests() -> Iterator[pb.UploadChartRequest]:
+            for start in range(0, len(data), _PART_BYTES):
+                yield pb.UploadChartRequest(data=data[start : start + _PART_BYTES])
+
+        return message.chart(await self._caller.upload(self._stub.UploadChart, requests, may_repeat=True))
+
+    async def chart(self, digest: str) -> Chart:
+        """Get a chart with its metadata; raises `NotFound`."""
+        request = field.build(pb.GetChartRequest, digest=digest)
+        parts = [part async for part in self._list(self._stub.GetChart, request, lambda answer: answer)]
+        if not parts:
+            raise errors.Error("the server sent no chart")
+        return message.chart(parts[0].chart)
+
+    async def chart_archive(self, digest: str) -> bytes:
+        """Get the archive of a chart, which has this digest; raises `NotFound`."""
+        request = field.build(pb.GetChartRequest, digest=digest, with_archive=True)
+        parts = [part.data async for part in self._list(self._stub.GetChart, request, lambda answer: answer)]
+        data = b"".join(parts)
+        if archive.digest(data) != digest:
+            raise errors.Error(f"the server sent another archive than that of chart {digest}")
+        return data
+
+    def charts(self, name: str = "") -> AsyncIterator[Chart]:
+        """Iterate over charts without their metadata by name, those of a name newest first; empty means all names."""
+        request = field.build(pb.ListChartsRequest, name=name)
+        return self._list(self._stub.ListCharts, request, message.chart)
+
+    async def _with_chart(self, chart: ChartLike, call: Callable[[str], Awaitable[T]]) -> T:
+        """Make a call with the digest of a chart, which is uploaded first where the server does not have it."""
+        if isinstance(chart, str) and chart.startswith(_DIGEST):
+            return await call(chart)
+        data = await _read(chart)
+        digest = await asyncio.to_thread(archive.digest, data)
+        try:
+            return await call(digest)
+        except errors.ChartUnknown:
+            await self.upload_chart(data)
+            return await call(digest)
+
+
+async def _read(chart: ChartLike) -> bytes:
+    if isinstance(chart, bytes):
+        return chart
+    try:
+        return await asyncio.to_thread(_pack, Path(chart))
+    except core_errors.ChartInvalid as error:
+        raise errors.ChartInvalid.of_all(error.violations) from error
+
+
+def _pack(path: Path) -> bytes:
+    # What packs reads YAML, which the library does not load for those who need none.
+    read: Callable[[Path], bytes] = importlib.import_module(_PACKAGE).read
+    return read(path)

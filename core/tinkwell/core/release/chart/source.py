@@ -1,0 +1,63 @@
+"""What is kept of a request for a chart: which chart, and the values that were given. All else follows from these.
+
+As JSON it is the source of an operation and of its revision:
+
+    {"chart": {"digest": …, "name": …, "version": …}, "user_values": {…}, "strict": …, "default_values": {…}}
+
+`default_values` are there where they stand in the place of the values in the chart: an upgrade that keeps all values of
+the revision before has its values there.
+"""
+
+import dataclasses
+from typing import cast
+
+from tinkwell.core.release.chart import process as processing
+from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart.process import Unit
+from tinkwell.core.value.document import JsonObject
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ChartSource:
+    """A chart and the values that were given for it."""
+
+    digest: str
+    name: str
+    version: str
+    user_values: JsonObject = dataclasses.field(repr=False)
+    strict: bool = False
+    default_values: JsonObject | None = dataclasses.field(default=None, repr=False)
+
+    def as_json(self) -> JsonObject:
+        """Give the JSON form."""
+        found: JsonObject = {
+            "chart": {"digest": self.digest, "name": self.name, "version": self.version},
+            "user_values": self.user_values,
+            "strict": self.strict,
+        }
+        return found if self.default_values is None else found | {"default_values": self.default_values}
+
+    @classmethod
+    def read(cls, source: JsonObject) -> "ChartSource | None":
+        """Read the JSON form, which `as_json` has written; None where manifests alone were given."""
+        if "chart" not in source:
+            return None
+        chart = cast("dict[str, str]", source["chart"])
+        return cls(
+            digest=chart["digest"],
+            name=chart["name"],
+            version=chart["version"],
+            user_values=cast(JsonObject, source["user_values"]),
+            strict=bool(source.get("strict")),
+            default_values=cast("JsonObject | None", source.get("default_values")),
+        )
+
+    def process(self, chart: Chart) -> Unit:
+        """Return what the chart comes to with the values; the chart is the one of the digest.
+
+        Raises `errors.ChartInvalid` and `errors.InvalidField`.
+        """
+        if self.default_values is not None:
+            # Nobody can say any more from which line of a file these are.
+            chart = dataclasses.replace(chart, values=self.default_values, values_text="")
+        return processing.process(chart, self.user_values, strict=self.strict)

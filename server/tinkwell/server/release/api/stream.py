@@ -1,0 +1,22 @@
+"""Streams of requests, whose clients may fall silent."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TypeVar
+
+from tinkwell.core import errors
+
+SILENCE_SECONDS = 60.0
+# So much of a stream is read when something in it is wrong.
+MAX_READ_BYTES = 64 * 1024 * 1024
+
+R = TypeVar("R")
+
+
+async def read(requests: AsyncIterator[R], silence_seconds: float) -> R | None:
+    """Return the next request, None at the end; raises `errors.TooSlow` when nothing comes for so long."""
+    try:
+        async with asyncio.timeout(silence_seconds):
+            return await anext(requests, None)
+    except TimeoutError as error:
+        raise errors.TooSlow(f"the client sent nothing for {silence_seconds:g} seconds") from error

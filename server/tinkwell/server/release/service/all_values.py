@@ -1,0 +1,56 @@
+"""All values of a revision that is made of a chart: those that were given, and those of the charts."""
+
+import dataclasses
+
+from tinkwell.core import errors
+from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart.source import ChartSource
+from tinkwell.core.secret import document as secret_document
+from tinkwell.core.value import document, pointer
+from tinkwell.server.database import offload
+from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.release.service.chart import Charts
+from tinkwell.server.release.service.document import Documents, OpenedSource
+from tinkwell.server.secret.service.operations import masker_of
+
+_THREADS = 2
+_USER_VALUES = "user_values"
+
+
+class AllValues:
+    """Makes them when they are asked for, since they follow from what is stored."""
+
+    def __init__(self, database: Database, documents: Documents, charts: Charts) -> None:
+        self._database = database
+        self._documents = documents
+        self._charts = charts
+        self._aside = offload.Aside(_THREADS)
+
+    async def of_revision(self, release_id: str, number: int, *, actor: str) -> str:
+        """Return them as JSON text, with null in the place of what is secret; empty where there is no chart.
+
+        Raises `errors.SecretsDisabled` where something is secret, and the key for it is missing.
+        """
+
+        async def work(transaction: Transaction) -> OpenedSource | None:
+            transaction.changed = False
+            return await self._documents.source(transaction, release_id, number)
+
+        opened = (await self._database.write(work, actor=actor)).value
+        source = ChartSource.read(opened.value) if opened is not None else None
+        if opened is None or source is None:
+            return ""
+        try:
+            loaded = await self._charts.load(source.digest)
+        except errors.ChartUnknown as error:
+            # Both went since the revision was found.
+            raise errors.NotFound("REVISION", f"{number} of release {release_id}") from error
+        return await self._aside.run(_show, source, loaded.chart, opened)
+
+
+def _show(source: ChartSource, chart: Chart, opened: OpenedSource) -> str:
+    values = dataclasses.replace(source, strict=False).process(chart).values
+    places = [pointer.parse_pointer("source", place) for place in opened.places]
+    own = [pointer.write_pointer(parts[1:]) for parts in places if parts[:1] == (_USER_VALUES,)]
+    masker = masker_of(opened.texts) if opened.texts else None
+    return document.dump_json(secret_document.extract(values, pointers=own, masker=masker).document)

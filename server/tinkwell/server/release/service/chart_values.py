@@ -1,0 +1,125 @@
+"""What a request for a chart comes to: the values of the release, those of them that are secret, and all values.
+
+Everything here computes, some of it for long; callers do it aside.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+
+from tinkwell.core.release.chart import chart as charts
+from tinkwell.core.release.chart import process as processing
+from tinkwell.core.release.chart import value
+from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart.process import Unit
+from tinkwell.core.release.chart.source import ChartSource
+from tinkwell.core.secret import document as secret_document
+from tinkwell.core.secret import sensitive
+from tinkwell.core.value import parse, pointer
+from tinkwell.core.value.document import JsonObject
+from tinkwell.server.release.service import request as requests
+from tinkwell.server.release.service.chart_request import AskedOfChart
+from tinkwell.server.release.service.value_schema import Slice
+from tinkwell.server.release.store.request import Asked, NamedChart
+
+_USER_VALUES = "user_values"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Processed:
+    """A request with its chart: what is kept of both, and what they come to."""
+
+    source: ChartSource
+    unit: Unit
+
+
+def process(
+    given: AskedOfChart, chart: Chart, former: ChartSource | None = None, former_chart: Chart | None = None
+) -> Processed:
+    """Return what a request comes to; `former` is what an upgrade goes on from, and its chart is there if it is needed.
+
+    Raises `errors.ChartInvalid` and `errors.InvalidField`.
+    """
+    under: JsonObject = {}
+    defaults: JsonObject | None = None
+    if former is not None and given.upgrade is not None and not given.upgrade.reset_values:
+        under = former.user_values
+        if former_chart is not None:
+            defaults = dataclasses.replace(former, strict=False).process(former_chart).values
+    source = ChartSource(
+        digest=given.request.chart,
+        name=chart.metadata.name,
+        version=chart.metadata.version,
+        user_values=value.overlay(given.values, under),
+        strict=given.asked.options.strict,
+        default_values=defaults,
+    )
+    unit = source.process(chart)
+    charts.check_usable(each.chart for each in processing.units(unit))
+    return Processed(source=source, unit=unit)
+
+
+def slices(root: Unit) -> list[Slice]:
+    """Return the values that are to be checked against a schema."""
+    return [
+        Slice(file=unit.chart.path(charts.SCHEMA), schema=schema, field=_field(unit), values=unit.values)
+        for unit, schema in processing.schemas(root)
+    ]
+
+
+def asked(
+    given: AskedOfChart, made: Processed, marked: Mapping[str, Iterable[str]], *, chart_id: str, former: int
+) -> Asked:
+    """Return the request as it is to be stored.
+
+    `marked` has, by the fields of `slices`, the pointers into them of what is secret by a schema. `former` is the
+    number of the revision that an upgrade goes on from, 0 for none. Raises `errors.InvalidField` for a secret that
+    could not be told from other text.
+    """
+    values = made.source.user_values
+    pointers = sorted({*given.secret, *_marked(made.unit, marked)})
+    texts = secret_document.texts_at("values", values, pointers)
+    shown = requests.without(given.asked, texts)
+    modes = {}
+    if given.upgrade is not None:
+        modes = {name: getattr(given.upgrade, name) for name in ("install", "reset_values", "reuse_values")}
+    call = "INSTALL" if given.upgrade is None else "UPGRADE"
+    written = requests.write_call(call, chart=made.source.digest, former=former, description=shown.description, **modes)
+    return dataclasses.replace(
+        shown,
+        call=written,
+        source=made.source.as_json(),
+        sensitive=sensitive.within((_USER_VALUES,), pointers),
+        secrets=texts,
+        chart=NamedChart(id=chart_id, name=made.source.name, version=made.source.version),
+    )
+
+
+def _below(place: str) -> str | None:
+    """Return the place within the values that is a place of the source; None for another one."""
+    first, *parts = pointer.parse_pointer("source", place) or ("",)
+    return pointer.write_pointer(parts) if first == _USER_VALUES else None
+
+
+def _marked(root: Unit, marked: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """Iterate over the places in the values of the root of what schemas mark as secret.
+
+    Globals come down to a chart from wherever they are given.
+    """
+    for unit in processing.units(root):
+        names = _names(unit)
+        for text in marked.get(_field(unit), ()):
+            parts = pointer.parse_pointer("schema", text)
+            yield pointer.write_pointer((*names, *parts))
+            if parts[:1] == (value.GLOBAL,):
+                yield from (pointer.write_pointer((*names[:depth], *parts)) for depth in range(len(names)))
+
+
+def _names(unit: Unit) -> tuple[str, ...]:
+    return tuple(unit.path.split(".")[1:])
+
+
+def _field(unit: Unit) -> str:
+    field = "values"
+    for name in _names(unit):
+        field = parse.child(field, name)
+    return field
