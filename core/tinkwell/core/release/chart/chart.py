@@ -20,6 +20,8 @@ VALUES = "values.yaml"
 SCHEMA = "values.schema.json"
 MAX_LEVELS = 10
 MAX_SUBCHARTS = 2_000
+# Chart.yaml and values.yaml of all charts together: to read YAML takes seconds for each megabyte.
+MAX_YAML_BYTES = 8 * 1024 * 1024
 # They are copied into each container.
 MAX_FILES_BYTES = 8 * 1024 * 1024
 
@@ -121,6 +123,7 @@ class _Loader:
     allowance: archive.Allowance
     checks: check.Checks = field(default_factory=lambda: check.Checks(most=MAX_VIOLATIONS))
     _count: int = 0
+    _yaml_bytes: int = 0
 
     def load(self, files: Mapping[str, bytes], folder: str, level: int) -> Chart | None:
         """Load a chart; None where nothing can be known of it."""
@@ -154,7 +157,7 @@ class _Loader:
             self.checks.refuse(
                 folder + METADATA, f"is one chart too many; at most {MAX_SUBCHARTS:,} subcharts are allowed"
             )
-        if self._count > MAX_SUBCHARTS + 1 or self.checks.is_full:
+        if self._count > MAX_SUBCHARTS + 1 or self.checks.is_full or not self._may_read(files, folder):
             return None
         for path in sorted(files.keys() & set(_HELM_2_FILES)):
             self.checks.refuse(folder + path, f"is of Helm 2; write its entries as dependencies in {METADATA}")
@@ -168,6 +171,16 @@ class _Loader:
         except errors.ChartInvalid as error:
             self.checks.note(error)
             return None
+
+    def _may_read(self, files: Mapping[str, bytes], folder: str) -> bool:
+        """Count the YAML of a chart; what is beyond the limit is not read."""
+        size = len(files.get(METADATA, b"")) + len(files.get(VALUES, b""))
+        was_within = self._yaml_bytes <= MAX_YAML_BYTES
+        self._yaml_bytes += size
+        if was_within and self._yaml_bytes > MAX_YAML_BYTES:
+            sentence = f"with it, {METADATA} and {VALUES} of all charts have more than {MAX_YAML_BYTES:,} bytes"
+            self.checks.refuse(folder + METADATA, f"{sentence}; leave charts out")
+        return self._yaml_bytes <= MAX_YAML_BYTES
 
     def _text(self, files: Mapping[str, bytes], folder: str, path: str) -> str:
         """Return the text of a file; the empty one where there is none, or it is no text."""

@@ -248,6 +248,20 @@ def test_a_chart_has_at_most_two_thousand_subcharts(monkeypatch: pytest.MonkeyPa
     assert found == "charts/zz/Chart.yaml: is one chart too many; at most 20 subcharts are allowed"
 
 
+def test_the_yaml_of_all_charts_together_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chart.MAX_YAML_BYTES == 8 * 2**20
+    given = files("foo", {"values.yaml": "a: 1"}) | at(files("bar"), "charts/bar/") | at(files("baz"), "charts/baz/")
+    whole = sum(map(len, given.values()))
+    monkeypatch.setattr(chart, "MAX_YAML_BYTES", whole)
+    assert len(chart.load(given).charts) == 2
+    monkeypatch.setattr(chart, "MAX_YAML_BYTES", whole - 1)
+    [found] = refused(given | at(files("bax"), "charts/zz/"))
+    assert found == (
+        f"charts/baz/Chart.yaml: with it, Chart.yaml and values.yaml of all charts have more than {whole - 1} bytes; "
+        "leave charts out"
+    )
+
+
 def test_archives_within_archives_share_one_allowance() -> None:
     large = archive.pack("a", files("a", {"x": bytes(30 * 2**20)}))
     found = refused(files() | {f"charts/{name}.tgz": large for name in "abc"})
