@@ -18,7 +18,7 @@ from support.waiting import eventually
 PROGRAM = shutil.which("dockerd") or shutil.which("dockerd", path="/usr/sbin:/usr/local/sbin")
 SECONDS = 60.0
 # It shares the machine with another engine, so it leaves the network alone; any file system bears this driver.
-OPTIONS = ("--iptables=false", "--ip6tables=false", "--bridge=none", "--storage-driver=vfs", "--tlsverify")
+OPTIONS = ("--iptables=false", "--ip6tables=false", "--storage-driver=vfs", "--tlsverify")
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,12 @@ async def running(folder: Path) -> AsyncIterator[TlsEngine]:
         pytest.skip("needs the program dockerd, which is not installed")
     if os.geteuid() != 0:
         pytest.skip("needs root, as which dockerd is started")
-    authority = trustme.CA()
-    engine = TlsEngine(f"tcp://127.0.0.1:{_free_port()}", _write(folder / "client", authority, "tinkwell@example.com"))
+    if shutil.which("ip") is None:
+        pytest.skip("needs the program ip, which is not installed")
+    authority, port = trustme.CA(), _free_port()
+    # Without a bridge of its own it would remove the other engine's: that is what `--bridge=none` does to docker0.
+    bridge = f"tinkwell{port}"
+    engine = TlsEngine(f"tcp://127.0.0.1:{port}", _write(folder / "client", authority, "tinkwell@example.com"))
     own = _write(folder / "server", authority, "127.0.0.1")
     places = {
         "host": engine.url,
@@ -47,7 +51,11 @@ async def running(folder: Path) -> AsyncIterator[TlsEngine]:
         "tlscacert": own / "ca.pem",
         "tlscert": own / "cert.pem",
         "tlskey": own / "key.pem",
+        "bridge": bridge,
     }
+    added = _link("add", bridge, "type", "bridge")
+    if added.returncode:
+        pytest.skip(f"a bridge cannot be made here: {added.stderr.strip()}")
     log = folder / "dockerd.log"
     with log.open("wb") as output:
         arguments = [*OPTIONS, *(f"--{name}={place}" for name, place in places.items())]
@@ -65,6 +73,11 @@ async def running(folder: Path) -> AsyncIterator[TlsEngine]:
             async with asyncio.timeout(SECONDS):
                 await process.wait()
         await asyncio.to_thread(_unmount, folder)
+        _link("delete", bridge)
+
+
+def _link(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["ip", "link", *arguments], check=False, capture_output=True, text=True, timeout=SECONDS)
 
 
 def _free_port() -> int:

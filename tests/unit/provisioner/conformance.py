@@ -304,6 +304,14 @@ class RuntimeConformance:
         assert await harness.runtime.find(key) is None
         assert key not in await harness.runtime.held(RunKind.WORKFLOW)
 
+    async def test_a_run_that_may_not_begin_is_not_there_and_begins_when_it_may(self, harness: Harness) -> None:
+        spec = harness.spec(new_key(kind=RunKind.RELEASE), Program.COUNT, stdin=b"")
+        with pytest.raises(port.RunError) as caught:
+            await harness.runtime.start(spec, lambda: False)
+        assert caught.value.reason is port.Reason.FORBIDDEN
+        assert await harness.runtime.find(spec.key) is None
+        assert await texts(await harness.runtime.start(spec, lambda: True)) == ["x"]
+
     async def test_what_is_left_of_former_attempts_is_found_and_nothing_else(self, harness: Harness) -> None:
         key = new_key()
         others = [key, replace(key, attempt=3), replace(key, attempt=12), new_key(owner=key.owner)]

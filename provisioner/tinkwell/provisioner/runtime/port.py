@@ -11,7 +11,7 @@ asked again. Input may end with who gives it; whether a run has all of it is wha
 `tests/unit/provisioner/conformance.py` holds what every runtime must pass.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -29,6 +29,7 @@ class Reason(StrEnum):
     ENTRY_POINT = "entry point"
     UNAVAILABLE = "runtime unavailable"
     LOST = "lost"
+    FORBIDDEN = "forbidden"
     ANSWER = "answer"
 
 
@@ -38,6 +39,16 @@ class RunError(Exception):
     def __init__(self, reason: Reason, message: str) -> None:
         self.reason = reason
         super().__init__(message)
+
+
+def always() -> bool:
+    """Permit a run to begin."""
+    return True
+
+
+def forbidden() -> RunError:
+    """Return the error of a run that may not begin any more."""
+    return RunError(Reason.FORBIDDEN, "it may not begin any more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +141,8 @@ class Run(Protocol):
     async def was_fed(self) -> bool:
         """Say whether it has got all of its input; so has one that was to get none.
 
-        Who finds a run that has not kills it: nobody gives it the rest.
+        Who finds a run that has not kills it: nobody gives it the rest. It may not have begun; it does not once it is
+        removed.
         """
 
     async def kill(self) -> None:
@@ -167,8 +179,12 @@ class Runtime(Protocol):
     async def image_id(self, image: str) -> str:
         """Return what names the content of an image, which is fetched as the pull policy says."""
 
-    async def start(self, spec: RunSpec) -> Run:
+    async def start(self, spec: RunSpec, may_begin: Callable[[], bool] = always) -> Run:
         """Start a run, or return the run of this key that is already there, whether it runs or has ended.
+
+        `may_begin` is asked, maybe in a thread, once `find` finds the new run, right before it begins. Where it says
+        no, the run is removed, and a `RunError` says FORBIDDEN. So a run that is forbidden, and then not found, never
+        begins.
 
         When it is cancelled, it returns only after nothing more can come into being, so that `find` then tells the
         truth.

@@ -166,10 +166,18 @@ class StateDir:
 
 def remove_run(path: Path) -> None:
     """Remove the folder of a run, completely or not at all as far as anyone sees; it need not be there."""
-    scrap = _scrap(path)
-    with contextlib.suppress(FileNotFoundError):
-        path.rename(scrap)
+    if (scrap := take_run(path)) is not None:
         shutil.rmtree(scrap)
+
+
+def take_run(path: Path) -> Path | None:
+    """Take the folder of a run from where it is found, for removing; None where it is not there."""
+    scrap = _scrap(path)
+    try:
+        path.rename(scrap)
+    except FileNotFoundError:
+        return None
+    return scrap
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -4,7 +4,7 @@ This is the one place where containers of releases are described, so whatever ho
 policy for images, the plugs, and what images may know.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tinkwell.client.release.model import Operation
@@ -25,7 +25,7 @@ from tinkwell.provisioner.release.call import recheck
 from tinkwell.provisioner.release.call.config import Configs, config_path
 from tinkwell.provisioner.release.call.image_policy import ImagePolicy
 from tinkwell.provisioner.release.call.plug import Plugs
-from tinkwell.provisioner.release.call.step import Result, StepRun
+from tinkwell.provisioner.release.call.step import Permit, Result, StepRun
 from tinkwell.provisioner.release.resource import Resource, Resources
 from tinkwell.provisioner.release.schema.check import WrongConfig
 from tinkwell.provisioner.release.secret import Secrets
@@ -50,13 +50,13 @@ class Caller:
     # Images that are known to be here.
     fetched: set[str] = field(default_factory=set)
 
-    async def call(self, run: StepRun, command: StartStep, permit: Callable[[], Awaitable[None]]) -> Outcome:
+    async def call(self, run: StepRun, command: StartStep, permit: Permit) -> Outcome:
         """Make a call, and say what came of it; `permit` is awaited when nothing but the start is left to do."""
         outcome = await self._call(run, command, permit)
         # Here, since whoever stores it cuts it.
         return replace(outcome, message=self.secrets.mask(outcome.message))
 
-    async def _call(self, run: StepRun, command: StartStep, permit: Callable[[], Awaitable[None]]) -> Outcome:
+    async def _call(self, run: StepRun, command: StartStep, permit: Permit) -> Outcome:
         known = self.resources[command.step.path]
         try:
             if command.kind is StepKind.STATE:

@@ -12,7 +12,7 @@ same path where the engine runs.
 
 import asyncio
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Self
 
 from tinkwell.core.value.run_key import WORDS, RunKey, RunKind
@@ -88,7 +88,7 @@ class DockerRuntime:
         with docker_run.told():
             return await self._images.identify(image)
 
-    async def start(self, spec: port.RunSpec) -> port.Run:
+    async def start(self, spec: port.RunSpec, may_begin: Callable[[], bool] = port.always) -> port.Run:
         """Create and start a container; its image comes as the pull policy says."""
         workspace.check(spec.files)
         with docker_run.told():
@@ -96,7 +96,7 @@ class DockerRuntime:
             if is_new:  # the engine would start one that has ended once more
                 if spec.files:
                     await run.put(WORKSPACE, await asyncio.to_thread(workspace.archive, spec.files))
-                await run.start(stdin=spec.stdin, answer_bytes=spec.answer_bytes)
+                await run.start(stdin=spec.stdin, answer_bytes=spec.answer_bytes, may_begin=may_begin)
             return run
 
     async def find(self, key: RunKey) -> docker_run.DockerRun | None:

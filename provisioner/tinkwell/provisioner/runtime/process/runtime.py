@@ -15,6 +15,7 @@ import contextlib
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -64,9 +65,9 @@ class ProcessRuntime:
         """Return a digest of the names, sizes and times of the files in the image's folder."""
         return await _call(self._threads, lambda: image_folder.identity(self._folder(image)))
 
-    async def start(self, spec: port.RunSpec) -> port.Run:
+    async def start(self, spec: port.RunSpec, may_begin: Callable[[], bool] = port.always) -> port.Run:
         """Start the image's entry point."""
-        return await _call(self._threads, lambda: self._start(spec))
+        return await _call(self._threads, lambda: self._start(spec, may_begin))
 
     async def find(self, key: RunKey) -> port.Run | None:
         """Find a run by its folder."""
@@ -95,7 +96,7 @@ class ProcessRuntime:
         path = self._directory.run_dir(key)
         return ProcessRun(key, path, self._threads) if path.is_dir() else None
 
-    def _start(self, spec: port.RunSpec) -> "ProcessRun":
+    def _start(self, spec: port.RunSpec, may_begin: Callable[[], bool]) -> "ProcessRun":
         folder = self._folder(spec.image)
         entry_point = image_folder.entry_point(folder, spec)
         if spec.volumes:
@@ -113,6 +114,9 @@ class ProcessRuntime:
         files = {f"{shim.WORKSPACE}/{name}": content for name, content in spec.files.items()}
         files |= {shim.SPEC: json.dumps(described).encode()} | ({} if spec.stdin is None else {shim.STDIN: spec.stdin})
         if self._directory.create_run(spec.key, files):
+            if not may_begin():
+                state_dir.remove_run(path)
+                raise port.forbidden()
             _launch(path)
         return ProcessRun(spec.key, path, self._threads)
 
@@ -181,7 +185,20 @@ class ProcessRun:
     async def remove(self) -> None:
         """Remove the folder."""
         await self.kill()
-        await _call(self._threads, lambda: state_dir.remove_run(self._path))
+        late = await _call(self._threads, self._take_away)
+        if late is not None:
+            await late.remove()
+
+    def _take_away(self) -> "ProcessRun | None":
+        """Remove the folder, after which no supervisor begins; returns what one has begun that was not seen before."""
+        scrap = state_dir.take_run(self._path)
+        if scrap is None:
+            return None
+        late = ProcessRun(self.key, scrap, self._threads)
+        if late._alive("shim"):
+            return late
+        shutil.rmtree(scrap)
+        return None
 
     async def _supervisor_death(self) -> None:
         handle = await _call(self._threads, lambda: self._open("shim"))

@@ -76,13 +76,16 @@ def _supervise(directory: str, writer: int) -> None:
         spec = json.load(file)
     if spec["directory"] == WORKSPACE and not os.path.isdir(WORKSPACE):  # noqa: PTH112
         os.mkdir(WORKSPACE, 0o700)  # noqa: PTH102
-    _write("shim", identity(os.getpid()))
+    # By its whole path, so that nothing begins in a folder that has been taken away to be removed.
+    _write(f"{directory}/shim", identity(os.getpid()))
+    home = os.open(".", os.O_RDONLY)
     wakeup = _catch_signals()
     (out, out_writer), (err, err_writer) = os.pipe(), os.pipe()
     os.chdir(spec["directory"])
     began = time.monotonic()
     pid = _spawn(spec["argv"], spec["environment"], spec["stdin"] or "/dev/null", out_writer, err_writer)
-    os.chdir(directory)
+    os.fchdir(home)
+    os.close(home)
     if spec["stdin"]:
         os.unlink(STDIN)  # noqa: PTH108
     _write("process", identity(pid))
