@@ -145,7 +145,7 @@ async def test_what_is_marked_as_write_only_is_sealed(database_url: str) -> None
         await flow.submit("db")
         await flow.carry_on("db")
         source, everything = await revision(site)
-        hidden = {"size": 3, "password": None, "db": {"password": None, "dsn": None}}
+        hidden: dict[str, Any] = {"size": 3, "password": None, "db": {"password": None, "dsn": None}}
         assert source["user_values"] == hidden
         assert (
             everything == {**hidden, "db": {**hidden["db"], "size": 1, "global": {}}} or everything["db"]["dsn"] is None
