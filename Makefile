@@ -55,6 +55,10 @@ chaos-workflows: $(CONTRIBUTOR) ## Kill all that brings workflows to completion 
 chaos-releases: $(CONTRIBUTOR) ## Kill all that brings releases about for five minutes, and judge
 	PYTHONPATH=tests $(BIN)/python -m support.release_chaos $(CHAOS)
 
+.PHONY: kill-releases
+kill-releases: $(CONTRIBUTOR) ## Kill provisioners at 200 of their deeds in turn, and judge; SEED=7 POINTS=50 as you like
+	PYTHONPATH=tests $(BIN)/python -m support.release_kill $(if $(SEED),--seed $(SEED)) $(if $(POINTS),--points $(POINTS))
+
 .PHONY: chaos
 chaos: chaos-log chaos-workflows chaos-releases ## All of these; SEED=7 SECONDS=60 as you like
 

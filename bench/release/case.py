@@ -64,5 +64,5 @@ async def run(context: Context) -> Outcome:
 def _missing(reason: str) -> Part:
     """Return the verdicts without an engine."""
     asked = [(part.WHAT, float(part.BOUND), "×") for part in (call, unchanged, chain)]
-    asked.append((takeover.WHAT, float(takeover.BOUND), "s"))
+    asked += [(what, float(takeover.BOUND), "s") for what in takeover.WHATS.values()]
     return Part(None, tuple(Verdict.missing(what, "≤", bound, reason=reason, unit=unit) for what, bound, unit in asked))

@@ -1,7 +1,7 @@
 """A runtime whose runs do nothing: they end with code 0 as soon as they have begun, or last until they are killed."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
 from tinkwell.core.value.run_key import RunKey, RunKind
@@ -72,7 +72,7 @@ class NoopRuntime:
         """Return the image itself."""
         return image
 
-    async def start(self, spec: port.RunSpec) -> port.Run:
+    async def start(self, spec: port.RunSpec, may_begin: Callable[[], bool] = port.always) -> port.Run:
         """Return the run of this key."""
         run = self._there.setdefault(spec.key, NoopRun(spec.key, "", self._there))
         if spec.image != STAYS:

@@ -51,6 +51,21 @@ async def test_whoever_asks_ends_what_nobody_took_in_time(site: Site, call: str)
     ]
 
 
+async def test_one_that_cannot_be_ended_keeps_no_other_one_from_it(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken, other = await site.apply(), await site.apply(release="back")
+    # Nobody writes such options, and nobody can read them.
+    await site.sql.execute("UPDATE operation SET options = '{\"no\": 1}' WHERE id = $1", uuid.UUID(broken.id))
+    for flow in (broken, other):
+        await flow.outlive()
+    left = await drain(site.stub.ListUnfinished(pb.ListUnfinishedOperationsRequest()))
+    assert [each.id for each in left] == [broken.id]
+    assert await other.state() == "TIMEOUT"
+    (told,) = [each for each in caplog.records if each.message == "an operation that is due cannot be ended"]
+    assert getattr(told, "operation", "") == broken.id
+
+
 async def test_a_release_that_is_asked_for_by_its_id_is_ended_too(site: Site) -> None:
     flow = await site.apply()
     release = await site.release()

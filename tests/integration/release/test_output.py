@@ -114,8 +114,13 @@ async def test_lines_of_others_are_refused(site: Site, flow: Flow) -> None:
     nowhere = Flow(site, UNKNOWN, "shop")
     for call in (append(nowhere, line(flow, "db", 1)), read(nowhere), read(nowhere, follow=True)):
         assert (await edge.refused(call)).metadata == {"resource_type": "OPERATION", "resource_id": UNKNOWN}
-    told = await edge.refused(append(flow, *[line(flow, "db", 1)] * 1_001))
+
+
+async def test_more_lines_than_may_come_at_once_are_refused_before_any_is_looked_at(flow: Flow) -> None:
+    assert await append(flow, *(line(flow, "db", number) for number in range(1, 1_001))) == 1_000
+    told = await edge.refused(append(flow, *[line(flow, "db", 1, stream=0)] * 1_001))
     assert list(told.fields) == ["lines"]
+    assert "has 1,001 lines; send at most 1,000 at once" in told.message
 
 
 async def test_a_server_that_stops_ends_who_follows(flow: Flow) -> None:

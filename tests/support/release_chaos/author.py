@@ -36,7 +36,7 @@ class Author:
     is a complaint.
     """
 
-    def __init__(self, address: str, journal: Journal, errands: Sequence[Errand]) -> None:
+    def __init__(self, address: str, journal: Journal, errands: Sequence[Errand], *, namespace: str = "") -> None:
         self.left = sum(len(errand.changes) for errand in errands)
         self.plans: list[Plan] = []
         self.accepting: set[str] = set()
@@ -45,6 +45,7 @@ class Author:
         self.resumed = 0
         self._journal = journal
         self._errands = errands
+        self._namespace = namespace
         self._client = tinkwell.client.connect(address, timeout_seconds=_CALL_SECONDS, actor="author")
 
     async def run(self) -> None:
@@ -60,17 +61,17 @@ class Author:
     async def _do(self, errand: Errand) -> None:
         await asyncio.sleep(errand.begin_after)
         for change in errand.changes:
-            await self._make(errand.release, change)
+            await self.make(errand.release, change)
             self.left -= 1
 
-    async def _make(self, release: str, change: Change) -> None:
+    async def make(self, release: str, change: Change) -> None:
         """Make a change, and see it to its end."""
         self.wanted.pop(release, None)
         self.plans.append(Plan(change.operation_id, release, change.ends, change.culprit))
         await self._begin(release, change)
         if change.cancel_after is not None:
             await asyncio.sleep(change.cancel_after)
-            await self._cancel(change)
+            await self.cancel(change)
         ended = await self._end(change.operation_id)
         wants = change.wants
         if change.put_back is not None and ended.state is not State.SUCCEEDED:
@@ -82,7 +83,7 @@ class Author:
 
     async def _begin(self, release: str, change: Change) -> None:
         releases = self._client.releases
-        more: Any = {"id": change.operation_id, "timeout_seconds": _TIMEOUT_SECONDS}
+        more: Any = {"id": change.operation_id, "namespace": self._namespace, "timeout_seconds": _TIMEOUT_SECONDS}
         if change.resources is not None:
             manifest = {"resources": dict(change.resources)}
             is_atomic = change.put_back is not None
@@ -94,7 +95,8 @@ class Author:
         else:
             await self._call(lambda: releases.uninstall(release, **more), f"uninstall {release}")
 
-    async def _cancel(self, change: Change) -> None:
+    async def cancel(self, change: Change) -> None:
+        """Ask for the end of the operation of a change."""
         await self._call(
             lambda: self._client.releases.cancel(change.operation_id, now=change.cancels_now),
             f"cancel {change.operation_id}",
@@ -120,6 +122,7 @@ class Author:
                 lambda: self._client.releases.resume(
                     release,
                     id=operation_id,  # noqa: B023  (ends in this turn)
+                    namespace=self._namespace,
                     accept_lost=True,
                     timeout_seconds=_TIMEOUT_SECONDS,
                 ),
@@ -136,6 +139,11 @@ class Author:
             )
         except TimeoutError:
             self.complaints.append(f"something of {release} runs still, {_ALIVE_SECONDS} s after it was lost")
+
+    async def look(self, operation_id: str) -> Operation:
+        """Return an operation as it is."""
+        found = await self._call(lambda: self._client.releases.operation(operation_id), f"look at {operation_id}")
+        return found or Operation(operation_id)
 
     async def _end(self, operation_id: str) -> Operation:
         """Wait for the end of an operation."""

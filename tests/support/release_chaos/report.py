@@ -30,9 +30,7 @@ def tell(
         (
             *report.faults(deck),
             "",
-            *_operations(history),
-            *_calls(history),
-            *_lost(history),
+            *about(history),
             *report.watchers(watchers),
             f"settled    {settled_seconds:.0f} s after the last fault",
             "",
@@ -42,6 +40,13 @@ def tell(
             *report.findings(violations, seed),
         )
     )
+
+
+def about(history: History) -> Iterator[str]:
+    """Yield what became of operations and calls."""
+    yield from _operations(history)
+    yield from _calls(history)
+    yield from _lost(history)
 
 
 def _operations(history: History) -> Iterator[str]:

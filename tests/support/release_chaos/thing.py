@@ -44,7 +44,7 @@ class Call:
         self._config = given["config"]
         self._thing = f"{given['release']}.{given['name']}"
         self._marks = Marks(folder)
-        # The workspace is STATE_DIR/runs/STEP.ATTEMPT/empty.
+        # The workspace is STATE_DIR/runs/STEP.ATTEMPT/workspace.
         parts = given["workspace"].split("/")
         self._run = parts[-2]
         step_id, _, attempt = self._run.rpartition(".")

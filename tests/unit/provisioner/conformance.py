@@ -38,6 +38,7 @@ class Program(StrEnum):
     TELL = 'echo "$GREETING"'
     PLACE = 'pwd; cat "$DATA/file"'
     SETTLE = "pwd; ls -A; touch own-file; ls -A"
+    UNPACK = "cat >/dev/null; find . -type f | sort; cat sub/deep/b.txt; echo more > sub/own; echo changed > a.txt"
     ECHO = "cat; echo end >&2"
     ECHO_AND_WAIT = "cat; until [ -e $WORKFLOW_DIR/resume ]; do sleep 0.05; done; echo resumed; exit 7"
     MEASURE = "wc -c"
@@ -303,6 +304,14 @@ class RuntimeConformance:
         assert await harness.runtime.find(key) is None
         assert key not in await harness.runtime.held(RunKind.WORKFLOW)
 
+    async def test_a_run_that_may_not_begin_is_not_there_and_begins_when_it_may(self, harness: Harness) -> None:
+        spec = harness.spec(new_key(kind=RunKind.RELEASE), Program.COUNT, stdin=b"")
+        with pytest.raises(port.RunError) as caught:
+            await harness.runtime.start(spec, lambda: False)
+        assert caught.value.reason is port.Reason.FORBIDDEN
+        assert await harness.runtime.find(spec.key) is None
+        assert await texts(await harness.runtime.start(spec, lambda: True)) == ["x"]
+
     async def test_what_is_left_of_former_attempts_is_found_and_nothing_else(self, harness: Harness) -> None:
         key = new_key()
         others = [key, replace(key, attempt=3), replace(key, attempt=12), new_key(owner=key.owner)]
@@ -340,13 +349,6 @@ class RuntimeConformance:
             new_key(), Program.PLACE, mounts=(mount,), environment=(f"DATA={seen_at}",), workdir=seen_at
         )
         assert await texts(await harness.runtime.start(spec)) == [seen_at, "from outside"]
-
-    async def test_a_workspace_is_empty_and_can_be_written(self, harness: Harness) -> None:
-        for _ in range(2):
-            key = new_key(kind=RunKind.RELEASE)
-            workspace = harness.runtime.workspace(key)
-            run = await harness.runtime.start(harness.spec(key, Program.SETTLE, workdir=workspace))
-            assert await texts(run) == [workspace, "own-file"]
 
     async def test_a_mount_that_is_not_there_fails_the_start(self, harness: Harness) -> None:
         key = new_key()

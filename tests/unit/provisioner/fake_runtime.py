@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.value.run_key import RunKey, RunKind
-from tinkwell.provisioner.runtime import output, port
+from tinkwell.provisioner.runtime import output, port, workspace
 
 KILLED = 137
 
@@ -134,15 +134,19 @@ class FakeRuntime:
             raise failure
         return self.image_ids.get(image, f"id of {image}")
 
-    async def start(self, spec: port.RunSpec) -> port.Run:
+    async def start(self, spec: port.RunSpec, may_begin: Callable[[], bool] = port.always) -> port.Run:
         await self.may_start.wait()
         if (failure := self.failures.get(spec.image)) is not None:
             raise failure
         if (found := self.world.runs.get(spec.key)) is not None:
             return found
         _check_mounts(spec)
+        workspace.check(spec.files)
         run = self.world.runs[spec.key] = FakeRun(self.world, spec)
         run.image_id = await self.image_id(spec.image)
+        if not may_begin():
+            self.world.runs.pop(spec.key, None)
+            raise port.forbidden()
         self.world.starts[spec.key] += 1
         self.world.peak = max(self.world.peak, len(self.world.running))
         if self.perform is not None:

@@ -257,6 +257,13 @@ class SlotClaims:
         if self._claims.slots.get(key) == self._slot:
             del self._claims.slots[key]
 
+    def has(self, key: RunKey) -> bool:
+        return self._claims.slots.get(key) == self._slot
+
+    def lift(self, kind: RunKind, owner: str, *, needed: Container[RunKey]) -> None:
+        for key in [key for key in self._claims.slots if (key.kind, key.owner) == (kind, owner) and key not in needed]:
+            del self._claims.slots[key]
+
     def keep_only(self, kind: RunKind, keys: Container[RunKey]) -> None:
         for key in [key for key in self._claims.slots if key.kind is kind and key not in keys]:
             self.drop(key)

@@ -296,6 +296,11 @@ class Work:
         return self.documents.get("source", "")
 
     @property
+    def chart(self) -> str:
+        """The archive of the chart that is to be brought about, in base64; empty for an operation without."""
+        return self.documents.get("chart", "")
+
+    @property
     def manifest(self) -> str:
         """What is to be brought about; empty until there is a plan."""
         return self.documents.get("manifest", "")

@@ -11,7 +11,7 @@ from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import NodeState, Phase, ResourceStatus, StepKind
 
 MAX_MESSAGE = 1_000
-# How the message of a step begins of which nobody can tell how it ended; see `is_lost`.
+# How the message of a step, or of its node, begins of which nobody can tell how it ended; see `is_lost`.
 STEP_LOST = "STEP_LOST"
 # How the message of a step, and of its node, begins that cannot be done with its config; see `is_wrong_config`.
 _WRONG_CONFIG = "its config is not what"
@@ -106,9 +106,12 @@ def step_id(operation_id: str, path: str, ordinal: int) -> str:
     return str(uuid.uuid5(uuid.UUID(operation_id), f"{path}/{ordinal}"))
 
 
-def is_lost(*, state: State, message: str) -> bool:
-    """Return whether nobody can tell how a step ended, since its owner died and its engine is another one's."""
-    return state is State.FAILED and message.startswith(STEP_LOST)
+def is_lost(*, state: State | NodeState, message: str) -> bool:
+    """Return whether nobody can tell how a step ended, since its owner died and its engine is another one's.
+
+    Also whether a node failed by that, for which the message of the node says so as well.
+    """
+    return state in (State.FAILED, NodeState.FAILED) and message.startswith(STEP_LOST)
 
 
 def wrong_config(type_: str, problems: str) -> str:

@@ -18,6 +18,7 @@ import asyncio
 import dataclasses
 from collections.abc import Awaitable
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from tinkwell.core.event.kinds import State
 from tinkwell.provisioner.agent import run_spec
@@ -29,6 +30,7 @@ ADOPTION_SECONDS = 1.0
 # A run begins after its action, and ends a moment after it was told to; clocks may differ. Of short limits it is half.
 MARGIN_SECONDS = 5.0
 _KILLED = 128 + 9
+T = TypeVar("T")
 
 
 class Deadline:
@@ -47,7 +49,7 @@ class Deadline:
         patience = None if remaining_seconds is None else max(remaining_seconds, ADOPTION_SECONDS)
         return cls(patience, passed_limit_seconds=passed_limit(work, remaining_seconds))
 
-    async def obtain(self, obtaining: Awaitable[port.Run]) -> port.Run | Outcome:
+    async def obtain(self, obtaining: Awaitable[T]) -> T | Outcome:
         """Start or find the run; returns how the attempt ended where there is none in time."""
         try:
             async with asyncio.timeout_at(self._ends_at):

@@ -72,6 +72,8 @@ class Keeper:
         # When the lease is over, by the loop's clock, unless it is renewed.
         self._ends_at = 0.0
         self._is_over = False
+        # How often it was over, or became another one.
+        self._breaks = 0
         self._is_asked = asyncio.Event()
         # Set and replaced each time that the server has answered that the lease lives.
         self._is_confirmed = asyncio.Event()
@@ -94,6 +96,14 @@ class Keeper:
     def is_good(self) -> bool:
         """Whether the lease lives by this side's clock: nobody else can have what is held under it."""
         return bool(self._token) and asyncio.get_running_loop().time() < self._ends_at
+
+    def unbroken(self) -> Callable[[], bool]:
+        """Return what says, in any thread, whether the lease lives and has lived all the time since now.
+
+        A lease that lives on after it was over may have lost what was held under it.
+        """
+        breaks, clock = self._breaks, asyncio.get_running_loop().time
+        return lambda: bool(self._token) and breaks == self._breaks and clock() < self._ends_at
 
     async def until_good(self) -> None:
         """Ask for the lease until it lives, or another one does."""
@@ -160,6 +170,7 @@ class Keeper:
             began = asyncio.get_running_loop().time()
             found = await self._answer(lambda: self._api.acquire(self._owner, self._engine), what="acquire a lease")
             self._token = found.token
+            self._breaks += 1
             fields = {"owner": self._owner, "token": found.token, "seconds": found.seconds}
             inherited = {RunKind.WORKFLOW: found.workflow_ids, RunKind.RELEASE: found.operation_ids}
             logger.info("a lease is acquired", extra=fields | {"inherited": sum(map(len, inherited.values()))})
@@ -190,6 +201,8 @@ class Keeper:
                     listener.hear_of_lost(lost[kind])
 
     def _confirm(self, asked_at: float, seconds: float) -> None:
+        if asyncio.get_running_loop().time() >= self._ends_at:
+            self._breaks += 1
         self._seconds = seconds
         self._ends_at = asked_at + seconds
         self._is_over = False

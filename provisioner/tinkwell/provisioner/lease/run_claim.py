@@ -4,9 +4,12 @@
 
 KIND is `workflow` or `release`, OWNER the id of the workflow or release, RUN that of the action or step. The server
 decides who may run it. A claim says to the others on this machine that somebody does: a run that is claimed by another
-one that lives is not cleared up behind its back, and its workflow's files stay. A claim is written once the server has
-let its owner have the run, so a newer one means that the run has changed hands. One of a dead owner means nothing. A
-hook's run belongs to whoever claims its attempt.
+one that lives is not cleared up behind its back, and its workflow's files stay. A newer claim means that the run has
+changed hands. One of a dead owner means nothing. A hook's run belongs to whoever claims its attempt.
+
+The run of a step begins only while who starts it has the claim. So whoever takes an operation over claims its runs, and
+lifts the claims to all others of its release, before it looks for them: what it does not find then never begins,
+however long a former owner has slept.
 
 A claim is there as a whole, or not at all, and to make, read or remove one is a single step that takes the file system
 some microseconds, so it is done without a thread. It is a link because no file is made for it: file systems take long
@@ -32,8 +35,14 @@ class Claims(Protocol):
     def drop(self, key: RunKey) -> None:
         """Claim a run no more; somebody else's claim stays."""
 
+    def has(self, key: RunKey) -> bool:
+        """Say whether the newest claim to a run is our own; in any thread."""
+
     def keep_only(self, kind: RunKind, keys: Container[RunKey]) -> None:
         """Drop all own claims of a kind but those of these attempts."""
+
+    def lift(self, kind: RunKind, owner: str, *, needed: Container[RunKey]) -> None:
+        """Remove all claims to runs of a workflow or release, whosoever, but those that are needed."""
 
     def others(self, kind: RunKind, owner: str = "") -> frozenset[RunKey]:
         """Return the attempts of a kind that others who live have claimed, of one workflow or release or of all."""
@@ -66,6 +75,16 @@ class ClaimFolder:
         # Who takes it over in this very moment loses its claim. That is harmless: the action is over.
         if self._read(path) == self._directory.slot:
             path.unlink(missing_ok=True)
+
+    def has(self, key: RunKey) -> bool:
+        """Say whether the newest claim to a run is our own; in any thread."""
+        return self._read(self._file(key)) == self._directory.slot
+
+    def lift(self, kind: RunKind, owner: str, *, needed: Container[RunKey]) -> None:
+        """Remove all claims to runs of a workflow or release, whosoever, but those that are needed."""
+        for key, _ in self._claims(kind, owner):
+            if key not in needed:
+                self._file(key).unlink(missing_ok=True)
 
     def keep_only(self, kind: RunKind, keys: Container[RunKey]) -> None:
         """Drop all own claims of a kind but those of these attempts."""

@@ -2,7 +2,8 @@
 
 Whoever takes an operation makes sure first that nothing of its release runs here but what it is going to adopt: earlier
 operations may have ended without their owners, and calls without effects are made once more. What another provisioner
-watches by its claim is killed, too, but left to that one to remove, for it still has to read how it ended.
+watches by its claim is killed, too, but left to that one to remove, for it still has to read how it ended. What another
+one was about to start loses its claim, without which it does not begin.
 
 Of a release without an operation that has not ended, no run is needed, and all are removed.
 """
@@ -25,10 +26,13 @@ PAUSE_SECONDS = 2.0
 
 async def clear(runtime: port.Runtime, claims: run_claim.Claims, release_id: str, *, needed: Container[RunKey]) -> bool:
     """See to it that nothing of a release runs here but what is needed; says whether it is so, within a minute."""
+    watched: frozenset[RunKey] = frozenset()
     for attempt in range(1, TRIES + 1):
         try:
+            watched |= await asyncio.to_thread(claims.others, RunKind.RELEASE, release_id)
+            await asyncio.to_thread(claims.lift, RunKind.RELEASE, release_id, needed=needed)
             found = await runtime.find_owned(RunKind.RELEASE, release_id)
-            await _all(_end(run, claims) for run in found if run.key not in needed)
+            await _all(_end(run, watched) for run in found if run.key not in needed)
         except (port.RunError, OSError) as error:
             log = logger.warning if attempt in (1, TRIES) else logger.debug
             log("what is left of a release cannot be removed", extra={"release": release_id, "cause": str(error)})
@@ -64,8 +68,9 @@ async def _remove(runtime: port.Runtime, key: RunKey) -> None:
         await run.remove()
 
 
-async def _end(run: port.Run, claims: run_claim.Claims) -> None:
+async def _end(run: port.Run, watched: Container[RunKey]) -> None:
     logger.warning("a run of a former owner is stopped", extra=fields(run.key))
     await run.kill()
-    if run.key not in await asyncio.to_thread(claims.others, run.key.kind, run.key.owner):
+    # What has not begun must not begin any more.
+    if run.key not in watched or not await run.was_fed():
         await run.remove()

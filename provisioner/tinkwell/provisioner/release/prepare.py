@@ -1,6 +1,6 @@
 """From what an operation works on to what is to be done: LOAD, RENDER and VALIDATE.
 
-    LOAD       the manifests are read
+    LOAD       the manifests are read, or the chart is, with its subcharts and their values
     RENDER     their expressions are evaluated, but for those that need the states of resources
     VALIDATE   what can be checked before anything changes: plugs, images, loops, and whatever images have said before
 
@@ -10,13 +10,13 @@ What brings about a stored revision again, or removes a release, has nothing to 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, cast
 
 from tinkwell.client.release import model
 from tinkwell.core import errors
-from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase
+from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase, Wait
 from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.plan import Plan
@@ -24,16 +24,17 @@ from tinkwell.core.release.record import Resource as Row
 from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.queue import retry
-from tinkwell.provisioner.release import resource
+from tinkwell.provisioner.release import chart_render, chart_source, resource
 from tinkwell.provisioner.release.call.plug import Machine, Plugs
-from tinkwell.provisioner.release.expression.evaluate import Expressions, Release
+from tinkwell.provisioner.release.chart_source import MAX_SOURCE_BYTES, Charts
+from tinkwell.provisioner.release.expression.evaluate import Expressions
+from tinkwell.provisioner.release.expression.naming import ManifestNames, Names, Release
 from tinkwell.provisioner.release.host import Host
-from tinkwell.provisioner.release.resource import Resources
+from tinkwell.provisioner.release.resource import Resources, Revision
 from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
 
-MAX_SOURCE_BYTES = 4 * 1024 * 1024
 MAX_MANIFEST_BYTES = 8 * 1024 * 1024
 # So many images are looked for at once, and fetched where they are missing.
 IMAGES_AT_ONCE = 4
@@ -46,9 +47,13 @@ class _VariableFile(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """What an operation is going to do. `manifest` is None where it only removes; `is_rendered`: it is a new one."""
+    """What an operation is going to do. `manifest` is None where it only removes; `is_rendered`: it is a new one.
+
+    `charts` are those that it is about, None for an applied release and where it only removes.
+    """
 
     manifest: RenderedManifest | None
+    charts: Charts | None
     plan: Plan
     resources: Resources
     is_rendered: bool
@@ -76,29 +81,44 @@ class Preparation:
         """Say what is to be done; raises `errors.InvalidField`, and `sandbox.errors.SandboxError`."""
         work = self._work
         is_rendered = not work.manifest and work.operation.kind is not OperationKind.UNINSTALL
-        manifest = await self._render() if is_rendered else stored_manifest(work)
+        charts = await asyncio.to_thread(chart_source.of_work, work)
+        manifest = await self._render(charts) if is_rendered else stored_manifest(work)
         await self._enter(Phase.VALIDATE)
         if manifest is not None:
             self._check(manifest)
         plan = await asyncio.to_thread(build_plan, manifest, work)
         gone = {node.path for node in plan.nodes if node.task is NodeTask.REMOVE}
         ids = await self._image_ids(manifest, {row.type for row in work.resources if row.path in gone})
-        former = await former_manifests(self._host, work, gone)
-        resources = resource.of_plan(plan, work.resources, manifest=manifest, former=former, image_ids=ids)
-        return Prepared(manifest=manifest, plan=plan, resources=resources, is_rendered=is_rendered)
+        former = await former_revisions(self._host, work, gone)
+        revision = _revision(manifest, charts)
+        resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=ids)
+        return Prepared(manifest=manifest, charts=charts, plan=plan, resources=resources, is_rendered=is_rendered)
 
-    async def _render(self) -> RenderedManifest:
+    async def _render(self, charts: Charts | None) -> RenderedManifest:
+        release = release_of(self._work, self._work.release.latest_revision + 1)
+        if charts is None:
+            manifest, warnings = await self._render_manifest(release)
+        else:
+            manifest, warnings = await self._render_charts(charts, release)
+        for warning in warnings:
+            logger.warning("a manifest may not mean what it says", extra={"release": release["name"], "what": warning})
+        return manifest
+
+    async def _render_charts(self, charts: Charts, release: Release) -> tuple[RenderedManifest, Sequence[str]]:
+        await self._enter(Phase.RENDER)
+        wait = self._work.operation.options.wait if self._work.operation.options is not None else Wait.ORDERED
+        rendered = await chart_render.render(charts, release, self._expressions, wait=wait)
+        return rendered.manifest, rendered.warnings
+
+    async def _render_manifest(self, release: Release) -> tuple[RenderedManifest, Sequence[str]]:
         work = self._work
         source = document.parse_json_object("source", work.source, max_bytes=MAX_SOURCE_BYTES)
         files = cast("dict[str, str]", source["files"])
         manifest = await asyncio.to_thread(reader.read, list(files.items()))
         await self._enter(Phase.RENDER)
         variables = await variables_of(work, self._expressions)
-        release = release_of(work, work.release.latest_revision + 1)
-        rendered = await self._expressions.render(manifest, variables, release)
-        for warning in rendered.warnings:
-            logger.warning("a manifest may not mean what it says", extra={"release": release["name"], "what": warning})
-        return rendered.manifest
+        rendered = await self._expressions.render(manifest, ManifestNames(variables, release))
+        return rendered.manifest, rendered.warnings
 
     def _check(self, manifest: RenderedManifest) -> None:
         checks = check.Checks()
@@ -108,10 +128,11 @@ class Preparation:
             )
         for path, each in manifest.resources.items():
             checks.take(self._host.images.check, f"{parse.child('resources', path)}.type", each.type)
-        try:
-            Plugs(self._machine, manifest.plugs)
-        except errors.InvalidField as error:
-            checks.note(error)
+        for chart in manifest.charts or ("",):
+            try:
+                Plugs(self._machine, manifest.plugs_of(chart), chart=chart)
+            except errors.InvalidField as error:
+                checks.note(error)
         checks.finish()
 
     async def _image_ids(self, manifest: RenderedManifest | None, removed_types: Iterable[str]) -> Mapping[str, str]:
@@ -142,9 +163,11 @@ async def recall(work: model.Work, host: Host) -> Prepared:
     manifest = stored_manifest(work)
     plan = await asyncio.to_thread(Plan.load, work.plan)
     gone = {node.path for node in plan.nodes if node.task is NodeTask.REMOVE}
-    former = await former_manifests(host, work, gone)
-    resources = resource.of_plan(plan, work.resources, manifest=manifest, former=former, image_ids=None)
-    return Prepared(manifest=manifest, plan=plan, resources=resources, is_rendered=False)
+    former = await former_revisions(host, work, gone)
+    charts = await asyncio.to_thread(chart_source.of_work, work)
+    revision = _revision(manifest, charts)
+    resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=None)
+    return Prepared(manifest=manifest, charts=charts, plan=plan, resources=resources, is_rendered=False)
 
 
 def stored_manifest(work: model.Work) -> RenderedManifest | None:
@@ -164,15 +187,26 @@ def build_plan(manifest: RenderedManifest | None, work: model.Work) -> Plan:
     return build.build_plan(manifest, map(_row, work.resources), former)
 
 
-async def former_manifests(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, RenderedManifest]:
-    """Return the manifests by which resources were installed that are removed, as far as there are any."""
-    found: dict[int, RenderedManifest] = {}
+async def former_revisions(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, Revision]:
+    """Return the revisions by which resources were installed that are removed, as far as there are any."""
+    found: dict[int, Revision] = {}
     # An operation that is gone on with has removed some already, of which there is nothing any more.
-    for revision in {row.revision for row in work.resources if row.path in gone} - {0}:
-        manifest = await _former_manifest(host, work.operation.id, revision)
-        if manifest is not None:
-            found[revision] = manifest
+    for number in {row.revision for row in work.resources if row.path in gone} - {0}:
+        revision = await _former_revision(host, work.operation.id, number)
+        if revision is not None:
+            found[number] = revision
     return found
+
+
+async def names_of(
+    work: model.Work, charts: Charts | None, expressions: Expressions, *, revision: int
+) -> Callable[[str], Names]:
+    """Return what gives the names that expressions of a chart know, by its path; raises as `Preparation.run`."""
+    release = release_of(work, revision)
+    if charts is not None:
+        return lambda path: charts.names(path, release)
+    names = ManifestNames(await variables_of(work, expressions), release)
+    return lambda _: names
 
 
 async def variables_of(work: model.Work, expressions: Expressions) -> JsonObject:
@@ -202,16 +236,32 @@ def release_of(work: model.Work, revision: int) -> Release:
     }
 
 
-async def _former_manifest(host: Host, operation_id: str, revision: int) -> RenderedManifest | None:
+async def _former_revision(host: Host, operation_id: str, revision: int) -> Revision | None:
     async def get(token: int) -> model.Work:
         return await retry.until_answered(
             lambda: host.api.work(operation_id, token, revision=revision), what="get the manifest of a revision"
         )
 
-    text = (await host.lease.under(get)).manifest
-    if not text:
+    return await asyncio.to_thread(_read_revision, await host.lease.under(get))
+
+
+def _read_revision(work: model.Work) -> Revision | None:
+    """Read what is there of a former revision, in a thread."""
+    if not work.manifest:
         return None
-    return RenderedManifest.from_json(document.parse_json("manifest", text, max_bytes=MAX_MANIFEST_BYTES), {})
+    given = document.parse_json("manifest", work.manifest, max_bytes=MAX_MANIFEST_BYTES)
+    manifest = RenderedManifest.from_json(given, {})
+    if not work.chart:
+        return Revision(manifest=manifest)
+    chart = chart_source.read(work.chart)
+    return Revision(manifest=manifest, files=lambda path: chart_source.files_at(chart, path))
+
+
+def _revision(manifest: RenderedManifest | None, charts: Charts | None) -> Revision | None:
+    """Return what installs resources; None where they are only removed."""
+    if manifest is None:
+        return None
+    return Revision(manifest=manifest) if charts is None else Revision(manifest=manifest, files=charts.files)
 
 
 def _row(found: model.Resource) -> Row:

@@ -4,15 +4,16 @@ The calls of an operation read this and write it; `decide` gets its extract, as 
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tinkwell.client.release import model
 from tinkwell.core.release import report
 from tinkwell.core.release.decision.view import InitFacts, NodeSpec, Retry, Settings, Timeouts
 from tinkwell.core.release.kinds import NodeTask, ResourceStatus
 from tinkwell.core.release.manifest import name
-from tinkwell.core.release.manifest.rendered import RenderedManifest, RenderedResource, Target
+from tinkwell.core.release.manifest.late import Target
+from tinkwell.core.release.manifest.rendered import RenderedManifest, RenderedResource
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.protocol import answer
 from tinkwell.core.value import document
@@ -24,14 +25,16 @@ class Resource:
     """A resource of a plan.
 
     `manifest` is the one that installs it or, of a resource that is removed, the one that has installed it; None where
-    there is none any more. `config` is as it was resolved last. `state` is that of the last VALID answer, `stale_state`
-    that of the last STALE one; None where there is none, or it did not exist.
+    there is none any more. `files` are those of its chart, by their paths in its containers' workspace. `config` is as
+    it was resolved last. `state` is that of the last VALID answer, `stale_state` that of the last STALE one; None where
+    there is none, or it did not exist.
     """
 
     path: str
     type: str
     task: NodeTask
     manifest: RenderedManifest | None
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     image_id: str = ""
     init: answer.InitAnswer | None = None
     config: JsonObject
@@ -39,6 +42,16 @@ class Resource:
     stale_state: JsonObject | None = None
     owned: bool | None = None
     moved_to: str = ""
+
+    @property
+    def chart(self) -> str:
+        """The path of its chart; empty for one of an applied release."""
+        return name.split_chart(self.path)[0]
+
+    @property
+    def own_path(self) -> str:
+        """Its path within its chart."""
+        return name.split_chart(self.path)[1]
 
     @property
     def rendered(self) -> RenderedResource | None:
@@ -68,7 +81,15 @@ class Resource:
 
     def named(self) -> JsonObject:
         """Return what expressions of its dependents know of it."""
-        return {"name": self.path, "type": self.type, "state": self.state or {}}
+        return {"name": self.own_path, "type": self.type, "state": self.state or {}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """What installs resources, or has: a manifest, and what finds the files of a chart by its path."""
+
+    manifest: RenderedManifest
+    files: Callable[[str], Mapping[str, bytes]] = lambda _: {}
 
 
 class Resources:
@@ -105,18 +126,20 @@ def of_plan(
     plan: Plan,
     rows: Iterable[model.Resource],
     *,
-    manifest: RenderedManifest | None,
-    former: Mapping[int, RenderedManifest],
+    revision: Revision | None,
+    former: Mapping[int, Revision],
     image_ids: Mapping[str, str] | None,
 ) -> Resources:
     """Say what is known of the resources of a plan from what is stored of them, which is nothing once one is removed.
 
-    `former` are the manifests by which resources were installed that are removed, by revision. An answer to `init` is
+    `former` are those by which resources were installed that are removed, by their numbers. An answer to `init` is
     good for one image: `image_ids` has what the types are now, and is None where the operation has asked already.
     """
     known = {row.path: row for row in rows}
     gone = {node.path for node in plan.nodes if node.task is NodeTask.REMOVE}
-    moved = _moved(manifest, [row for path, row in known.items() if path in gone])
+    moved = _moved(
+        revision.manifest if revision is not None else None, [row for path, row in known.items() if path in gone]
+    )
     handed = {target: known[path].owned for path, target in moved.items()}
     found = []
     for node in plan.nodes:
@@ -125,8 +148,8 @@ def of_plan(
             resource = _removed(node.path, row, former)
             resource.moved_to = moved.get(node.path, "")
         else:
-            assert manifest is not None, "what is installed is in a manifest"
-            resource = _installed(node.path, manifest, row)
+            assert revision is not None, "what is installed is in a manifest"
+            resource = _installed(node.path, revision, row)
             if resource.owned is None:
                 resource.owned = handed.get(node.path)
         _recall(resource, row, image_ids)
@@ -170,28 +193,31 @@ def _settings(rendered: RenderedResource) -> Settings:
     )
 
 
-def _installed(path: str, manifest: RenderedManifest, row: model.Resource | None) -> Resource:
-    rendered = manifest.resources[path]
+def _installed(path: str, revision: Revision, row: model.Resource | None) -> Resource:
+    rendered = revision.manifest.resources[path]
     return Resource(
         path=path,
         type=rendered.type,
         task=NodeTask.INSTALL,
-        manifest=manifest,
+        manifest=revision.manifest,
+        files=revision.files(name.split_chart(path)[0]),
         config=rendered.config,
         state=row.state if row is not None else None,
         owned=_owned(row),
     )
 
 
-def _removed(path: str, row: model.Resource | None, former: Mapping[int, RenderedManifest]) -> Resource:
+def _removed(path: str, row: model.Resource | None, former: Mapping[int, Revision]) -> Resource:
     """Return what is known of a resource that is removed; of one that is gone already that is nothing."""
     if row is None:
         return Resource(path=path, type="", task=NodeTask.REMOVE, manifest=None, config={})
+    revision = former.get(row.revision)
     return Resource(
         path=path,
         type=row.type,
         task=NodeTask.REMOVE,
-        manifest=former.get(row.revision),
+        manifest=revision.manifest if revision is not None else None,
+        files=revision.files(name.split_chart(path)[0]) if revision is not None else {},
         config=row.config or {},
         state=row.state,
         owned=_owned(row),

@@ -144,12 +144,17 @@ def _fitting(text: str) -> str:
 
 
 def _shown_texts(manifest: RenderedManifest) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a manifest that stand elsewhere than in configs and outputs, with their paths."""
+    """Yield the texts of a manifest that are no part of what may be secret, with their paths."""
     whole = manifest.as_json()
     resources: JsonObject = {
         path: resource.as_json() | {"config": None} for path, resource in manifest.resources.items()
     }
-    for name, document in (("plugs", whole["plugs"]), ("resources", resources)):
+    # Notes and what charts are given are sealed as configs are.
+    charts: JsonObject = {
+        path: chart.as_json() | {"inputs": None, "outputs": None, "notes": None}
+        for path, chart in manifest.charts.items()
+    }
+    for name, document in (("plugs", whole["plugs"]), ("resources", resources), ("charts", charts)):
         yield from _texts(name, document)
 
 

@@ -34,6 +34,7 @@ from tinkwell.provisioner.release.call.caller import Caller
 from tinkwell.provisioner.release.call.config import Configs
 from tinkwell.provisioner.release.call.plug import Machine, Plugs
 from tinkwell.provisioner.release.call.step import StepRun
+from tinkwell.provisioner.release.call.wiring import Wiring
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.host import Host
 from tinkwell.provisioner.release.prepare import Prepared
@@ -90,7 +91,7 @@ class Undertaking:
         release = work.release
         folder = host.folder / release.id
         self._machine = Machine(host.grants, namespace=release.namespace, folder=folder)
-        self._plugs: dict[int, Plugs] = {}
+        self._plugs: dict[tuple[int, str], Plugs] = {}
         self._phase = work.operation.phase
         self._entered: Awaitable[None] | None = None
         self._cancelled: Operation | None = None
@@ -260,11 +261,12 @@ class Undertaking:
 
     async def _caller(self, prepared: Prepared, *, revision: int) -> Caller:
         work = self._work
+        names_of = await prepare.names_of(work, prepared.charts, self._expressions, revision=revision)
         configs = Configs(
             expressions=self._expressions,
             schemas=self._schemas,
-            variables=await prepare.variables_of(work, self._expressions),
-            release=prepare.release_of(work, revision),
+            names_of=names_of,
+            wiring=Wiring(self._expressions, names_of),
         )
         return Caller(
             operation=work.operation,
@@ -277,11 +279,12 @@ class Undertaking:
         )
 
     def _plugs_of(self, known: Resource) -> Plugs:
-        """Find the plugs of a resource's manifest, once for each manifest; raises `errors.InvalidField`."""
-        manifest = known.manifest
-        key = id(manifest)  # which lives as long as this does
+        """Find the plugs of a resource's chart in its manifest, once for each; raises `errors.InvalidField`."""
+        manifest, chart = known.manifest, known.chart
+        key = (id(manifest), chart)  # which lives as long as this does
         if key not in self._plugs:
-            self._plugs[key] = Plugs(self._machine, manifest.plugs if manifest is not None else {})
+            plugs = manifest.plugs_of(chart) if manifest is not None else {}
+            self._plugs[key] = Plugs(self._machine, plugs, chart=chart)
         return self._plugs[key]
 
     async def _walk_of(self, planned: _Planned) -> Walk:

@@ -37,7 +37,7 @@ from tinkwell.core.release.walk import BEGUN
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent.deadline import ADOPTION_SECONDS, Deadline
 from tinkwell.provisioner.lease.keeper import Keeper
-from tinkwell.provisioner.release.call.step import Result, StepRun
+from tinkwell.provisioner.release.call.step import Permit, Result, StepRun
 from tinkwell.provisioner.release.place import Keys, Places
 from tinkwell.provisioner.release.reporter import Reporter
 
@@ -49,7 +49,7 @@ SHORTEST_SECONDS = 0.05
 class Caller(Protocol):
     """Makes the calls that were decided upon, and keeps what they come to."""
 
-    async def call(self, run: StepRun, command: StartStep, permit: Callable[[], Awaitable[None]]) -> Outcome:
+    async def call(self, run: StepRun, command: StartStep, permit: Permit) -> Outcome:
         """Make a call of which it is stored that it begins, and say what came of it."""
 
 
@@ -194,14 +194,18 @@ class Walk:
     def _start(self, command: StartStep) -> None:
         """Begin an attempt, for which there is a place."""
         begun = outcome.start(self._view, command)
+        is_unbroken = self._lease.unbroken()
         stored = self._settle(begun)
         run = self._run_of(self._key(command.step, command.attempt), command.kind.has_effects)
 
-        async def permit() -> None:
+        async def permit() -> Callable[[], bool]:
             # Who was asleep for the length of its lease may have lost the operation, and hears of it here.
-            while not self._lease.is_good:
+            nonlocal is_unbroken
+            while not is_unbroken():
                 await self._lease.until_good()
+                is_unbroken = self._lease.unbroken()
                 await self._reporter.post(begun.reports)
+            return is_unbroken
 
         async def call() -> Outcome:
             await stored

@@ -11,7 +11,7 @@ asked again. Input may end with who gives it; whether a run has all of it is wha
 `tests/unit/provisioner/conformance.py` holds what every runtime must pass.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -29,6 +29,7 @@ class Reason(StrEnum):
     ENTRY_POINT = "entry point"
     UNAVAILABLE = "runtime unavailable"
     LOST = "lost"
+    FORBIDDEN = "forbidden"
     ANSWER = "answer"
 
 
@@ -38,6 +39,16 @@ class RunError(Exception):
     def __init__(self, reason: Reason, message: str) -> None:
         self.reason = reason
         super().__init__(message)
+
+
+def always() -> bool:
+    """Permit a run to begin."""
+    return True
+
+
+def forbidden() -> RunError:
+    """Return the error of a run that may not begin any more."""
+    return RunError(Reason.FORBIDDEN, "it may not begin any more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +78,10 @@ class RunSpec:
     `entrypoint` does without the image's arguments. `environment` holds KEY=value, of which the last one counts.
     `volumes` are bind mounts in Docker's own words. `labels` are without prefix, and say nothing about the key.
 
-    With `stdin` the run gets these bytes, then end of file. With `answer_bytes` above 0 its stdout is its answer, which
-    is kept up to so many bytes; a run that writes more is killed.
+    `files` are in the workspace of a run that begins there, by their paths in it. With `stdin` the run gets these
+    bytes, then end of file; only such a run has files, so that who finds one that lacks them kills it. With
+    `answer_bytes` above 0 its stdout is its answer, which is kept up to so many bytes; a run that writes more is
+    killed.
     """
 
     key: RunKey
@@ -81,6 +94,7 @@ class RunSpec:
     workdir: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     pid: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     stdin: bytes | None = field(default=None, repr=False)
     answer_bytes: int = 0
 
@@ -127,7 +141,8 @@ class Run(Protocol):
     async def was_fed(self) -> bool:
         """Say whether it has got all of its input; so has one that was to get none.
 
-        Who finds a run that has not kills it: nobody gives it the rest.
+        Who finds a run that has not kills it: nobody gives it the rest. It may not have begun; it does not once it is
+        removed.
         """
 
     async def kill(self) -> None:
@@ -156,16 +171,20 @@ class Runtime(Protocol):
         """Return the path by which a run knows a mount: its target, or its source where nothing is mounted."""
 
     def workspace(self, key: RunKey) -> str:
-        """Return the path of an empty folder as a run knows it, which is there if it is the run's `workdir`.
+        """Return the path of a folder as a run knows it, which is there if it is the run's `workdir`.
 
-        What is written there goes with the run.
+        Nothing is in it but the run's `files`, and what is written there goes with the run.
         """
 
     async def image_id(self, image: str) -> str:
         """Return what names the content of an image, which is fetched as the pull policy says."""
 
-    async def start(self, spec: RunSpec) -> Run:
+    async def start(self, spec: RunSpec, may_begin: Callable[[], bool] = always) -> Run:
         """Start a run, or return the run of this key that is already there, whether it runs or has ended.
+
+        `may_begin` is asked, maybe in a thread, once `find` finds the new run, right before it begins. Where it says
+        no, the run is removed, and a `RunError` says FORBIDDEN. So a run that is forbidden, and then not found, never
+        begins.
 
         When it is cancelled, it returns only after nothing more can come into being, so that `find` then tells the
         truth.

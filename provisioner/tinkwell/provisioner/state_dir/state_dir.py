@@ -140,11 +140,15 @@ class StateDir:
         return sorted(path for path in (self.path / "runs").iterdir() if not is_scrap(path))
 
     def create_run(self, key: RunKey, files: Mapping[str, bytes]) -> bool:
-        """Create the folder of a run with these files, complete or not at all; False when it is there already."""
+        """Create the folder of a run with these files, by their paths in it; False when it is there already.
+
+        It comes complete or not at all.
+        """
         path = self.run_dir(key)
         unfinished = _scrap(path)
         unfinished.mkdir(mode=0o700)
         for name, content in files.items():
+            (unfinished / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_private(unfinished / name, content)
         try:
             unfinished.rename(path)
@@ -162,10 +166,18 @@ class StateDir:
 
 def remove_run(path: Path) -> None:
     """Remove the folder of a run, completely or not at all as far as anyone sees; it need not be there."""
-    scrap = _scrap(path)
-    with contextlib.suppress(FileNotFoundError):
-        path.rename(scrap)
+    if (scrap := take_run(path)) is not None:
         shutil.rmtree(scrap)
+
+
+def take_run(path: Path) -> Path | None:
+    """Take the folder of a run from where it is found, for removing; None where it is not there."""
+    scrap = _scrap(path)
+    try:
+        path.rename(scrap)
+    except FileNotFoundError:
+        return None
+    return scrap
 
 
 def write_private(path: Path, content: bytes) -> None:

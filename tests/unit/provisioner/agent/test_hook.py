@@ -372,7 +372,7 @@ class MortalRuntime(FakeRuntime):
         super().__init__(stage.world)
         self.death = death
 
-    async def start(self, spec: port.RunSpec) -> port.Run:
+    async def start(self, spec: port.RunSpec, may_begin: Callable[[], bool] = port.always) -> port.Run:
         return await self.death.call(lambda: self._start(spec))
 
     async def _start(self, spec: port.RunSpec) -> port.Run:

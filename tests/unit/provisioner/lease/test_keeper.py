@@ -246,10 +246,16 @@ async def test_who_asks_whether_the_lease_is_good_goes_by_its_own_clock(monkeypa
     api = Api()
     lease = keeper.Keeper(api, owner="me", engine="engine")
     seen = [lease.is_good]
+    is_unbroken = lease.unbroken()
+    assert not is_unbroken()
     task = asyncio.ensure_future(lease.run())
     await lease.until_good()
     seen.append(lease.is_good)
+    assert not is_unbroken(), "it began when there was no lease"
+    is_unbroken = lease.unbroken()
+    assert await asyncio.to_thread(is_unbroken)
     await eventually(lambda: not lease.is_good)
+    assert not is_unbroken()
     waiting = asyncio.ensure_future(lease.until_good())
     await asyncio.sleep(0)
     assert not waiting.done()
@@ -257,5 +263,6 @@ async def test_who_asks_whether_the_lease_is_good_goes_by_its_own_clock(monkeypa
     await waiting
     seen.append(lease.is_good)
     assert seen == [False, True, True]
+    assert not is_unbroken(), "it lives on, but was over"
     task.cancel()
     await asyncio.wait({task})

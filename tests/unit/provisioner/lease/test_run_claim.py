@@ -85,3 +85,15 @@ def test_claims_of_one_kind_are_no_business_of_another_one_s(siblings: list[stat
     mine.keep_only(RELEASE, frozenset())
     assert theirs.others(RELEASE) == frozenset()
     assert theirs.others(WORKFLOW) == {KEY}
+
+
+def test_only_the_newest_claim_is_had_and_none_that_was_lifted(siblings: list[state_dir.StateDir]) -> None:
+    mine, theirs = map(run_claim.ClaimFolder, siblings)
+    assert not mine.has(KEY)
+    elsewhere = RunKey(WORKFLOW, "w2", "a", 1)
+    for key in (KEY, OTHER, elsewhere):
+        mine.take(key)
+    theirs.take(KEY)
+    assert (mine.has(KEY), theirs.has(KEY), mine.has(OTHER)) == (False, True, True)
+    mine.lift(WORKFLOW, "w", needed={OTHER})
+    assert [theirs.has(KEY), *map(mine.has, (KEY, OTHER, elsewhere))] == [False, False, True, True]

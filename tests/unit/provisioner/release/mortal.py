@@ -1,6 +1,6 @@
 """A provisioner that dies at a certain moment, as by `kill -9`: nothing it does from then on has any effect."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from unit.provisioner.fake_runtime import FakeRuntime
@@ -46,9 +46,9 @@ class MortalRuntime:
         self._life = life
         self.seen_at, self.workspace, self.image_id = runtime.seen_at, runtime.workspace, runtime.image_id
 
-    async def start(self, spec: port.RunSpec) -> port.Run:
+    async def start(self, spec: port.RunSpec, may_begin: Callable[[], bool] = port.always) -> port.Run:
         self._life.spend()
-        return _MortalRun(await self._runtime.start(spec), self._life)
+        return _MortalRun(await self._runtime.start(spec, may_begin), self._life)
 
     async def find(self, key: RunKey) -> port.Run | None:
         self._life.spend()

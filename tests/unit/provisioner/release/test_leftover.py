@@ -70,6 +70,23 @@ async def test_what_somebody_else_watches_is_killed_and_left_to_that_one(world: 
     assert world.runs[ONE].ending is not None
 
 
+async def test_what_has_not_begun_is_removed_whoever_was_to_start_it(world: FakeWorld) -> None:
+    claims = Claims()
+    claims.living.add(1)
+    claims.of(1).take(ONE)
+    world.runs[ONE].is_fed = False
+    await leftover.clear(FakeRuntime(world), claims.of(0), "release", needed=())
+    assert not world.runs
+
+
+async def test_what_is_about_to_be_started_loses_its_claim_unless_it_is_needed(world: FakeWorld) -> None:
+    claims, other = Claims(), RunKey(RunKind.RELEASE, "another release", "one", 1)
+    for key in (ONE, TWO, other):
+        claims.of(1).take(key)
+    await leftover.clear(FakeRuntime(world), claims.of(0), "release", needed={TWO})
+    assert claims.slots == {TWO: 1, other: 1}
+
+
 async def test_of_runs_that_were_held_only_those_of_idle_releases_are_removed(world: FakeWorld) -> None:
     await leftover.sweep(FakeRuntime(world), Claims().of(0), [ONE, TWO], busy={"release"})
     assert set(world.runs) == {ONE, TWO}

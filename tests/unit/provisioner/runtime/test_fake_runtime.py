@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit.provisioner import conformance
+from unit.provisioner import conformance, workspace_conformance
 from unit.provisioner.conformance import Program
 from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
 
@@ -40,6 +40,11 @@ CODES = {
 def _place(spec: port.RunSpec) -> str:
     (source,) = (each.source for each in spec.mounts if each.target == spec.workdir)
     return f"{spec.workdir}\n" + Path(source, "file").read_text()
+
+
+def _unpacked(spec: port.RunSpec) -> str:
+    names = "".join(f"./{path}\n" for path in sorted(spec.files))
+    return names + spec.files["sub/deep/b.txt"].decode()
 
 
 class FakeHarness:
@@ -107,6 +112,7 @@ class FakeHarness:
             Program.COUNT: lambda: [(STDOUT, files["count"])],
             Program.TELL: lambda: [(STDOUT, run.spec.variables()["GREETING"])],
             Program.PLACE: lambda: [(STDOUT, _place(run.spec))],
+            Program.UNPACK: lambda: [(STDOUT, _unpacked(run.spec))],
             Program.SETTLE: lambda: [(STDOUT, f"{run.spec.workdir}\nown-file\n")],
             Program.ECHO: lambda: [(STDOUT, run.spec.stdin or b""), (STDERR, "end\n")],
             Program.ECHO_AND_WAIT: lambda: [(STDOUT, run.spec.stdin or b"")],
@@ -127,5 +133,5 @@ async def harness() -> AsyncIterator[FakeHarness]:
     await harness.close()
 
 
-class TestConformance(conformance.RuntimeConformance):
+class TestConformance(conformance.RuntimeConformance, workspace_conformance.WorkspaceConformance):
     pass

@@ -85,3 +85,23 @@ async def test_an_error_that_nobody_waits_for_any_more_frees_the_turn_quietly() 
     await limited.run(int)
     del call
     assert complaints == []
+
+
+async def test_others_have_their_turn_between_pieces() -> None:
+    order: list[str] = []
+
+    async def other() -> None:
+        while True:
+            order.append("other")
+            await asyncio.sleep(0)
+
+    def make(number: int) -> int:
+        order.append("made")
+        return number * 2
+
+    beside = asyncio.ensure_future(other())
+    assert await offload.each(make, range(3 * offload.PIECE)) == [number * 2 for number in range(3 * offload.PIECE)]
+    beside.cancel()
+    await asyncio.gather(beside, return_exceptions=True)
+    assert order == [*["made"] * offload.PIECE, "other"] * 3
+    assert await offload.each(make, ()) == []

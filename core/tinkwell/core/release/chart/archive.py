@@ -23,6 +23,8 @@ MAX_PACKED_BYTES = 8 * 1024 * 1024
 MAX_UNPACKED_BYTES = 64 * 1024 * 1024
 MAX_FILES = 10_000
 MAX_PATH_BYTES = 1_024
+# Twice ten levels of charts, and what is in the last of them.
+MAX_FOLDERS = 32
 
 _GZIP = zlib.MAX_WBITS | 16
 _LEVEL = 9
@@ -133,6 +135,8 @@ def _parts(place: str, name: str) -> tuple[str, ...]:
         raise errors.ChartInvalid.of(place, "has an absolute path; write it relative to the chart's folder")
     if not {"", ".", ".."}.isdisjoint(parts) or "\\" in path:
         raise errors.ChartInvalid.of(place, r"is no plain path; write it without .., ., // and \ in the chart's folder")
+    if len(parts) > MAX_FOLDERS + 1:
+        raise errors.ChartInvalid.of(place, f"lies in more than {MAX_FOLDERS} folders; move it up")
     try:
         parse.parse_text(place, path, max_bytes=MAX_PATH_BYTES)
     except errors.InvalidField as error:
@@ -206,7 +210,8 @@ class _Stream:
         while len(self._buffer) < size and (piece := next(self._pieces, b"")):
             self._allowance.take_bytes(self._at, len(piece))
             self._buffer += piece
-        found = bytes(self._buffer[:size])
+        with memoryview(self._buffer) as view:
+            found = bytes(view[:size])
         del self._buffer[:size]
         return found
 

@@ -20,6 +20,8 @@ VALUES = "values.yaml"
 SCHEMA = "values.schema.json"
 MAX_LEVELS = 10
 MAX_SUBCHARTS = 2_000
+# Chart.yaml and values.yaml of all charts together: to read YAML takes seconds for each megabyte.
+MAX_YAML_BYTES = 8 * 1024 * 1024
 # They are copied into each container.
 MAX_FILES_BYTES = 8 * 1024 * 1024
 
@@ -121,6 +123,7 @@ class _Loader:
     allowance: archive.Allowance
     checks: check.Checks = field(default_factory=lambda: check.Checks(most=MAX_VIOLATIONS))
     _count: int = 0
+    _yaml_bytes: int = 0
 
     def load(self, files: Mapping[str, bytes], folder: str, level: int) -> Chart | None:
         """Load a chart; None where nothing can be known of it."""
@@ -136,7 +139,7 @@ class _Loader:
             values_text=values_text,
             schema=self._schema(files, folder),
             templates={path: self._text(files, folder, path) for path in sorted(files) if _is_template(path)},
-            notes=self._notes(files, folder),
+            notes=self._text(files, folder, _NOTES),
             files=self._files(files, folder),
             lua={
                 path.removeprefix(_LUA): self._text(files, folder, path)
@@ -154,7 +157,7 @@ class _Loader:
             self.checks.refuse(
                 folder + METADATA, f"is one chart too many; at most {MAX_SUBCHARTS:,} subcharts are allowed"
             )
-        if self._count > MAX_SUBCHARTS + 1 or self.checks.is_full:
+        if self._count > MAX_SUBCHARTS + 1 or self.checks.is_full or not self._may_read(files, folder):
             return None
         for path in sorted(files.keys() & set(_HELM_2_FILES)):
             self.checks.refuse(folder + path, f"is of Helm 2; write its entries as dependencies in {METADATA}")
@@ -168,6 +171,16 @@ class _Loader:
         except errors.ChartInvalid as error:
             self.checks.note(error)
             return None
+
+    def _may_read(self, files: Mapping[str, bytes], folder: str) -> bool:
+        """Count the YAML of a chart; what is beyond the limit is not read."""
+        size = len(files.get(METADATA, b"")) + len(files.get(VALUES, b""))
+        was_within = self._yaml_bytes <= MAX_YAML_BYTES
+        self._yaml_bytes += size
+        if was_within and self._yaml_bytes > MAX_YAML_BYTES:
+            sentence = f"with it, {METADATA} and {VALUES} of all charts have more than {MAX_YAML_BYTES:,} bytes"
+            self.checks.refuse(folder + METADATA, f"{sentence}; leave charts out")
+        return self._yaml_bytes <= MAX_YAML_BYTES
 
     def _text(self, files: Mapping[str, bytes], folder: str, path: str) -> str:
         """Return the text of a file; the empty one where there is none, or it is no text."""
@@ -203,10 +216,6 @@ class _Loader:
         except errors.InvalidField as error:
             self.checks.note(error)
             return None
-
-    def _notes(self, files: Mapping[str, bytes], folder: str) -> str:
-        text = self._text(files, folder, _NOTES)
-        return self.checks.take(_check_notes, folder + _NOTES, text)
 
     def _files(self, files: Mapping[str, bytes], folder: str) -> dict[str, bytes]:
         found = {path.removeprefix(_FILES): files[path] for path in sorted(files) if path.startswith(_FILES)}
@@ -288,7 +297,7 @@ def _unread(files: Mapping[str, bytes], folder: str) -> Iterator[str]:
     for path in sorted(files):
         if path.startswith(_TEMPLATES) and path != _NOTES and not _is_template(path) and not _is_partial(path):
             yield f"{folder}{path}: is not read; templates end in .yaml or .yml"
-        elif path.startswith("ext/lua/") and not path.endswith(".lua"):
+        elif path.startswith(_LUA) and not path.endswith(".lua"):
             yield f"{folder}{path}: is not read; handlers end in .lua"
         elif path.startswith(_CHARTS) and "/" not in path.removeprefix(_CHARTS) and not _is_ignored(path):
             yield f"{folder}{path}: is not read; charts are folders, or archives that end in .tgz"
@@ -296,7 +305,3 @@ def _unread(files: Mapping[str, bytes], folder: str) -> Iterator[str]:
 
 def _is_ignored(path: str) -> bool:
     return path.endswith(".tgz") or path.removeprefix(_CHARTS).startswith((".", "_"))
-
-
-def _check_notes(path: str, text: str) -> str:
-    return parse.parse_text(path, text, max_bytes=document.MAX_DOCUMENT_BYTES, allow_empty=True, multiline=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from tinkwell.core.release.chart import chart as charts
 from tinkwell.core.release.chart import value
 from tinkwell.core.release.chart.fault import Fault, FaultKind, Faults
+from tinkwell.core.release.chart.metadata import Dependency
 from tinkwell.core.release.chart.selection import Selected
 from tinkwell.core.release.chart.value import Layer
 from tinkwell.core.value import document, parse
@@ -19,6 +20,16 @@ MAX_CHARACTERS = 8 * 1024 * 1024
 MAX_WARNINGS = 20
 
 _EXPORTS = "exports"
+
+
+def imports(entry: Dependency) -> Iterator[tuple[value.Path, value.Path]]:
+    """Iterate over what an entry imports: the path in the child's values, and the one in the parent's."""
+    for item in entry.import_values:
+        match item:
+            case str():
+                yield (_EXPORTS, *value.parse_path(item)), ()
+            case (source, target):
+                yield value.parse_path(source), value.parse_path(target)
 
 
 class Coalescing:
@@ -43,7 +54,7 @@ class Coalescing:
         imported: JsonObject = {}
         for child in node.children.values():
             self._import(child)
-            for source, target in _imports(child):
+            for source, target in imports(child.entry) if child.entry else ():
                 table = self._table(node, child, source)
                 if table is None:
                     node.warnings.append(
@@ -98,6 +109,7 @@ class Coalescing:
                 field=parse.child(wrong.field, child.name),
                 description=description,
                 is_of_user=wrong.is_of_user,
+                chart=wrong.chart,
             )
         )
         return {}
@@ -136,16 +148,6 @@ class _Warnings:
         if self._left > 0:
             self._node.warnings.append(f"values of {self._node.path}: {sentence}")
         self._left -= 1
-
-
-def _imports(child: Selected) -> Iterator[tuple[value.Path, value.Path]]:
-    """Iterate over what is imported from a chart: the path in its values, and the one in its parent's."""
-    for item in child.entry.import_values if child.entry else ():
-        match item:
-            case str():
-                yield (_EXPORTS, *value.parse_path(item)), ()
-            case (source, target):
-                yield value.parse_path(source), value.parse_path(target)
 
 
 def _with_globals(part: JsonObject, shared: JsonObject, warn: _Warnings) -> JsonObject:

@@ -1,11 +1,17 @@
 """What is wrong with a chart once it meets its subcharts and values: collected, and raised as one error."""
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NoReturn
 
+from ruamel.yaml.nodes import Node
+
 from tinkwell.core import errors
+from tinkwell.core.release.chart import chart as charts
+from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.value import position, yaml_node
 from tinkwell.core.value.document import MAX_VIOLATIONS
 
 
@@ -27,7 +33,8 @@ class FaultKind(StrEnum):
 class Fault:
     """Something wrong in the chart at `chart_path`, and the names of subcharts that it is about.
 
-    `field` is the path of a file and of what stands in it, or begins with `values` where the user gave it.
+    `field` is the path of a file and of what stands in it, or begins with `values` where the user gave it. `chart` is
+    the one whose file it is, by which the line is told.
     """
 
     kind: FaultKind
@@ -36,6 +43,7 @@ class Fault:
     field: str
     description: str
     is_of_user: bool = False
+    chart: Chart | None = None
 
 
 class ChartFaulty(errors.ChartInvalid):
@@ -75,4 +83,21 @@ class Faults:
 def _error(faults: list[Fault]) -> errors.InvalidField:
     if all(fault.is_of_user for fault in faults):
         return errors.InvalidField(errors.Violation(fault.field, fault.description) for fault in faults)
-    return ChartFaulty(faults)
+    nodes: dict[str, Node | None] = {}
+    return ChartFaulty(_located(fault, nodes) for fault in faults)
+
+
+def _located(fault: Fault, nodes: dict[str, Node | None]) -> Fault:
+    """Say in the description of a fault in which line it stands, as for all that is wrong within a file."""
+    if fault.chart is None or fault.is_of_user:
+        return fault
+    for name, text in ((charts.METADATA, fault.chart.metadata_text), (charts.VALUES, fault.chart.values_text)):
+        file = fault.chart.path(name)
+        if fault.field.startswith(f"{file}."):
+            if file not in nodes:
+                nodes[file] = next(yaml_node.documents(text), None)
+            if node := nodes[file]:
+                place = yaml_node.locate(node, position.parse_path(fault.field.removeprefix(f"{file}.")))
+                sentence = f"line {place.line}, column {place.column}: {fault.description}"
+                return dataclasses.replace(fault, description=sentence)
+    return fault

@@ -49,7 +49,7 @@ def process(chart: Chart, user_values: JsonObject, *, strict: bool = False) -> U
     """
     given = document.check_json(USER_VALUES, user_values)
     faults = Faults()
-    root = Selector(faults).select(chart, Layer(USER_VALUES, given if isinstance(given, dict) else {}, is_of_user=True))
+    root = Selector(faults).select(chart, Layer(USER_VALUES, given if isinstance(given, dict) else {}))
     values = Coalescing(faults).coalesce(root)
     unit = _unit(root, values, Sequencer(faults, strict=strict))
     faults.finish()

@@ -24,6 +24,7 @@ from tinkwell.core.value import parse
 # Of dependencies, enabled or not.
 MAX_ENTRIES = 10 * charts.MAX_SUBCHARTS
 
+_SHOWN = 20
 _RESERVED = frozenset({value.GLOBAL, dependency.TAGS})
 
 
@@ -50,7 +51,7 @@ class Selected:
     @property
     def own(self) -> Layer:
         """The values of the chart itself."""
-        return Layer(self.chart.path(charts.VALUES), self.chart.values)
+        return Layer(self.chart.path(charts.VALUES), self.chart.values, self.chart)
 
 
 class Selector:
@@ -114,22 +115,21 @@ class Selector:
             place = f"{each.field}.{'alias' if each.entry.alias else 'name'}"
             if each.name == node.name:
                 self._note(
-                    FaultKind.NAME, node.path, place, f"{each.name} is the name of its parent as well; give it an alias"
+                    FaultKind.NAME, node, place, f"{each.name} is the name of its parent as well; give it an alias"
                 )
             elif each.name in _RESERVED:
-                self._note(
-                    FaultKind.NAME, node.path, place, f"{each.name} means something else in values; give it an alias"
-                )
+                self._note(FaultKind.NAME, node, place, f"{each.name} means something else in values; give it an alias")
 
     def _note_missing(self, node: Selected) -> None:
         """Note all that is enabled and not vendored, as one fault."""
         missing = [each for each in node.entries.all if node.decisions[each.name].is_enabled and not each.chart]
         if missing:
-            listed = ", ".join(_describe_missing(each) for each in missing)
+            listed = ", ".join(_describe_missing(each) for each in missing[:_SHOWN])
+            more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
             folder = node.chart.path("charts/")
-            description = f"{folder} lacks {listed}; vendor what is missing into it, or disable it"
+            description = f"{folder} lacks {listed}{more}; vendor what is missing into it, or disable it"
             place = node.chart.path(f"{charts.METADATA}.dependencies")
-            self._note(FaultKind.MISSING, node.path, place, description, tuple(each.name for each in missing))
+            self._note(FaultKind.MISSING, node, place, description, tuple(each.name for each in missing))
 
     def _add_undeclared(self, node: Selected, level: int) -> None:
         unnamed, unasked = dependency.undeclared(node.chart, node.entries.all)
@@ -139,11 +139,11 @@ class Selector:
             try:
                 names.parse_chart_name("", name)
             except errors.InvalidField as error:
-                self._note(FaultKind.NAME, node.path, folder, error.violations[0].description)
+                self._note(FaultKind.NAME, node, folder, error.violations[0].description)
                 continue
             if name in taken:
                 description = f"there is another {name}; list both as dependencies, one of them with an alias"
-                self._note(FaultKind.NAME, node.path, folder, description, (name,))
+                self._note(FaultKind.NAME, node, folder, description, (name,))
                 continue
             taken.add(name)
             node.decisions[name] = Decision(name, is_enabled=True, by=Decider.UNDECLARED)
@@ -173,10 +173,17 @@ class Selector:
             entry=entry,
         )
 
-    def _note(
-        self, kind: FaultKind, chart_path: str, place: str, description: str, about: tuple[str, ...] = ()
-    ) -> None:
-        self._faults.note(Fault(kind=kind, chart_path=chart_path, names=about, field=place, description=description))
+    def _note(self, kind: FaultKind, node: Selected, place: str, description: str, about: tuple[str, ...] = ()) -> None:
+        self._faults.note(
+            Fault(
+                kind=kind,
+                chart_path=node.path,
+                names=about,
+                field=place,
+                description=description,
+                chart=node.chart,
+            )
+        )
 
     def _stop(self, node: Selected, description: str) -> NoReturn:
         place = node.chart.path(charts.METADATA)
@@ -191,7 +198,7 @@ def _narrow(layers: Sequence[Layer], name: str) -> tuple[Layer, ...]:
             given = layer.values[name]
             if not isinstance(given, dict):
                 break
-            found.append(Layer(parse.child(layer.field, name), given, layer.is_of_user))
+            found.append(Layer(parse.child(layer.field, name), given, layer.chart))
     return tuple(found)
 
 

@@ -16,7 +16,7 @@ from tinkwell.core.release.graph import order
 from tinkwell.core.value import closed_object, parse
 
 MAX_EDGES = 20_000
-_SHOWN_EDGES = 20
+_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,9 @@ class Sequencer:
         waiting, spelling = f"{reference.after} waits", parse.show(reference.spelling)
         if len(candidates) > 1:
             kind = FaultKind.AMBIGUOUS
-            description = f"{waiting} for {spelling}, which may be {' or '.join(candidates)}; use the alias of one"
+            description = (
+                f"{waiting} for {spelling}, which may be {' or '.join(candidates[:_SHOWN])}; use the alias of one"
+            )
         elif candidates or reference.spelling == node.name:
             kind = FaultKind.ITSELF
             description = f"{waiting} for {spelling}, which is the same; take it out"
@@ -144,7 +146,7 @@ class Sequencer:
     def _note_loop(self, node: Selected, loop: list[str], edges: Mapping[tuple[str, str], Edge]) -> None:
         steps = [edges[before, after] for after, before in zip(loop, [*loop[1:], loop[0]], strict=True)]
         shown = "; ".join(
-            f"{edge.after} waits for {edge.before} by {' and '.join(edge.origins)}" for edge in steps[:_SHOWN_EDGES]
+            f"{edge.after} waits for {edge.before} by {' and '.join(edge.origins)}" for edge in steps[:_SHOWN]
         )
         description = f"subcharts of {node.path} wait for each other in a loop: {order.show(loop)} ({shown})"
         file = node.chart.path(charts.METADATA)
@@ -152,7 +154,16 @@ class Sequencer:
         self._note(node, FaultKind.CYCLE, tuple(loop), place, description)
 
     def _note(self, node: Selected, kind: FaultKind, about: tuple[str, ...], place: str, description: str) -> None:
-        self._faults.note(Fault(kind=kind, chart_path=node.path, names=about, field=place, description=description))
+        self._faults.note(
+            Fault(
+                kind=kind,
+                chart_path=node.path,
+                names=about,
+                field=place,
+                description=description,
+                chart=node.chart,
+            )
+        )
 
 
 def _references(node: Selected) -> Iterator[_Reference]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from tinkwell.core.release.chart.chart import Chart
 from tinkwell.core.value.document import JsonObject, JsonValue
 
 GLOBAL = "global"
@@ -23,11 +24,16 @@ _PUNCTUATION = 3
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Values from one place, which `field` names, such as `values.bar` or `charts/bar/values.yaml`."""
+    """Values from one place, which `field` names: `values.bar` of the user, or `charts/bar/values.yaml` of a chart."""
 
     field: str
     values: JsonObject
-    is_of_user: bool = False
+    chart: Chart | None = None
+
+    @property
+    def is_of_user(self) -> bool:
+        """Whether no chart has them."""
+        return self.chart is None
 
 
 class Nothing:

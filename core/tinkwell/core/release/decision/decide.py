@@ -213,7 +213,8 @@ def _finish(view: OperationView, left: Sequence[NodeView], stop: _Stop | None) -
         return Finish(state=stop.state, cause=cause.text(cause.Reason(stop.state), message))
     if failed is None or any(node.state in walk.BEGUN for node in left) or (left and not _is_failed(view)):
         return None
-    reason = cause.Reason.STEP_LOST if _is_lost(failed) else cause.Reason.NODE_FAILED
+    is_lost = report.is_lost(state=failed.state, message=failed.message)
+    reason = cause.Reason.STEP_LOST if is_lost else cause.Reason.NODE_FAILED
     return Finish(state=State.FAILED, cause=cause.text(reason, failed.message, path=failed.path))
 
 
@@ -221,8 +222,5 @@ def _first_failed(view: OperationView) -> NodeView | None:
     """Return the node that the cause names: one that was lost before any other, since that must be looked into."""
     nodes = (view.nodes[each.path] for each in view.plan.nodes)
     failed = [node for node in nodes if node.state is NodeState.FAILED]
-    return next((node for node in failed if _is_lost(node)), failed[0] if failed else None)
-
-
-def _is_lost(node: NodeView) -> bool:
-    return node.message.startswith(report.STEP_LOST)
+    lost = (node for node in failed if report.is_lost(state=node.state, message=node.message))
+    return next(lost, failed[0] if failed else None)

@@ -10,29 +10,20 @@ from dataclasses import dataclass, field
 
 from tinkwell.core import errors
 from tinkwell.core.release.manifest import name
+from tinkwell.core.release.manifest.late import Target
 from tinkwell.core.release.manifest.model import MAX_TIMEOUT_SECONDS, Manifest, Plug
 from tinkwell.core.release.manifest.rendered import (
     MAX_CONFIG_BYTES,
     MAX_EDGES,
     MAX_MANIFEST_BYTES,
     MAX_RESOURCES,
-    Late,
     RenderedManifest,
     RenderedResource,
-    Target,
     parse_key,
 )
-from tinkwell.core.release.manifest.scope import Scope, Unknown
+from tinkwell.core.release.manifest.scope import NO_SUBCHARTS, Meanings, Roots, Scope, Subcharts
 from tinkwell.core.value import check, closed_object, document, image, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
-
-
-@dataclass(frozen=True, slots=True)
-class Roots:
-    """The names that a late text looks up; those in `optional` it can do without (`is defined`, `default`)."""
-
-    names: Collection[str]
-    optional: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +56,8 @@ class Evaluated:
     """What the evaluation gives for a whole manifest.
 
     `plugs` and `outputs` are in the JSON form of a manifest. `names` are those that every expression may use: the
-    variables, and what comes with the release. `late_outputs` maps JSON pointers into the outputs.
+    variables, and what comes with the release. `late_outputs` maps JSON pointers into the outputs. `subcharts` are
+    those that a chart's texts may name.
     """
 
     plugs: object = field(default_factory=dict)
@@ -73,6 +65,7 @@ class Evaluated:
     outputs: object = field(default_factory=dict)
     late_outputs: Mapping[str, Roots] = field(default_factory=dict)
     names: Collection[str] = ()
+    subcharts: Subcharts = NO_SUBCHARTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +108,7 @@ def assemble(manifest: Manifest, evaluated: Evaluated) -> Assembled:
     # What names the expressions that are evaluated late is stored beside it, with the same limit.
     for stored in (rendered.as_json(), rendered.late_as_json()):
         parse.check_size("resources", document.dump_json(stored), max_bytes=MAX_MANIFEST_BYTES)
-    return Assembled(rendered, tuple(assembly.warnings))
+    return Assembled(rendered, tuple(assembly.meanings.warnings))
 
 
 def _each(checks: check.Checks, path: str, for_each: JsonValue) -> Iterator[tuple[str, str, JsonValue]]:
@@ -144,8 +137,8 @@ class _Dependency:
 
 class _Assembly:
     def __init__(self, checks: check.Checks, manifest: Manifest, evaluated: Evaluated) -> None:
-        self.warnings: list[str] = []
         self._checks = checks
+        self.meanings = Meanings(checks)
         self._manifest = manifest
         self._evaluated = evaluated
         self._instances = {instance.path: instance for instance in evaluated.instances}
@@ -176,12 +169,13 @@ class _Assembly:
             by_resource={resource: [target] for resource, target in self._targets.items()},
             others=self._manifest.resources,
             others_hint="is a resource whose `when` gives false",
+            subcharts=self._evaluated.subcharts,
         )
         return RenderedManifest(
             plugs=self._plugs(),
             resources=resources,
             outputs=outputs,
-            late_outputs=self._late("outputs", outputs, self._evaluated.late_outputs, scope),
+            late_outputs=self.meanings.find("outputs", outputs, self._evaluated.late_outputs, scope),
         )
 
     def _is_wanted(self, instance: Instance) -> bool:
@@ -195,7 +189,7 @@ class _Assembly:
         written = self._manifest.resources[instance.name]
         config = self._configs[instance.path]
         dependencies = self._dependencies(at, instance)
-        late = self._late(f"{at}.config", config, instance.late, self._scope(instance, dependencies))
+        late = self.meanings.find(f"{at}.config", config, instance.late, self._scope(instance, dependencies))
         if instance.key is not None and any("each" in roots.names for roots in instance.late.values()):
             each = {"key": instance.key, "value": instance.value}
             late = dataclasses.replace(late, each=self._object(at, each, max_bytes=MAX_CONFIG_BYTES))
@@ -246,6 +240,7 @@ class _Assembly:
             config_names=config_names,
             others=self._manifest.resources,
             others_hint="is a resource, but no dependency of this one; add it to `dependencies`",
+            subcharts=self._evaluated.subcharts,
         )
 
     def _config_name(self, target: Target) -> str:
@@ -254,29 +249,6 @@ class _Assembly:
             return ""
         found = self._configs[target].get("name")
         return found if isinstance(found, str) else ""
-
-    def _late(self, at: str, within: JsonObject, late: Mapping[str, Roots], scope: Scope) -> Late:
-        names: dict[str, Target] = {}
-        for pointer, roots in late.items():
-            path, text = name.locate(at, within, pointer)
-            assert isinstance(text, str)  # as whoever has evaluated the others says
-            for root in sorted(roots.names):
-                if not self._checks.is_full:
-                    self._mean(path, root, scope, names, is_optional=root in roots.optional)
-        return Late(pointers=tuple(late), names=names)
-
-    def _mean(self, path: str, root: str, scope: Scope, names: dict[str, Target], *, is_optional: bool) -> None:
-        """Note what a name in a late text means."""
-        try:
-            meaning = scope.find(root)
-        except Unknown as unknown:
-            if not is_optional:
-                self._checks.refuse(path, str(unknown))
-            return
-        if meaning.target is not None:
-            names[root] = meaning.target
-        if meaning.alias:
-            self.warnings.append(f"{path}: {root} is only the name in a config; write its alias, {meaning.alias}")
 
     def _plugs(self) -> dict[str, Plug]:
         given = self._object("plugs", self._evaluated.plugs, max_bytes=document.MAX_DOCUMENT_BYTES)

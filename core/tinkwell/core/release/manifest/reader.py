@@ -1,11 +1,13 @@
 """Reads the files of a manifest: YAML of any number of documents, which are united into one manifest.
 
-Every violation has the path `files["shop.yaml"].resources.web.type`, and its description begins with the line and the
-column where that stands. Expressions are not looked into, but for those of Go templates, which are refused here.
+Every violation has the path `files["shop.yaml"].resources.web.type`, or `templates/shop.yaml.resources.web.type` in a
+chart, and its description begins with the line and the column where that stands. Expressions are not looked into, but
+for those of Go templates, which are refused here.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tinkwell.core import errors
@@ -22,7 +24,9 @@ _OPENING = re.compile(r"\{[{%#]")
 _GO_TEMPLATE = re.compile(
     r"\{\{-?\s*(?:/\*|\.|\$|(?:if|range|with|define|block|template|include|toYaml|tpl|required|default|quote)\s+[.\"$])"
 )
-_GO_SENTENCE = 'this is a Go template; expressions are Jinja in quoted texts: write "{{ replicas }}" for a variable'
+_GO_SENTENCE = "this is a Go template; expressions are Jinja in quoted texts: write"
+_IN_MANIFEST = f'{_GO_SENTENCE} "{{{{ replicas }}}}" for a variable'
+_IN_CHART = f'{_GO_SENTENCE} "{{{{ values.replicas }}}}" for a value'
 
 
 def read(files: Sequence[tuple[str, str]]) -> Manifest:
@@ -32,24 +36,73 @@ def read(files: Sequence[tuple[str, str]]) -> Manifest:
     """
     if len(files) > MAX_FILES:
         raise errors.InvalidField.of("files", f"has {len(files):,} files; at most {MAX_FILES:,} are allowed")
-    checks = check.Checks(most=document.MAX_VIOLATIONS)
-    united = _United(checks)
+    united = _United(_IN_MANIFEST)
     for file_name, text in files:
-        for part in _documents(checks, file_name, text):
-            united.add(file_name, part)
-            if checks.is_full:
-                break
-    checks.finish()
+        if not united.checks.is_full:
+            united.add_file(file_name, parse.child("files", file_name), text, may_be_empty=False)
+    united.checks.finish()
     return united.manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """The manifest of a chart, and the files by the paths of what they hold, such as `resources.web`."""
+
+    manifest: Manifest
+    files: Mapping[str, str]
+
+
+def read_templates(files: Mapping[str, str], *, folder: str) -> Templates:
+    """Read the templates of a chart, by their paths, as one manifest; raises `errors.InvalidField` as `read` does.
+
+    `folder` is where the chart is in that of the release, such as `charts/store/`. A file may be empty.
+    """
+    if len(files) > MAX_FILES:
+        found = f"has {len(files):,} files; at most {MAX_FILES:,} are allowed"
+        raise errors.InvalidField.of(f"{folder}templates", found)
+    united = _United(_IN_CHART)
+    for path, text in files.items():
+        if not united.checks.is_full:
+            united.add_file(f"{folder}{path}", f"{folder}{path}", text, may_be_empty=True)
+    united.checks.finish()
+    return Templates(united.manifest, united.files)
+
+
+def check_notes(field: str, text: str) -> None:
+    """Check that notes are none of Helm's; raises `errors.InvalidField`."""
+    if _GO_TEMPLATE.search(text):
+        raise errors.InvalidField.of(field, _IN_CHART)
 
 
 class _United:
     """The manifest that grows document by document."""
 
-    def __init__(self, checks: check.Checks) -> None:
+    def __init__(self, go_sentence: str) -> None:
+        self.checks = check.Checks(most=document.MAX_VIOLATIONS)
+        self._go_sentence = go_sentence
         self._parts: dict[str, dict[str, Any]] = {kind: {} for kind in _KINDS}
-        self._checks = checks
         self._first: dict[str, tuple[str, yaml_file.Document]] = {}
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The files that were added, by the paths of what they hold."""
+        return {path: file_name for path, (file_name, _) in self._first.items()}
+
+    def add_file(self, file_name: str, field: str, text: str, *, may_be_empty: bool) -> None:
+        """Unite the manifest with all documents of a file, which errors name by `field`."""
+        has_one = False
+        try:
+            for part in yaml_file.documents(self.checks, field, text, explain=self._explain):
+                if part.value is not None:  # else it is the nothing behind a --- at the end
+                    has_one = True
+                    self.add(file_name, part)
+                if self.checks.is_full:
+                    return
+        except errors.InvalidField as error:
+            self.checks.note(error)
+        else:
+            if not has_one and not may_be_empty:
+                self.checks.refuse(field, "has no document; write resources: and below it a resource, or {} for none")
 
     def add(self, file_name: str, part: yaml_file.Document) -> None:
         """Unite the manifest with another document."""
@@ -59,11 +112,11 @@ class _United:
         checks = check.Checks(most=document.MAX_VIOLATIONS)
         found = Manifest.read(checks, "", part.value)
         for path in _go_templates("", part.value):
-            checks.refuse(path, _GO_SENTENCE)
+            checks.refuse(path, self._go_sentence)
         try:
             checks.finish()
         except errors.InvalidField as error:
-            self._checks.note(part.located(error))
+            self.checks.note(part.located(error))
         for kind in _KINDS:
             for key in getattr(found, kind):
                 self._refuse_repeated(file_name, part, parse.child(kind, key))
@@ -77,38 +130,21 @@ class _United:
     def _refuse_repeated(self, file_name: str, part: yaml_file.Document, path: str) -> None:
         first_name, first = self._first.setdefault(path, (file_name, part))
         # To look for the places takes long in a large document.
-        if first is not part and not self._checks.is_full:
+        if first is not part and not self.checks.is_full:
             place = f"{first_name}, line {first.locate(path).line}"
             self._note(part, path, f"is also in {place}; a name may occur once in all files together")
 
     def _note(self, part: yaml_file.Document, path: str, description: str) -> None:
-        self._checks.note(part.located(errors.InvalidField.of(path, description)))
+        self.checks.note(part.located(errors.InvalidField.of(path, description)))
 
-
-def _documents(checks: check.Checks, file_name: str, text: str) -> Iterator[yaml_file.Document]:
-    """Iterate over the documents of a file; what is no YAML, or too much of it, is noted."""
-    field = parse.child("files", file_name)
-    has_one = False
-    try:
-        for part in yaml_file.documents(checks, field, text, explain=_explain):
-            if part.value is not None:  # else it is the nothing behind a --- at the end
-                has_one = True
-                yield part
-    except errors.InvalidField as error:
-        checks.note(error)
-    else:
-        if not has_one:
-            checks.refuse(field, "has no document; write resources: and below it a resource, or {} for none")
-
-
-def _explain(error: position.Malformed, text: str) -> str:
-    """Say what most probably was meant where a text is not YAML."""
-    if _GO_TEMPLATE.search(text):
-        return f"{_GO_SENTENCE} ({error.description})"
-    line = text.split("\n")[error.position.line - 1]
-    if "{{" in line:
-        return f'{error.description}; put quotes around a text with an expression: "{{{{ x }}}}"'
-    return error.description
+    def _explain(self, error: position.Malformed, text: str) -> str:
+        """Say what most probably was meant where a text is not YAML."""
+        if _GO_TEMPLATE.search(text):
+            return f"{self._go_sentence} ({error.description})"
+        line = text.split("\n")[error.position.line - 1]
+        if "{{" in line:
+            return f'{error.description}; put quotes around a text with an expression: "{{{{ x }}}}"'
+        return error.description
 
 
 def _foreign(value: JsonValue) -> str:

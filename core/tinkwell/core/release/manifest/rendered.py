@@ -8,23 +8,31 @@ A path is a resource's name, or NAME[KEY] for one that `for_each` made. Resource
 What comes of a chart has "charts", too, and paths of resources begin with that of their chart, `shop.store:disk`:
 
     "charts": {"shop": {"name": "shop", "version": "1.0.0", "batches": [["store"], ["shop"]],
-                        "edges": [["store", "shop"]]}, "shop.store": {…}}
+                        "edges": [["store", "shop"]], "outputs": {…}}, "shop.store": {…, "inputs": {…}}}
 
 Which texts are still to be evaluated stands in another document beside it, so that no data can pose as an expression:
 
-    {"resources": {PATH: {"pointers": ["/zone"], "names": {"disk": "my_disk"}, "each": {…}}}, "outputs": {…}}
+    {"resources": {PATH: {"pointers": ["/zone"], "names": {"disk": "my_disk"}, "each": {…}}}, "outputs": {…},
+     "charts": {"shop.store": {"inputs": {"pointers": ["/host"]}, "outputs": {…}}}}
 
-`pointers` lead into the config, those of `outputs` into all outputs. `names` says which resources the names in these
-texts mean; all other names are as they were when the manifest was rendered.
+`pointers` lead into the config, those of `outputs` and `inputs` into all of these. `names` says which resources the
+names in these texts mean; `inputs` and `subcharts` mean those of the resource's chart, or for the inputs of a chart,
+those of its parent. All other names are as they were when the manifest was rendered.
 """
 
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
-from tinkwell.core import errors
 from tinkwell.core.release.manifest import chart_tree, name
+from tinkwell.core.release.manifest.late import (
+    NONE_LATE,
+    Late,
+    Target,
+    paths_of,
+    read_targets,
+    targets_as_json,
+)
 from tinkwell.core.release.manifest.model import (
     MAX_KEY_BYTES,
     MAX_POINTERS,
@@ -37,8 +45,6 @@ from tinkwell.core.value import check, closed_object, image, parse
 from tinkwell.core.value.document import MAX_VIOLATIONS, JsonObject, JsonValue
 from tinkwell.core.workflow import retry
 
-Target: TypeAlias = str | tuple[str, ...]
-
 MAX_RESOURCES = 5_000
 MAX_EDGES = 20_000
 # With the answer of a call it is stored by one message, which may have 4 MiB.
@@ -46,44 +52,17 @@ MAX_CONFIG_BYTES = 2 * 1024 * 1024
 MAX_MANIFEST_BYTES = 8 * 1024 * 1024
 MAX_CHARTS = 2_000
 MAX_CHART_TEXT_BYTES = 1_024
+MAX_NOTES_BYTES = 1024 * 1024
 
-MAX_LATE = 100_000
 _RESOURCE_FIELDS = (
     *("type", "dependencies", "config", "readonly", "keep"),
     *("timeouts", "retries", "concurrency_key", "ignore", "sensitive"),
 )
+parse_notes = functools.partial(parse.parse_text, max_bytes=MAX_NOTES_BYTES, allow_empty=True, multiline=True)
 _parse_short = functools.partial(parse.parse_text, max_bytes=MAX_CHART_TEXT_BYTES)
-_CHART_FIELDS = ("name", "version", "batches", "edges")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Late:
-    """The texts of a document that are evaluated late, by JSON pointers, and what the names in them mean.
-
-    `each` is {"key", "value"} where `for_each` made the resource, and the texts name it.
-    """
-
-    pointers: tuple[str, ...] = ()
-    names: Mapping[str, Target] = field(default_factory=dict)
-    each: JsonObject | None = None
-
-    def as_json(self) -> JsonObject:
-        """Give the JSON form."""
-        given = without_defaults(pointers=list(self.pointers), names=_targets_as_json(self.names))
-        return given if self.each is None else {**given, "each": self.each}
-
-    @classmethod
-    def read(cls, checks: check.Checks, path: str, value: JsonValue, document: JsonValue) -> "Late":
-        """Read the JSON form; the pointers must lead to texts of the document."""
-        members = closed_object.ClosedObject(checks, path, value, ("pointers", "names", "each"))
-        return cls(
-            pointers=_read_pointers(members, document),
-            names=_read_targets(members, "names", _parse_root),
-            each=members.object("each") if "each" in members else None,
-        )
-
-
-NONE_LATE = Late()
+_CHART_FIELDS = ("name", "version", "batches", "edges", "inputs", "outputs", "notes")
+_NEEDED_OF_CHART = ("name", "version", "batches", "edges")
+_MANIFEST_FIELDS = ("plugs", "resources", "outputs", "charts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +90,7 @@ class RenderedResource:
         """Give the JSON form, without `late`."""
         given = without_defaults(
             type=self.type,
-            dependencies=_targets_as_json(self.dependencies),
+            dependencies=targets_as_json(self.dependencies),
             config=self.config,
             readonly=self.readonly,
             keep=self.keep,
@@ -133,7 +112,7 @@ class RenderedResource:
         config = members.object("config")
         return cls(
             type=members.text("type", image.parse_image, is_required=True),
-            dependencies=_read_targets(members, "dependencies", name.parse_alias),
+            dependencies=read_targets(members, "dependencies", name.parse_alias),
             config=config,
             late=Late.read(checks, late_path, late, config),
             readonly=members.boolean("readonly"),
@@ -151,29 +130,44 @@ class RenderedChart:
     """A chart of a release. Names are effective ones: those of its enabled direct subcharts, and its own for itself.
 
     `batches` say in which order they are installed; the last one has the chart's own name. An edge says of its first
-    name that it is installed before the second.
+    name that it is installed before the second. `inputs` are what its parent gives it, and `outputs` what it gives its
+    parent. `notes` are for who installs it; only the root has them.
     """
 
     name: str
     version: str
     batches: tuple[tuple[str, ...], ...]
     edges: tuple[tuple[str, str], ...] = ()
+    inputs: JsonObject = field(default_factory=dict)
+    late_inputs: Late = NONE_LATE
+    outputs: JsonObject = field(default_factory=dict)
+    late_outputs: Late = NONE_LATE
+    notes: str = ""
 
     def as_json(self) -> JsonObject:
-        """Give the JSON form."""
-        return {
+        """Give the JSON form, without what is late."""
+        given: JsonObject = {
             "name": self.name,
             "version": self.version,
             "batches": [list(batch) for batch in self.batches],
             "edges": [list(edge) for edge in self.edges],
         }
+        return given | without_defaults(inputs=self.inputs, outputs=self.outputs, notes=self.notes)
+
+    def late_as_json(self) -> JsonObject:
+        """Give the JSON form of what is late."""
+        return without_defaults(inputs=self.late_inputs.as_json(), outputs=self.late_outputs.as_json())
 
     @classmethod
-    def read(cls, checks: check.Checks, path: str, value: JsonValue) -> "RenderedChart":
-        """Read the JSON form."""
+    def read(
+        cls, checks: check.Checks, path: str, value: JsonValue, late: JsonValue = None, *, late_path: str = "late"
+    ) -> "RenderedChart":
+        """Read the JSON form, and beside it what is late."""
         members = closed_object.ClosedObject(checks, path, value, _CHART_FIELDS)
-        for member in _CHART_FIELDS:
+        beside = closed_object.ClosedObject(checks, late_path, late or {}, ("inputs", "outputs"))
+        for member in _NEEDED_OF_CHART:
             members.demand(member)
+        inputs, outputs = members.object("inputs"), members.object("outputs")
         edges = _read_names(members, "edges", most=MAX_EDGES)
         if any(len(edge) != 2 for edge in edges):
             checks.refuse(members.path("edges"), "has an edge that is not a pair of names")
@@ -182,6 +176,11 @@ class RenderedChart:
             version=members.text("version", _parse_short),
             batches=_read_names(members, "batches", most=MAX_CHARTS),
             edges=tuple((edge[0], edge[1]) for edge in edges if len(edge) == 2),
+            inputs=inputs,
+            late_inputs=Late.read(checks, beside.path("inputs"), beside.object("inputs"), inputs),
+            outputs=outputs,
+            late_outputs=Late.read(checks, beside.path("outputs"), beside.object("outputs"), outputs),
+            notes=members.text("notes", parse_notes),
         )
 
 
@@ -190,6 +189,7 @@ class RenderedManifest:
     """All resources of a release by their paths, with the plugs that they may use, and what the release gives out.
 
     `charts` are those that they come from, by their paths, parents before children; there are none without a chart.
+    With charts, `plugs` have the path of their chart before their names, and the release gives out what its root does.
     """
 
     plugs: Mapping[str, Plug] = field(default_factory=dict)
@@ -210,20 +210,29 @@ class RenderedManifest:
     def late_as_json(self) -> JsonObject:
         """Give the JSON form of what is late."""
         late = {path: resource.late for path, resource in self.resources.items()}
-        return {
+        charts = {path: chart.late_as_json() for path, chart in self.charts.items()}
+        given: JsonObject = {
             "resources": {path: late[path].as_json() for path in late if late[path] != NONE_LATE},
             "outputs": self.late_outputs.as_json(),
         }
+        return given | without_defaults(charts={path: found for path, found in charts.items() if found})
+
+    def plugs_of(self, chart: str) -> Mapping[str, Plug]:
+        """Return the plugs that resources of a chart may use, by their names in it; without charts, all of them."""
+        if not self.charts:
+            return self.plugs
+        found = ((name.split_chart(key), plug) for key, plug in self.plugs.items())
+        return {own: plug for (of_chart, own), plug in found if of_chart == chart}
 
     @classmethod
     def from_json(cls, value: JsonValue, late: JsonValue) -> "RenderedManifest":
         """Read both JSON forms; raises `errors.InvalidField`."""
         checks = check.Checks(most=MAX_VIOLATIONS)
-        members = closed_object.ClosedObject(checks, "", value, ("plugs", "resources", "outputs", "charts"))
-        beside = closed_object.ClosedObject(checks, "late", late, ("resources", "outputs"))
-        late_resources = beside.object("resources")
+        members = closed_object.ClosedObject(checks, "", value, _MANIFEST_FIELDS)
+        beside = closed_object.ClosedObject(checks, "late", late, ("resources", "outputs", "charts"))
+        late_resources, late_charts = beside.object("resources"), beside.object("charts")
         manifest = cls(
-            plugs={key: Plug.read(checks, at, plug) for at, key, plug in members.members("plugs", name.parse_name)},
+            plugs={key: Plug.read(checks, at, plug) for at, key, plug in members.members("plugs", _parse_plug)},
             resources={
                 path: RenderedResource.read(
                     checks, at, resource, late_resources.get(path, {}), late_path=parse.child("late.resources", path)
@@ -233,7 +242,9 @@ class RenderedManifest:
             outputs=members.object("outputs"),
             late_outputs=Late.read(checks, "late.outputs", beside.object("outputs"), members.object("outputs")),
             charts={
-                key: RenderedChart.read(checks, at, chart)
+                key: RenderedChart.read(
+                    checks, at, chart, late_charts.get(key), late_path=parse.child("late.charts", key)
+                )
                 for at, key, chart in members.members("charts", name.parse_chart_path)
             },
         )
@@ -241,13 +252,19 @@ class RenderedManifest:
         chart_tree.check_tree(checks, manifest.charts, manifest.resources)
         for path in late_resources.keys() - manifest.resources.keys():
             checks.refuse(parse.child("late.resources", path), "there is no such resource")
+        for path in late_charts.keys() - manifest.charts.keys():
+            checks.refuse(parse.child("late.charts", path), "there is no such chart")
         checks.finish()
         return manifest
 
 
-def paths_of(target: Target) -> tuple[str, ...]:
-    """Give the paths that a target means."""
-    return (target,) if isinstance(target, str) else target
+def _parse_plug(path: str, text: str) -> str:
+    """Check the name of a plug, with or without the path of its chart before it."""
+    chart, own = name.split_chart(text)
+    if chart:
+        name.parse_chart_path(path, chart)
+    name.parse_name(path, own)
+    return text
 
 
 def parse_key(path: str, text: str) -> str:
@@ -265,26 +282,16 @@ def _check_paths(checks: check.Checks, manifest: RenderedManifest) -> None:
             _check_target(checks, manifest, f"{parse.child('late.resources', path)}.names.{root}", target)
     for root, target in manifest.late_outputs.names.items():
         _check_target(checks, manifest, f"late.outputs.names.{root}", target)
+    for path, chart in manifest.charts.items():
+        for root, target in chart.late_outputs.names.items():
+            at = f"{parse.child('late.charts', path)}.outputs.names.{root}"
+            _check_target(checks, manifest, at, target)
 
 
 def _check_target(checks: check.Checks, manifest: RenderedManifest, at: str, target: Target) -> None:
     for path in paths_of(target):
         if path not in manifest.resources:
             checks.refuse(at, f"there is no resource {path}")
-
-
-def _read_pointers(members: closed_object.ClosedObject, document: JsonValue) -> tuple[str, ...]:
-    """Read the pointers to late texts; each must lead to a text of the document."""
-    pointers = members.texts("pointers", _parse_any, most=MAX_LATE)
-    for pointer in pointers:
-        try:
-            _, found = name.locate(members.path("pointers"), document, pointer)
-        except errors.InvalidField as error:
-            members.checks.note(error)
-        else:
-            if not isinstance(found, str):
-                members.checks.refuse(members.path("pointers"), f"{parse.show(pointer)} leads to no text")
-    return pointers
 
 
 def _read_names(members: closed_object.ClosedObject, member: str, *, most: int) -> tuple[tuple[str, ...], ...]:
@@ -294,31 +301,3 @@ def _read_names(members: closed_object.ClosedObject, member: str, *, most: int) 
         inner = closed_object.ClosedObject(members.checks, path, {"names": item}, ("names",))
         found.append(inner.texts("names", name.parse_chart_name, most=most))
     return tuple(found)
-
-
-def _parse_any(_path: str, text: str) -> str:
-    return text
-
-
-def _parse_root(path: str, text: str) -> str:
-    if not text.isidentifier():
-        raise errors.InvalidField.of(path, f"{parse.show(text)} is no name of an expression")
-    return text
-
-
-def _targets_as_json(targets: Mapping[str, Target]) -> JsonObject:
-    return {key: target if isinstance(target, str) else list(target) for key, target in targets.items()}
-
-
-def _read_targets(
-    members: closed_object.ClosedObject, member: str, parse_member: closed_object.Parse
-) -> dict[str, Target]:
-    found: dict[str, Target] = {}
-    for path, key, value in members.members(member, parse_member):
-        given = value if isinstance(value, list) else [value]
-        paths = tuple(members.checks.take(name.parse_path, path, item) for item in given if isinstance(item, str))
-        if len(paths) < len(given):
-            members.refuse(path, "the path of a resource, or a list of them", value)
-        else:
-            found[key] = paths if isinstance(value, list) else paths[0]
-    return found

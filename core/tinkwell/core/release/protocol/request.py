@@ -1,6 +1,6 @@
 """What a resource's image is told on its standard input: one JSON object, and then the end of the file.
 
-    init      name, type, version, verbose, workspace, protocol, release, operation_id
+    init      name, type, version, verbose, workspace, protocol, release, operation_id; chart_path for one of a chart
     state     the same and config
     action    the same, config and staleState, which is {} for a resource that does not exist
     destroy   the same, config and state
@@ -20,13 +20,17 @@ PROTOCOL = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who calls, and for which resource: `name` is its path, `workspace` a folder that the image sees."""
+    """Who calls, and for which resource: `name` is its path, and `chart_path` that of its chart, if it has one.
+
+    `workspace` is a folder that the image sees.
+    """
 
     name: str
     type: str
     workspace: str
     release: str
     operation_id: str
+    chart_path: str = ""
     verbose: bool = False
 
     def init(self) -> bytes:
@@ -55,6 +59,7 @@ class Caller:
             "protocol": PROTOCOL,
             "release": self.release,
             "operation_id": self.operation_id,
+            **({"chart_path": self.chart_path} if self.chart_path else {}),
             **more,
         }
         return document.dump_json(told).encode()

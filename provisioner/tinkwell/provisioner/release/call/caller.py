@@ -4,7 +4,7 @@ This is the one place where containers of releases are described, so whatever ho
 policy for images, the plugs, and what images may know.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tinkwell.client.release.model import Operation
@@ -25,7 +25,7 @@ from tinkwell.provisioner.release.call import recheck
 from tinkwell.provisioner.release.call.config import Configs, config_path
 from tinkwell.provisioner.release.call.image_policy import ImagePolicy
 from tinkwell.provisioner.release.call.plug import Plugs
-from tinkwell.provisioner.release.call.step import Result, StepRun
+from tinkwell.provisioner.release.call.step import Permit, Result, StepRun
 from tinkwell.provisioner.release.resource import Resource, Resources
 from tinkwell.provisioner.release.schema.check import WrongConfig
 from tinkwell.provisioner.release.secret import Secrets
@@ -50,13 +50,13 @@ class Caller:
     # Images that are known to be here.
     fetched: set[str] = field(default_factory=set)
 
-    async def call(self, run: StepRun, command: StartStep, permit: Callable[[], Awaitable[None]]) -> Outcome:
+    async def call(self, run: StepRun, command: StartStep, permit: Permit) -> Outcome:
         """Make a call, and say what came of it; `permit` is awaited when nothing but the start is left to do."""
         outcome = await self._call(run, command, permit)
         # Here, since whoever stores it cuts it.
         return replace(outcome, message=self.secrets.mask(outcome.message))
 
-    async def _call(self, run: StepRun, command: StartStep, permit: Callable[[], Awaitable[None]]) -> Outcome:
+    async def _call(self, run: StepRun, command: StartStep, permit: Permit) -> Outcome:
         known = self.resources[command.step.path]
         try:
             if command.kind is StepKind.STATE:
@@ -102,6 +102,7 @@ class Caller:
             labels={"operation": self.operation.id, "release_name": self.operation.release_name, "path": known.path},
             stdin=self._input(known, key, command.kind),
             answer_bytes=answer.MAX_ANSWER_BYTES if has_answer else 0,
+            files=known.files,
         )
 
     def _mounts(self, known: Resource, image: str) -> Mapping[str, port.Mount]:
@@ -109,14 +110,15 @@ class Caller:
         if known.init is None or not known.init.plugs:
             return {}
         plugs = self.plugs_of(known)
-        granted = plugs.grant(known.path, known.type, known.init.plugs)
+        granted = plugs.grant(known.own_path, known.type, known.init.plugs)
         return plugs.mounts(grants_for(image, known.type, granted.grants))
 
     def _input(self, known: Resource, key: RunKey, kind: StepKind) -> bytes:
         options = self.operation.options
         request = Request(
-            name=known.path,
+            name=known.own_path,
             type=known.type,
+            chart_path=known.chart,
             workspace=self.runtime.workspace(key),
             release=self.operation.release_name,
             operation_id=self.operation.id,
@@ -169,7 +171,7 @@ class Caller:
                 self._check_call(f"{call.name}_action", call)
         warnings: Sequence[str] = ()
         if init.plugs:
-            warnings = self.plugs_of(known).grant(known.path, known.type, init.plugs).warnings
+            warnings = self.plugs_of(known).grant(known.own_path, known.type, init.plugs).warnings
         if known.task is NodeTask.INSTALL:
             await self.configs.check(known, init)
         return warnings

@@ -1,5 +1,6 @@
 """The configs of one operation's resources: evaluated as far as they were not, and checked against their schemas."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tinkwell.core import errors
@@ -8,19 +9,21 @@ from tinkwell.core.release.manifest.rendered import MAX_CONFIG_BYTES
 from tinkwell.core.release.protocol import answer
 from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject
-from tinkwell.provisioner.release.expression.evaluate import Expressions, Release
+from tinkwell.provisioner.release.call.wiring import Wiring
+from tinkwell.provisioner.release.expression.evaluate import Expressions
+from tinkwell.provisioner.release.expression.naming import Names
 from tinkwell.provisioner.release.resource import Resource, Resources
 from tinkwell.provisioner.release.schema.check import Schemas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configs:
-    """Evaluates and checks configs; `variables` and `release` are what their expressions know beside resources."""
+    """Evaluates and checks configs; `names_of` gives what expressions of a chart know beside resources."""
 
     expressions: Expressions
     schemas: Schemas
-    variables: JsonObject
-    release: Release
+    names_of: Callable[[str], Names]
+    wiring: Wiring
 
     async def check(self, resource: Resource, init: answer.InitAnswer) -> None:
         """Check the config of a resource as far as that can be done before anything has changed.
@@ -42,12 +45,13 @@ class Configs:
             return resource.config
         if not rendered.late.pointers:
             return rendered.config
+        assert resource.manifest is not None
+        wired = await self.wiring.names(resource.manifest, resource.chart, rendered.config, rendered.late, resources)
         config = await self.expressions.resolve(
             rendered.config,
             rendered.late,
-            resources.names(rendered.late.names),
-            variables=self.variables,
-            release=self.release,
+            {**resources.names(rendered.late.names), **wired},
+            names=self.names_of(resource.chart),
             field=path,
         )
         if (size := len(document.dump_json(config).encode())) > MAX_CONFIG_BYTES:

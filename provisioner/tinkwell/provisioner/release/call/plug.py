@@ -22,6 +22,7 @@ from pathlib import Path
 
 from tinkwell.core import errors
 from tinkwell.core.release.manifest import model
+from tinkwell.core.release.manifest import name as names
 from tinkwell.core.release.protocol import plug as rules
 from tinkwell.core.release.protocol.answer import PlugRequest
 from tinkwell.core.value import check, parse
@@ -157,9 +158,12 @@ def _check_real(field: str, path: Path) -> None:
 
 
 class Plugs:
-    """The plugs of one manifest on this machine; raises `errors.InvalidField` with all that cannot be had here."""
+    """The plugs of one chart or manifest on this machine; raises `errors.InvalidField` with what cannot be had here.
 
-    def __init__(self, machine: Machine, manifest: Mapping[str, model.Plug]) -> None:
+    `chart` is the path of the chart, by which errors name them.
+    """
+
+    def __init__(self, machine: Machine, manifest: Mapping[str, model.Plug], *, chart: str = "") -> None:
         checks = check.Checks()
         self._machine = machine
         self._manifest = manifest
@@ -168,7 +172,7 @@ class Plugs:
             try:
                 self._places[name] = machine.find(name, plug.path, read_only=plug.read_only)
             except errors.InvalidField as error:
-                checks.note(error)
+                checks.note(_in_chart(chart, name, error))
         checks.finish()
         self._rules = rules.Plugs(
             {name: replace(plug, read_only=self._places[name].read_only) for name, plug in manifest.items()}
@@ -205,3 +209,12 @@ class Plugs:
     def _find(self, name: str) -> Place:
         plug = self._manifest[name]
         return self._machine.find(name, plug.path, read_only=plug.read_only)
+
+
+def _in_chart(chart: str, name: str, error: errors.InvalidField) -> errors.InvalidField:
+    """Name a plug of a chart in what is wrong with it."""
+    own, full = (parse.child("plugs", each) for each in (name, names.join_chart(chart, name)))
+    return errors.InvalidField(
+        errors.Violation(f"{full}{violation.field.removeprefix(own)}", violation.description)
+        for violation in error.violations
+    )

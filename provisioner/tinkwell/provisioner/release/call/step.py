@@ -6,8 +6,10 @@
     clear             the container is removed, once it is stored what became of it
 
 The step is RUNNING by the server's account before anything of this begins, so whoever takes the operation over knows
-which containers there may be. Only actions and removals are adopted. One that was not given all of its input is killed,
-since nobody can give it the rest.
+which containers there may be. Only actions and removals are adopted. One that was not given all of its input is
+removed, since nobody can give it the rest. A container begins only while this provisioner has the claim to it, which is
+taken before the permission, and by whoever adopts or stops it before it is looked for. So what was not found never
+begins.
 
 A request to stop interrupts whatever is under way, the fetching of an image included, and kills the container.
 """
@@ -38,6 +40,9 @@ NEVER_RAN = "its owner died before it had begun"
 NOT_FED = "its owner died before it had all of its input, and it was killed"
 # A moment that is past by any clock of the loop.
 _AT_ONCE = 0.0
+
+# Returns once this provisioner has the step still, with what says, in any thread, whether that is so since.
+Permit = Callable[[], Awaitable[Callable[[], bool]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,24 +92,25 @@ class StepRun:
         spec: port.RunSpec,
         *,
         timeout_seconds: float,
-        permit: Callable[[], Awaitable[None]],
+        permit: Permit,
         is_fetched: bool = False,
     ) -> Result:
         """Start the container and see it to its end; the fetching of its image takes none of its time.
 
-        `is_fetched` says that the image is there. `permit` is awaited right before the start, and must not return
-        unless this provisioner has the step still.
+        `is_fetched` says that the image is there. `permit` is awaited right before the start.
         """
 
         async def start() -> Result:
             try:
                 if not is_fetched:
                     await self._runtime.image_id(spec.image)
-                await permit()
-                self._claim()
+                result = None
+                while result is None:
+                    self._claim()
+                    result = await self._start(spec, timeout_seconds, await permit())
             except port.RunError as error:
                 return Result(state=State.FAILED, message=str(error))
-            return await self._start(spec, timeout_seconds)
+            return result
 
         return await self._until_stopped(start)
 
@@ -150,9 +156,12 @@ class StepRun:
                 self._scope = None
         return await self._kill()
 
-    async def _start(self, spec: port.RunSpec, timeout_seconds: float) -> Result:
+    async def _start(self, spec: port.RunSpec, timeout_seconds: float, is_ours: Callable[[], bool]) -> Result | None:
+        """Start the container and see it to its end; None where it was not ours any more before it began."""
         limit = Deadline(timeout_seconds)
-        run = await limit.obtain(self._runtime.start(spec))
+        run = await limit.obtain(self._begin(spec, is_ours))
+        if run is None:
+            return None
         if isinstance(run, Outcome):
             return _result(run)
         result = await self._see_through(run, limit)
@@ -163,19 +172,32 @@ class StepRun:
         except port.RunError as error:
             return replace(result, state=State.FAILED, message=str(error))
 
+    async def _begin(self, spec: port.RunSpec, is_ours: Callable[[], bool]) -> port.Run | None:
+        try:
+            return await self._runtime.start(spec, lambda: is_ours() and self._claims.has(self.key))
+        except port.RunError as error:
+            if error.reason is port.Reason.FORBIDDEN:
+                return None
+            raise
+
     async def _adopt(self, limit: Deadline) -> Result:
         try:
-            self._claim()
-            run = await self._runtime.find(self.key)
+            run = await self._find()
             if run is None:
                 return Result(state=State.CANCELLED, message=NEVER_RAN)
-            self._run = run
             if not await run.was_fed():
-                await run.kill()
+                # Not only killed, for it may not have begun, and who was to start it may be about to.
+                await run.remove()
                 return Result(state=State.CANCELLED, message=NOT_FED)
         except port.RunError as error:
             return Result(state=State.FAILED, message=str(error))
+        self._run = run
         return await self._see_through(run, limit)
+
+    async def _find(self) -> port.Run | None:
+        """Find the container; where there is none, nobody starts it any more."""
+        self._claim()
+        return await self._runtime.find(self.key)
 
     async def _see_through(self, run: port.Run, limit: Deadline) -> Result:
         self._run = run
@@ -197,8 +219,11 @@ class StepRun:
         assert self._stopped is not None
         stopped = self._stopped
         try:
-            # A start that was interrupted may have come to something.
-            self._run = self._run or await self._runtime.find(self.key)
+            if self._run is None:
+                # A start that was interrupted, or a former owner's, may have come to something.
+                self._run = await self._find()
+                if self._run is not None and not await self._run.was_fed():
+                    await self._run.remove()
             if self._run is not None:
                 await self._run.kill()
         except port.RunError as error:

@@ -5,7 +5,7 @@ from typing import cast
 from tinkwell.core import errors
 from tinkwell.core.release.manifest import name, variables
 from tinkwell.core.value.document import JsonValue
-from tinkwell.provisioner.release.expression import render
+from tinkwell.provisioner.release.expression import naming, render, scope
 from tinkwell.provisioner.release.expression.evaluator import Begin, Evaluator, JsonObject, Place, Scope
 from tinkwell.provisioner.release.expression.plain import Json
 
@@ -23,18 +23,24 @@ def handle(request: object, begin: Begin) -> object:
 
 
 def _render(given: JsonObject, evaluator: Evaluator) -> JsonObject:
-    names = render.names_of(_object(given["variables"]), _object(given["release"]))
-    return render.Rendering(_object(given["manifest"]), names, evaluator).render()
+    names = _object(given["names"])
+    wired = (naming.INPUTS, naming.SUBCHARTS) if scope.is_chart(names) else ()
+    rendering = render.Rendering(_object(given["manifest"]), scope.names_of(names), evaluator, wired=wired)
+    answer = rendering.render()
+    if scope.is_chart(names):
+        answer["inputs"] = rendering.inputs(_object(given["inputs"]))
+        answer["notes"] = rendering.notes(cast(str, given["notes"]))
+    return answer
 
 
 def _resolve(given: JsonObject, evaluator: Evaluator) -> JsonObject:
-    names = render.names_of(_object(given["variables"]), _object(given["release"]))
+    names = scope.names_of(_object(given["names"]))
     if given["each"] is not None:
         names["each"] = given["each"]
-    scope = Scope(now=names | _object(given["names"]))
+    found = Scope(now=names | _object(given["resources"]))
     document = cast(JsonValue, given["document"])
     for pointer in cast("list[str]", given["pointers"]):
-        _resolve_text(document, pointer, cast(str, given["field"]), evaluator, scope)
+        _resolve_text(document, pointer, cast(str, given["field"]), evaluator, found)
     return {"document": cast(Json, document)}
 
 

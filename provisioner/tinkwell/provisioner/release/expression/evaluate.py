@@ -1,19 +1,23 @@
 """The provisioner's side of expressions: each call is one request to a limited child process."""
 
 import asyncio
+import contextlib
 import decimal
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TypedDict, cast
+from typing import cast
 
 from tinkwell.core import errors
-from tinkwell.core.release.manifest import assembly
+from tinkwell.core.release.manifest import assembly, chart_assembly
+from tinkwell.core.release.manifest.late import Late
 from tinkwell.core.release.manifest.model import Manifest
-from tinkwell.core.release.manifest.rendered import Late, RenderedManifest
-from tinkwell.core.value import document
+from tinkwell.core.release.manifest.rendered import RenderedManifest
+from tinkwell.core.release.manifest.scope import NO_SUBCHARTS, Roots, Subcharts
+from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
+from tinkwell.provisioner.release.expression.naming import ChartNames, ManifestNames, Names
 from tinkwell.sandbox import errors as sandbox
 from tinkwell.sandbox import import_path
 from tinkwell.sandbox.child import Child
@@ -22,16 +26,8 @@ from tinkwell.sandbox.room import Room
 
 _MODULE = "tinkwell.provisioner.release.expression.child"
 _LIBRARIES = ("jinja2", "markupsafe")
-
-
-class Release(TypedDict):
-    """What expressions know by the name `release`."""
-
-    name: str
-    namespace: str
-    revision: int
-    is_install: bool
-    is_upgrade: bool
+# A chart's files are sent beside its manifest and its values.
+_LIMITS = Limits(request_bytes=24 * 1024 * 1024)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +37,24 @@ class Rendered:
     manifest: RenderedManifest
     disabled: tuple[str, ...]
     warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedPart:
+    """A chart rendered by itself: its manifest, the inputs of its subcharts by their names, and its notes."""
+
+    manifest: RenderedManifest
+    inputs: Mapping[str, tuple[JsonObject, Late]]
+    notes: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The inputs of a subchart as they are written, and what they may name of its siblings."""
+
+    written: JsonObject
+    siblings: Subcharts
 
 
 class Expressions:
@@ -53,7 +67,8 @@ class Expressions:
 
     def __init__(self, *, limits: Limits | None = None, room: Room | None = None) -> None:
         """Start nothing yet."""
-        self._child = Child(_MODULE, import_path.of(*_LIBRARIES, extra="provisioner"), limits=limits, room=room)
+        paths = import_path.of(*_LIBRARIES, extra="provisioner")
+        self._child = Child(_MODULE, paths, limits=limits or _LIMITS, room=room)
 
     async def __aenter__(self) -> "Expressions":
         """Start nothing; the first call does."""
@@ -69,50 +84,62 @@ class Expressions:
         """End the child."""
         await self._child.close()
 
-    async def render(self, manifest: Manifest, variables: JsonObject, release: Release) -> Rendered:
+    async def render(self, manifest: Manifest, names: ManifestNames) -> Rendered:
         """Evaluate all of a manifest but what needs the states of resources."""
-        request = {"manifest": manifest.as_json(), "variables": variables, "release": release}
+        request = {"manifest": manifest.as_json(), "names": names.as_json(has_files=False)}
         answer = await self._call("render", "manifest", request)
-        try:
-            evaluated = _evaluated(answer, [*variables, "vars", "release"])
+        with _distrusted():
+            evaluated = _evaluated(answer, names.roots)
             assembled = await asyncio.to_thread(assembly.assemble, manifest, evaluated)
-        # Should an expression ever get hold of the child, it must not get further.
-        except (LookupError, TypeError, AttributeError, AssertionError) as error:
-            raise sandbox.Failed("the child process gives what is no evaluated manifest") from error
         disabled = tuple(instance.path for instance in evaluated.instances if instance.when is False)
         return Rendered(manifest=assembled.manifest, disabled=disabled, warnings=assembled.warnings)
 
-    async def resolve(
+    async def render_chart(
         self,
-        config: JsonObject,
-        late: Late,
-        names: Mapping[str, JsonValue],
+        manifest: Manifest,
+        names: ChartNames,
         *,
-        variables: JsonObject,
-        release: Release,
-        field: str,
-    ) -> JsonObject:
-        """Evaluate the late texts of a config, or of all outputs, and return it whole.
+        subcharts: Subcharts,
+        inputs: Mapping[str, Inputs],
+        notes: str,
+    ) -> RenderedPart:
+        """Evaluate all of a chart but what needs the states of resources.
 
-        `names` has the value of each of `late.names`: {"name", "type", "state"}, or where the name means all that a
-        `for_each` made, an object with one of these for each key. Variables and release are those that it was rendered
-        with. `field` is the path of the config, such as `resources.web.config`.
+        Errors name `plugs`, `resources` and `outputs` of the manifest, `inputs.SUBCHART`, and `notes`.
+        """
+        written = {child: each.written for child, each in inputs.items()}
+        told = [manifest.as_json(), written, notes]
+        request = {
+            "manifest": told[0],
+            "inputs": written,
+            "notes": notes,
+            "names": names.as_json(has_files=any(map(_names_files, told))),
+        }
+        answer = await self._call("render", "manifest", request)
+        with _distrusted():
+            evaluated = _evaluated(answer, names.roots, subcharts)
+            return await asyncio.to_thread(_part, manifest, evaluated, answer, inputs)
+
+    async def resolve(
+        self, config: JsonObject, late: Late, resources: Mapping[str, JsonValue], *, names: Names, field: str
+    ) -> JsonObject:
+        """Evaluate the late texts of a config, or of all outputs or inputs, and return it whole.
+
+        `resources` has the value of each of `late.names`: {"name", "type", "state"}, or where the name means all that a
+        `for_each` made, an object with one of these for each key. In a chart it has `inputs` and `subcharts`, too.
+        `names` are those that it was rendered with. `field` is the path of the config, such as `resources.web.config`.
         """
         if not late.pointers:
             return config
-        answer = await self._call(
-            "resolve",
-            field,
-            {
-                "document": config,
-                "pointers": late.pointers,
-                "each": late.each,
-                "names": names,
-                "variables": variables,
-                "release": release,
-                "field": field,
-            },
-        )
+        request = {
+            "document": config,
+            "pointers": late.pointers,
+            "each": late.each,
+            "resources": resources,
+            "names": names.as_json(has_files=_names_files(config)),
+            "field": field,
+        }
+        answer = await self._call("resolve", field, request)
         return cast(JsonObject, answer["document"])
 
     async def variables(self, files: Sequence[tuple[str, JsonObject]], given: JsonObject) -> JsonObject:
@@ -138,13 +165,69 @@ class Expressions:
         return found
 
 
-def _evaluated(answer: JsonObject, names: Sequence[str]) -> assembly.Evaluated:
+@contextlib.contextmanager
+def _distrusted() -> Iterator[None]:
+    """Tell of an answer that is none: should an expression ever get hold of the child, it must not get further."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, AssertionError) as error:
+        raise sandbox.Failed("the child process gives what is no evaluated manifest") from error
+
+
+def _part(
+    manifest: Manifest, evaluated: assembly.Evaluated, answer: JsonObject, inputs: Mapping[str, Inputs]
+) -> RenderedPart:
+    """Read what the child has given of a chart; raises `errors.InvalidField` with all that is wrong."""
+    checks = check.Checks(most=document.MAX_VIOLATIONS)
+    try:
+        assembled = assembly.assemble(manifest, evaluated)
+    except errors.InvalidField as error:
+        checks.note(error)
+        assembled = assembly.Assembled(RenderedManifest())
+    found: dict[str, tuple[JsonObject, Late]] = {}
+    given = cast("dict[str, dict[str, JsonValue]]", answer["inputs"])
+    for child, each in inputs.items():
+        try:
+            found[child] = chart_assembly.read_inputs(
+                parse.child("inputs", child),
+                given[child]["value"],
+                _roots(given[child]["late"]),
+                names=evaluated.names,
+                resources=manifest.resources,
+                subcharts=each.siblings,
+            )
+        except errors.InvalidField as error:
+            checks.note(error)
+    notes = ""
+    try:
+        notes = chart_assembly.read_notes("notes", answer["notes"])
+    except errors.InvalidField as error:
+        checks.note(error)
+    checks.finish()
+    return RenderedPart(manifest=assembled.manifest, inputs=found, notes=notes, warnings=assembled.warnings)
+
+
+def _names_files(value: object) -> bool:
+    """Tell whether any text in a value may name the files of the chart."""
+    match value:
+        case str():
+            return "files" in value
+        case dict():
+            return any(map(_names_files, value.values()))
+        case list():
+            return any(map(_names_files, value))
+        case _:
+            return False
+
+
+def _evaluated(answer: JsonObject, names: Sequence[str], subcharts: Subcharts = NO_SUBCHARTS) -> assembly.Evaluated:
     return assembly.Evaluated(
         plugs=answer["plugs"],
         instances=[_instance(given) for given in cast("list[JsonObject]", answer["instances"])],
         outputs=answer["outputs"],
         late_outputs=_roots(answer["late_outputs"]),
         names=names,
+        subcharts=subcharts,
     )
 
 
@@ -168,9 +251,11 @@ def _double(value: JsonValue) -> object:
     return float(value) if isinstance(value, decimal.Decimal) else value
 
 
-def _roots(given: JsonValue) -> dict[str, assembly.Roots]:
+def _roots(given: JsonValue) -> dict[str, Roots]:
     late = cast("dict[str, dict[str, list[str]]]", given)
-    return {pointer: assembly.Roots(late[pointer]["names"], late[pointer]["optional"]) for pointer in late}
+    return {
+        pointer: Roots(found["names"], found["optional"], found.get("subcharts", ())) for pointer, found in late.items()
+    }
 
 
 def _dump(request: Mapping[str, object]) -> bytes:

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from tinkwell.core.release.manifest import name
 from tinkwell.core.value import check, closed_object, document, parse
-from tinkwell.provisioner.release.expression import language
+from tinkwell.provisioner.release.expression import language, naming
 from tinkwell.provisioner.release.expression.fault import Fault, Unknown
 from tinkwell.provisioner.release.expression.plain import Json
 
@@ -33,10 +33,12 @@ class Scope:
 
     Where a text may wait, it does so if it names one of `aliases`, which stand before `now`, or something that is not
     known now; what it can do without counts only if it is one of `resources`. Such a text is left as it is, and `late`
-    has by its JSON pointer what it names. Elsewhere these names are errors.
+    has by its JSON pointer what it names. Elsewhere these names are errors. So it is with `wired`, by which a chart is
+    given what others say.
     """
 
-    now: Mapping[str, Json]
+    now: Mapping[str, object]
+    wired: Collection[str] = ()
     aliases: Collection[str] = ()
     resources: Collection[str] = ()
     may_wait: bool = False
@@ -81,21 +83,30 @@ class Evaluator:
 
 
 def _value(text: str, compiled: language.Text, place: Place, scope: Scope) -> Json:
-    roots = compiled.roots.difference(language.GLOBALS) | compiled.roots.intersection(scope.aliases)
-    unknown = roots.difference(scope.now, scope.aliases)
+    waiting = {*scope.aliases, *scope.wired}
+    roots = compiled.roots.difference(language.GLOBALS) | compiled.roots.intersection(waiting)
+    unknown = roots.difference(scope.now, waiting)
     needed = unknown - compiled.optional | unknown.intersection(scope.resources)
-    if not scope.may_wait or not (needed or roots.intersection(scope.aliases)):
+    if not scope.may_wait or not (needed or roots.intersection(waiting)):
         return compiled.evaluate(scope.now, depth=place.depth)
     for root in sorted(needed.difference(scope.resources)):
         if reason := _unwritable(root, text, scope):
             raise Fault(reason)
-    scope.late[place.pointer] = {"names": [*sorted(roots)], "optional": [*sorted(roots & compiled.optional)]}
+    if naming.SUBCHARTS in scope.wired and compiled.subcharts is None:
+        raise Fault("subcharts must be followed by the name of one, so that it is known which: write subcharts.NAME")
+    scope.late[place.pointer] = {
+        "names": [*sorted(roots)],
+        "optional": [*sorted(roots & compiled.optional)],
+        "subcharts": [*sorted(compiled.subcharts or ())],
+    }
     return text
 
 
 def _explain(unknown: str, text: str, scope: Scope) -> str:
     if unknown in scope.aliases or unknown in scope.resources:
         return f"{unknown} is known only when it has settled; config and outputs alone can name it"
+    if unknown in scope.wired:
+        return f"{unknown} is known only when others have settled; config, outputs and inputs alone can name it"
     if unknown == "each":
         return "each is known only where for_each is given"
     nearest = closed_object.nearest(unknown, [*scope.now])

@@ -23,8 +23,9 @@ from jinja2.exceptions import SecurityError, TemplateError, UndefinedError
 from jinja2.runtime import Context, StrictUndefined, Undefined
 from jinja2.utils import missing
 
+from tinkwell.core.release.manifest import late
 from tinkwell.core.value import closed_object, document
-from tinkwell.provisioner.release.expression import plain
+from tinkwell.provisioner.release.expression import naming, plain
 from tinkwell.provisioner.release.expression.fault import Fault, Unknown
 from tinkwell.provisioner.release.expression.plain import Json
 
@@ -46,7 +47,10 @@ _LOADED = (jinja2.debug, html, *map(codecs.lookup, ("ascii", "unicode_escape")))
 
 
 class Text:
-    """One compiled text. `roots` are the names that it looks up, `optional` those of them that it can do without."""
+    """One compiled text. `roots` are the names that it looks up, `optional` those of them that it can do without.
+
+    `subcharts` are the names behind `subcharts`, and None where that cannot be told from the text.
+    """
 
     def __init__(self, text: str) -> None:
         """Compile; raises `Fault`."""
@@ -54,6 +58,7 @@ class Text:
             tree = _parse(text)
             self.roots = frozenset(meta.find_undeclared_variables(tree))
             self.optional = frozenset(_optional(tree))
+            self.subcharts = _subcharts(tree, text) if naming.SUBCHARTS in self.roots else frozenset()
             self._expression: TemplateExpression | None = None
             self._template: Template | None = None
             if _is_pure(text):
@@ -65,7 +70,7 @@ class Text:
         except Exception as error:
             raise Fault(_reason(error)) from error
 
-    def evaluate(self, names: Mapping[str, Json], *, depth: int = 0) -> Json:
+    def evaluate(self, names: Mapping[str, object], *, depth: int = 0) -> Json:
         """Give the value of a pure text, the text of a mixed one; raises `Fault`.
 
         `depth` is how many lists and objects the value will stand in.
@@ -256,6 +261,20 @@ def _optional(tree: nodes.Template) -> Iterator[str]:
     for found in tree.find_all(nodes.Filter):
         if found.name in ("default", "d") and isinstance(found.node, nodes.Name):
             yield found.node.name
+
+
+def _subcharts(tree: nodes.Template, text: str) -> frozenset[str] | None:
+    """Return the names in `subcharts.NAME` and `subcharts['NAME']`; None where there is any other use of it."""
+    named = [found.attr for found in tree.find_all(nodes.Getattr) if _is_subcharts(found.node)]
+    items = [found.arg for found in tree.find_all(nodes.Getitem) if _is_subcharts(found.node)]
+    named += [str(item.value) for item in items if isinstance(item, nodes.Const)]
+    uses = sum(map(_is_subcharts, tree.find_all(nodes.Name)))
+    # Who evaluates the text later looks for the names as they are written.
+    return frozenset(named) if uses == len(named) and late.named_subcharts(text).issuperset(named) else None
+
+
+def _is_subcharts(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Name) and node.name == naming.SUBCHARTS
 
 
 def _reason(error: Exception) -> str:

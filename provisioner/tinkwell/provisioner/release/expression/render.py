@@ -1,14 +1,15 @@
-"""Renders a manifest: evaluates what can be evaluated before anything runs. It runs in the child alone.
+"""Renders a manifest, or a chart: evaluates what can be evaluated before anything runs. It runs in the child alone.
 
 What it gives is what `assembly.assemble` takes, as JSON: which resource a name means is decided there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import cast
 
 from tinkwell.core import errors
 from tinkwell.core.release.manifest import assembly, name
 from tinkwell.core.release.manifest.rendered import MAX_RESOURCES
+from tinkwell.core.value import parse
 from tinkwell.core.value.document import JsonValue
 from tinkwell.provisioner.release.expression.evaluator import Evaluator, JsonObject, Place, Scope
 from tinkwell.provisioner.release.expression.plain import Json
@@ -17,23 +18,21 @@ from tinkwell.provisioner.release.expression.plain import Json
 _FIELDS = ("type", "dependencies", "timeouts", "concurrency_key")
 
 
-def names_of(variables: JsonObject, release: JsonObject) -> JsonObject:
-    """Return what every expression of a manifest may name."""
-    return {**variables, "vars": variables, "release": release}
-
-
 class Rendering:
-    """Renders one manifest."""
+    """Renders one manifest. `wired` are the names by which it is given late what others say."""
 
-    def __init__(self, manifest: JsonObject, names: JsonObject, evaluator: Evaluator) -> None:
+    def __init__(
+        self, manifest: JsonObject, names: dict[str, object], evaluator: Evaluator, *, wired: Collection[str] = ()
+    ) -> None:
         self._manifest = manifest
         self._resources = cast("dict[str, JsonObject]", _object(manifest, "resources"))
         self._names = names
         self._evaluator = evaluator
+        self._wired = wired
 
     def render(self) -> JsonObject:
         """Return the JSON form of an `assembly.Evaluated`."""
-        early = Scope(now=self._names, resources=self._resources)
+        early = self._scope()
         plugs = self._evaluator.value(_object(self._manifest, "plugs"), Place("plugs", 1), early)
         instances: list[Json] = []
         for resource, written in self._resources.items():
@@ -42,9 +41,33 @@ class Rendering:
                     self._evaluator.checks.refuse("resources", f"has more than {MAX_RESOURCES:,} resources")
                     return {}
                 instances.append(self._instance(resource, written, key, value))
-        waiting = Scope(now=self._names, resources=self._resources, may_wait=True)
+        waiting = self._scope(may_wait=True)
         outputs = self._evaluator.value(_object(self._manifest, "outputs"), Place("outputs", 1), waiting)
         return {"plugs": plugs, "instances": instances, "outputs": outputs, "late_outputs": waiting.late}
+
+    def inputs(self, given: JsonObject) -> JsonObject:
+        """Evaluate the inputs of subcharts by their names, and return each with what is late in it."""
+        found: JsonObject = {}
+        for subchart, written in given.items():
+            waiting = self._scope(may_wait=True)
+            value = self._evaluator.value(written, Place(parse.child("inputs", subchart), 1), waiting)
+            found[subchart] = {"value": value, "late": waiting.late}
+        return found
+
+    def notes(self, text: str) -> Json:
+        """Evaluate notes, which give text whatever they hold."""
+        return self._evaluator.value(f"{text}\n", Place("notes", 0), self._scope()) if text else ""
+
+    def _scope(
+        self, now: dict[str, object] | None = None, *, aliases: Collection[str] = (), may_wait: bool = False
+    ) -> Scope:
+        return Scope(
+            now=self._names if now is None else now,
+            wired=self._wired,
+            aliases=aliases,
+            resources=self._resources,
+            may_wait=may_wait,
+        )
 
     def _keys(self, resource: str, written: JsonObject) -> Iterator[tuple[str | None, Json]]:
         """Iterate over the keys and values of `for_each`; None and null where there is none."""
@@ -52,7 +75,7 @@ class Rendering:
             yield None, None
             return
         field = f"resources.{resource}.for_each"
-        scope = Scope(now=self._names, aliases=_object(written, "dependencies"), resources=self._resources)
+        scope = self._scope(aliases=_object(written, "dependencies"))
         before = self._evaluator.refused
         given = self._evaluator.value(written["for_each"], Place(field, 3), scope)
         if self._evaluator.refused > before:
@@ -66,7 +89,7 @@ class Rendering:
         field = f"resources.{name.join_path(resource, key)}"
         aliases = _object(written, "dependencies")
         now = self._names if key is None else {**self._names, "each": {"key": key, "value": value}}
-        early = Scope(now=now, aliases=aliases, resources=self._resources)
+        early = self._scope(now, aliases=aliases)
         found: JsonObject = {"name": resource, "key": key, "value": value}
         found["when"] = self._evaluator.value(written.get("when", True), Place(f"{field}.when", 3), early)
         if found["when"] is False:
@@ -75,7 +98,7 @@ class Rendering:
         for member in _FIELDS:
             if member in written:
                 found[member] = self._evaluator.value(written[member], Place(f"{field}.{member}", 3), early)
-        late = Scope(now=now, aliases=aliases, resources=self._resources, may_wait=True)
+        late = self._scope(now, aliases=aliases, may_wait=True)
         found["config"] = self._evaluator.value(_object(written, "config"), Place(f"{field}.config", 3), late)
         found["late"] = late.late
         return found

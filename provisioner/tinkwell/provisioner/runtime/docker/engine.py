@@ -200,6 +200,10 @@ class Engine:
 
         return await self._call(create)
 
+    async def put(self, container: str, folder: str, archive: bytes) -> None:
+        """Unpack a tar archive in a folder of a container, which may not have been started; the folder must exist."""
+        await self._call(lambda: self._client.put_archive(container, folder, archive))
+
     async def start(self, container: str) -> None:
         """Start a container; one that runs already is fine."""
         await self._call(lambda: self._client.start(container))

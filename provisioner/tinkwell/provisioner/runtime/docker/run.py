@@ -5,7 +5,7 @@ import contextlib
 import functools
 import itertools
 import logging
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 
 from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.runtime import output, output_mark, port
@@ -142,13 +142,27 @@ class DockerRun:
             await self._engine.remove(self.container)
             await asyncio.to_thread(self._marks.remove, self.key)
 
-    async def start(self, *, stdin: bytes | None = None, answer_bytes: int = 0) -> None:
+    async def put(self, folder: str, archive: bytes) -> None:
+        """Unpack a tar archive in a folder of the container, which was never started."""
+        try:
+            await self._engine.put(self.container, folder, archive)
+        except engine.Refused as error:
+            await self._engine.remove(self.container)
+            message = f"the container does not take its files: {error}"
+            raise port.RunError(port.Reason.SPECIFICATION, message) from error
+
+    async def start(
+        self, *, stdin: bytes | None = None, answer_bytes: int = 0, may_begin: Callable[[], bool] = port.always
+    ) -> None:
         """Start the container, which was never started; before that, attach to it what it gets and what it says."""
         async with contextlib.AsyncExitStack() as undo:
             attach = functools.partial(self._attach, undo)
             try:
                 says = await attach("stdout", "stderr") if answer_bytes else None
                 gets = None if stdin is None else await attach("stdin")
+                if not may_begin():
+                    await self._engine.remove(self.container)
+                    raise port.forbidden()
                 await self._engine.start(self.container)
             except engine.Refused as error:
                 await self._engine.remove(self.container)

@@ -12,11 +12,11 @@ same path where the engine runs.
 
 import asyncio
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Self
 
 from tinkwell.core.value.run_key import WORDS, RunKey, RunKind
-from tinkwell.provisioner.runtime import output_mark, port
+from tinkwell.provisioner.runtime import output_mark, port, workspace
 from tinkwell.provisioner.runtime.docker import engine, host, image, inspection, label, setting
 from tinkwell.provisioner.runtime.docker import run as docker_run
 from tinkwell.provisioner.state_dir import state_dir
@@ -88,12 +88,15 @@ class DockerRuntime:
         with docker_run.told():
             return await self._images.identify(image)
 
-    async def start(self, spec: port.RunSpec) -> port.Run:
+    async def start(self, spec: port.RunSpec, may_begin: Callable[[], bool] = port.always) -> port.Run:
         """Create and start a container; its image comes as the pull policy says."""
+        workspace.check(spec.files)
         with docker_run.told():
             run, is_new = await self._obtain(spec)
             if is_new:  # the engine would start one that has ended once more
-                await run.start(stdin=spec.stdin, answer_bytes=spec.answer_bytes)
+                if spec.files:
+                    await run.put(WORKSPACE, await asyncio.to_thread(workspace.archive, spec.files))
+                await run.start(stdin=spec.stdin, answer_bytes=spec.answer_bytes, may_begin=may_begin)
             return run
 
     async def find(self, key: RunKey) -> docker_run.DockerRun | None:

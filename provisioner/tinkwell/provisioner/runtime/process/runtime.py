@@ -5,8 +5,8 @@ It isolates nothing: a run sees and may change whatever the provisioner may. An 
     IMAGES/<name of the image, without registry, tag and digest>/run        or …/entrypoint
 
 and another entry point is another file of it. Nothing is mounted: a run knows a mount by its source, and volumes not at
-all. It begins in its `workdir`, else in its first mount, else in an empty folder that is removed with it. Each process
-has a supervisor of its own, `runtime.shim`, which outlives the provisioner and keeps the run in files, its input among
+all. It begins in its `workdir`, else in its first mount, else in a folder that is removed with it. Each process has a
+supervisor of its own, `runtime.shim`, which outlives the provisioner and keeps the run in files, its input among
 them. So following a run means reading files, and adopting it means reading them again.
 """
 
@@ -15,6 +15,7 @@ import contextlib
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tinkwell.core.value.run_key import RunKey, RunKind
-from tinkwell.provisioner.runtime import abandonable_thread, output, port
+from tinkwell.provisioner.runtime import abandonable_thread, output, port, workspace
 from tinkwell.provisioner.runtime.process import image_folder, shim
 from tinkwell.provisioner.state_dir import state_dir
 
@@ -57,16 +58,16 @@ class ProcessRuntime:
         return mount.source
 
     def workspace(self, key: RunKey) -> str:
-        """Return a folder beside the run's files."""
-        return str(self._directory.run_dir(key) / shim.EMPTY)
+        """Return a folder in that of the run."""
+        return str(self._directory.run_dir(key) / shim.WORKSPACE)
 
     async def image_id(self, image: str) -> str:
         """Return a digest of the names, sizes and times of the files in the image's folder."""
         return await _call(self._threads, lambda: image_folder.identity(self._folder(image)))
 
-    async def start(self, spec: port.RunSpec) -> port.Run:
+    async def start(self, spec: port.RunSpec, may_begin: Callable[[], bool] = port.always) -> port.Run:
         """Start the image's entry point."""
-        return await _call(self._threads, lambda: self._start(spec))
+        return await _call(self._threads, lambda: self._start(spec, may_begin))
 
     async def find(self, key: RunKey) -> port.Run | None:
         """Find a run by its folder."""
@@ -95,7 +96,7 @@ class ProcessRuntime:
         path = self._directory.run_dir(key)
         return ProcessRun(key, path, self._threads) if path.is_dir() else None
 
-    def _start(self, spec: port.RunSpec) -> "ProcessRun":
+    def _start(self, spec: port.RunSpec, may_begin: Callable[[], bool]) -> "ProcessRun":
         folder = self._folder(spec.image)
         entry_point = image_folder.entry_point(folder, spec)
         if spec.volumes:
@@ -104,13 +105,18 @@ class ProcessRuntime:
             mount.provide()
             if not Path(mount.source).exists():
                 raise port.RunError(port.Reason.SPECIFICATION, f"{mount.source} is to be mounted and is not there")
+        workspace.check(spec.files)
         path = self._directory.run_dir(spec.key)
         described = _describe(spec, entry_point, path)
         # Nobody asks what a workflow's image was, so it is not looked at file by file.
         if spec.key.kind is RunKind.RELEASE:
             described["image_id"] = image_folder.identity(folder)
-        files = {shim.SPEC: json.dumps(described).encode()} | ({} if spec.stdin is None else {shim.STDIN: spec.stdin})
+        files = {f"{shim.WORKSPACE}/{name}": content for name, content in spec.files.items()}
+        files |= {shim.SPEC: json.dumps(described).encode()} | ({} if spec.stdin is None else {shim.STDIN: spec.stdin})
         if self._directory.create_run(spec.key, files):
+            if not may_begin():
+                state_dir.remove_run(path)
+                raise port.forbidden()
             _launch(path)
         return ProcessRun(spec.key, path, self._threads)
 
@@ -179,7 +185,20 @@ class ProcessRun:
     async def remove(self) -> None:
         """Remove the folder."""
         await self.kill()
-        await _call(self._threads, lambda: state_dir.remove_run(self._path))
+        late = await _call(self._threads, self._take_away)
+        if late is not None:
+            await late.remove()
+
+    def _take_away(self) -> "ProcessRun | None":
+        """Remove the folder, after which no supervisor begins; returns what one has begun that was not seen before."""
+        scrap = state_dir.take_run(self._path)
+        if scrap is None:
+            return None
+        late = ProcessRun(self.key, scrap, self._threads)
+        if late._alive("shim"):
+            return late
+        shutil.rmtree(scrap)
+        return None
 
     async def _supervisor_death(self) -> None:
         handle = await _call(self._threads, lambda: self._open("shim"))
@@ -291,13 +310,13 @@ async def _call(threads: ThreadPoolExecutor, function: Callable[[], T]) -> T:
 def _describe(spec: port.RunSpec, entry_point: Path, path: Path) -> dict[str, Any]:
     """Give what the supervisor needs, and the key, which a folder's name holds only in part."""
     mounted = next((each.source for each in spec.mounts), "")
-    directory = spec.workdir or mounted or shim.EMPTY
+    directory = spec.workdir or mounted or shim.WORKSPACE
     return {
         "key": asdict(spec.key),
         "argv": [str(entry_point), *(spec.command or ())],
         # What images of this runtime bring along are programs of this machine, wherever the provisioner finds its own.
         "environment": {"PATH": os.environ.get("PATH", shim.DEFAULT_PATH)} | spec.variables(),
-        "directory": shim.EMPTY if directory == str(path / shim.EMPTY) else directory,
+        "directory": shim.WORKSPACE if directory == str(path / shim.WORKSPACE) else directory,
         "stdin": "" if spec.stdin is None else str(path / shim.STDIN),
         "answer_bytes": spec.answer_bytes,
         "max_bytes": MAX_KEPT_BYTES,

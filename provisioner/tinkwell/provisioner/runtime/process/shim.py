@@ -7,7 +7,7 @@ sentence on stderr where it does not run. The second belongs to nobody, so it an
     RUN_DIR/spec.json    read: {"argv": […], "environment": {…}, "directory": "…", "stdin": "…", "answer_bytes": N,
                          "max_bytes": N, …}
     RUN_DIR/stdin        what the entry point reads, if it is to read anything; removed as soon as that has it open
-    RUN_DIR/empty        a folder to begin in, if there is no other
+    RUN_DIR/workspace    a folder to begin in, if there is no other; there already if the run is given files
     RUN_DIR/shim         written first: which process this is, see `identity`
     RUN_DIR/process      written next: which process the entry point is
     RUN_DIR/output       frames, as `runtime.output` reads them
@@ -26,7 +26,7 @@ import sys
 import time
 from collections.abc import Callable
 
-SPEC, STDIN, ANSWER, EMPTY = "spec.json", "stdin", "answer", "empty"
+SPEC, STDIN, ANSWER, WORKSPACE = "spec.json", "stdin", "answer", "workspace"
 CHUNK_BYTES = 64 * 1024
 STDOUT, STDERR = 1, 2
 STARTED = b"started"
@@ -74,15 +74,18 @@ def _supervise(directory: str, writer: int) -> None:
     """Run the process to its end; `writer` is told when it has started, and closed."""
     with open(SPEC, "rb") as file:  # noqa: PTH123
         spec = json.load(file)
-    if spec["directory"] == EMPTY:
-        os.mkdir(EMPTY, 0o700)  # noqa: PTH102
-    _write("shim", identity(os.getpid()))
+    if spec["directory"] == WORKSPACE and not os.path.isdir(WORKSPACE):  # noqa: PTH112
+        os.mkdir(WORKSPACE, 0o700)  # noqa: PTH102
+    # By its whole path, so that nothing begins in a folder that has been taken away to be removed.
+    _write(f"{directory}/shim", identity(os.getpid()))
+    home = os.open(".", os.O_RDONLY)
     wakeup = _catch_signals()
     (out, out_writer), (err, err_writer) = os.pipe(), os.pipe()
     os.chdir(spec["directory"])
     began = time.monotonic()
     pid = _spawn(spec["argv"], spec["environment"], spec["stdin"] or "/dev/null", out_writer, err_writer)
-    os.chdir(directory)
+    os.fchdir(home)
+    os.close(home)
     if spec["stdin"]:
         os.unlink(STDIN)  # noqa: PTH108
     _write("process", identity(pid))

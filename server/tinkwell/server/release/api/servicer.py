@@ -7,6 +7,7 @@ from typing import Any
 from tinkwell.api.v1 import event_service_pb2, release_service_pb2_grpc
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.core.event.kinds import ResourceType
+from tinkwell.server.database import offload
 from tinkwell.server.release.api import chart_stream, document_stream, message, report
 from tinkwell.server.release.service import chart_request as chart_requests
 from tinkwell.server.release.service import request as requests
@@ -204,7 +205,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
     ) -> pb.SubmitPlanResponse:
         new = await document_stream.receive_plan(request_iterator)
         submitted = await self._releases.carrying.submit(new, actor=auth.actor(context))
-        nodes = [message.node(node) for node in submitted.nodes]
+        nodes = await offload.each(message.node, submitted.nodes)
         return pb.SubmitPlanResponse(revision=submitted.revision, nodes=nodes)
 
     async def ReportOperation(self, request: pb.ReportOperationRequest, context: Context) -> pb.ReportOperationResponse:
@@ -217,6 +218,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         return pb.ReportOperationResponse(operation=message.operation(operation))
 
     async def AppendLogs(self, request: pb.AppendStepLogsRequest, context: Context) -> pb.AppendStepLogsResponse:
+        self._logs.check_count(len(request.lines))
         lines = message.new_lines(request.lines)
         await self._logs.append(request.operation_id, lines, actor=auth.actor(context))
         return pb.AppendStepLogsResponse(accepted=len(lines))

@@ -1,10 +1,14 @@
 """Ends operations, whoever brings it about, and forgets what is too old to be kept."""
 
+import logging
+
 from tinkwell.core import errors
 from tinkwell.core.release.transition import change as rule
 from tinkwell.core.release.transition import ending
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.release.store import change, chart, history, lock, queries
+
+logger = logging.getLogger(__name__)
 
 # In one look; the next one sees to the rest.
 MAX_DUE = 100
@@ -38,9 +42,17 @@ class Expiry:
             await self.end(due, actor=actor)
 
     async def end_all(self, *, actor: str) -> None:
-        """End the operations that are due, and forget releases and charts that were of use long ago."""
+        """End the operations that are due, and forget releases and charts that were of use long ago.
+
+        One that cannot be ended is logged, and keeps no other one from it: whoever asks works for all releases.
+        """
         for operation_id in await queries.due(self._database.fetch, limit=MAX_DUE):
-            await self.end(operation_id, actor=actor)
+            try:
+                await self.end(operation_id, actor=actor)
+            except errors.Unavailable:
+                raise  # none can be ended then
+            except Exception:
+                logger.exception("an operation that is due cannot be ended", extra={"operation": operation_id})
         await history.forget_releases(self._database.fetch, age_seconds=FORGET_SECONDS, limit=MAX_FORGOTTEN)
         await chart.forget(self._database.fetch, age_seconds=FORGET_SECONDS, limit=MAX_FORGOTTEN)
 

@@ -37,6 +37,11 @@ class StepLogs:
         """The number of watchers at this moment."""
         return self._followers.count
 
+    @staticmethod
+    def check_count(count: int) -> None:
+        """Refuse more lines than may come at once, before any is looked at; raises `errors.InvalidField`."""
+        lines_of.check_lines(count)
+
     async def append(self, operation_id: str, lines: Sequence[NewStepLine], *, actor: str) -> None:
         """Add lines to the output of an operation's steps; one that is already there is left as it is.
 

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.release import record
 from tinkwell.core.release.kinds import ReleaseState
+from tinkwell.server.database import offload
 from tinkwell.server.database.database import Fetch
 from tinkwell.server.release.store import row
 
@@ -157,10 +158,10 @@ async def list_operations(connection: AsyncConnection, release_id: str) -> Async
 async def list_nodes(connection: AsyncConnection, operation_id: str) -> list[NodeWithSteps]:
     """Return the nodes of an operation in the order of its plan, each with its steps in order."""
     values = {"operation_id": operation_id}
-    nodes = [row.node(found) for found in (await connection.execute(_NODES, values)).mappings()]
+    nodes = await offload.each(row.node, (await connection.execute(_NODES, values)).mappings())
     steps: dict[str, list[record.Step]] = {node.id: [] for node in nodes}
-    for found in (await connection.execute(_STEPS, values)).mappings():
-        steps[found["node_id"]].append(row.step(found))
+    for step in await offload.each(row.step, (await connection.execute(_STEPS, values)).mappings()):
+        steps[step.node_id].append(step)
     return [(node, steps[node.id]) for node in nodes]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tinkwell.core.release.record import Node
+from tinkwell.server.database import offload
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.release.store import row
 from tinkwell.server.release.store.change import Documents
@@ -35,4 +36,4 @@ async def is_deployed(transaction: Transaction, operation_id: str, documents: Do
 
 async def nodes(transaction: Transaction, operation_id: str) -> Sequence[Node]:
     """Return the nodes of an operation's plan in order."""
-    return [row.node(found) for found in await transaction.fetch(_NODES, operation_id)]
+    return await offload.each(row.node, await transaction.fetch(_NODES, operation_id))

@@ -10,7 +10,7 @@ from typing import Any, Self
 import pytest
 from docker import APIClient
 from integration.provisioner import engine_image
-from unit.provisioner import conformance
+from unit.provisioner import conformance, workspace_conformance
 from unit.provisioner.conformance import Program, new_key, read, texts, wait
 
 from support.waiting import eventually
@@ -78,7 +78,7 @@ async def harness(client: APIClient, tmp_path: Path) -> AsyncIterator[DockerHarn
     await harness.close()
 
 
-class TestConformance(conformance.RuntimeConformance):
+class TestConformance(conformance.RuntimeConformance, workspace_conformance.WorkspaceConformance):
     pass
 
 

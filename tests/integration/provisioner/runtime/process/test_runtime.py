@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit.provisioner import conformance
+from unit.provisioner import conformance, workspace_conformance
 from unit.provisioner.conformance import new_key, texts, wait
 
 from support.waiting import eventually
@@ -75,7 +75,7 @@ async def harness(tmp_path: Path) -> AsyncIterator[ProcessHarness]:
     await harness.close()
 
 
-class TestConformance(conformance.RuntimeConformance):
+class TestConformance(conformance.RuntimeConformance, workspace_conformance.WorkspaceConformance):
     pass
 
 
@@ -258,7 +258,7 @@ async def test_a_run_without_mounts_begins_in_an_empty_folder_that_goes_with_it(
     key = new_key(kind=RunKind.RELEASE)
     spec = port.RunSpec(key=key, image="shell", command=("pwd; ls -A; touch here",))
     run = await harness.runtime.start(spec)
-    assert await texts(run) == [str(harness.directory.run_dir(key) / "empty")]
+    assert await texts(run) == [str(harness.directory.run_dir(key) / "workspace")]
     await run.remove()
     assert not harness.directory.run_dir(key).exists()
 
@@ -284,6 +284,35 @@ async def test_an_image_is_another_one_when_a_file_of_it_has_changed(harness: Pr
     assert after != before
     os.utime(harness.images / "shell" / "lib" / "more", ns=(1, 1))
     assert await harness.runtime.image_id("shell") not in (before, after)
+
+
+async def test_a_run_does_not_begin_once_somebody_has_removed_it(harness: ProcessHarness) -> None:
+    spec = harness.spec(new_key(kind=RunKind.RELEASE), "touch $WORKFLOW_DIR/began")
+
+    def remove_first() -> bool:
+        state_dir.remove_run(harness.directory.run_dir(spec.key))
+        return True
+
+    with pytest.raises(port.RunError, match="did not start"):
+        await harness.runtime.start(spec, remove_first)
+    assert await harness.runtime.find(spec.key) is None
+
+
+async def test_a_run_that_begins_while_it_is_removed_is_killed(
+    harness: ProcessHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await harness.runtime.start(harness.spec(new_key(kind=RunKind.RELEASE), "sleep 1000"))
+    recorded = (harness.directory.run_dir(run.key) / "process").read_text("ascii")
+    pid = int(recorded.split()[1])
+    assert shim.identity(pid) == recorded
+
+    async def see_nothing() -> None:
+        """Do as somebody does who looks before the supervisor has begun."""
+
+    monkeypatch.setattr(run, "kill", see_nothing)
+    await run.remove()
+    assert shim.identity(pid) == ""
+    assert list((harness.directory.path / "runs").iterdir()) == []
 
 
 async def test_a_run_whose_supervisor_was_never_started_has_not_got_its_input(harness: ProcessHarness) -> None:

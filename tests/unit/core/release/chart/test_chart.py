@@ -186,7 +186,7 @@ def test_a_library_is_refused_as_the_root() -> None:
         ({"values.schema.json": "{"}, "values.schema.json: line 1, column 2: Expecting property name"),
         ({"values.schema.json": "[]"}, "values.schema.json: must be a JSON object, such as {}, and not a list"),
         ({"templates/a.yaml": b"\xff"}, "templates/a.yaml: must be UTF-8; the byte at place 0 is not"),
-        ({"templates/NOTES.txt": "\x1b[2J"}, "templates/NOTES.txt: has the control character \\u001b at place 0"),
+        ({"templates/NOTES.txt": b"\xff"}, "templates/NOTES.txt: must be UTF-8; the byte at place 0 is not"),
         ({"ext/lua/a.lua": b"\xff"}, "ext/lua/a.lua: must be UTF-8; the byte at place 0 is not"),
         (
             {"files/a": b"x" * 2**22, "files/b": b"x" * (2**22 + 1)},
@@ -246,6 +246,20 @@ def test_a_chart_has_at_most_two_thousand_subcharts(monkeypatch: pytest.MonkeyPa
     assert len(chart.load(many).charts) == 20
     [found] = refused(many | {"charts/zz/Chart.yaml": described("zz")})
     assert found == "charts/zz/Chart.yaml: is one chart too many; at most 20 subcharts are allowed"
+
+
+def test_the_yaml_of_all_charts_together_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chart.MAX_YAML_BYTES == 8 * 2**20
+    given = files("foo", {"values.yaml": "a: 1"}) | at(files("bar"), "charts/bar/") | at(files("baz"), "charts/baz/")
+    whole = sum(map(len, given.values()))
+    monkeypatch.setattr(chart, "MAX_YAML_BYTES", whole)
+    assert len(chart.load(given).charts) == 2
+    monkeypatch.setattr(chart, "MAX_YAML_BYTES", whole - 1)
+    [found] = refused(given | at(files("bax"), "charts/zz/"))
+    assert found == (
+        f"charts/baz/Chart.yaml: with it, Chart.yaml and values.yaml of all charts have more than {whole - 1} bytes; "
+        "leave charts out"
+    )
 
 
 def test_archives_within_archives_share_one_allowance() -> None:

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from tinkwell.core import errors
 from tinkwell.core.release.manifest import assembly, name, rendered
-from tinkwell.core.release.manifest.assembly import Evaluated, Instance, Roots
+from tinkwell.core.release.manifest.assembly import Evaluated, Instance
+from tinkwell.core.release.manifest.late import Late
 from tinkwell.core.release.manifest.model import Manifest, ManifestResource, Plug
-from tinkwell.core.release.manifest.rendered import Late, RenderedManifest, RenderedResource
+from tinkwell.core.release.manifest.rendered import RenderedManifest, RenderedResource
+from tinkwell.core.release.manifest.scope import Roots
 from tinkwell.core.value import document
 
 DISK = Instance(name="my_data_disk", type="acme/disk", config={"name": "www_data_disk"})

@@ -1,7 +1,7 @@
 """One attempt at a step: started, adopted, stopped, removed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
@@ -29,14 +29,17 @@ class Scene:
         self.lines: list[str] = []
         self.is_permitted = asyncio.Event()
         self.is_permitted.set()
+        # Whether what was permitted is so still.
+        self.is_ours = True
+        self.permissions = 0
         self.beside = beside
         self.run = self.attempt()
 
-    def attempt(self) -> StepRun:
+    def attempt(self, *, slot: int = 0) -> StepRun:
         return StepRun(
             KEY,
             runtime=self.runtime,
-            claims=self.claims.of(0),
+            claims=self.claims.of(slot),
             sink=self,
             secrets=Secrets(),
             beside=self.beside,
@@ -49,8 +52,10 @@ class Scene:
     def start(self, *, answer_bytes: int = 0, timeout_seconds: float = 60.0) -> "asyncio.Task[Result]":
         spec = port.RunSpec(key=KEY, image="acme/x:1", answer_bytes=answer_bytes)
 
-        async def permit() -> None:
+        async def permit() -> Callable[[], bool]:
+            self.permissions += 1
             await self.is_permitted.wait()
+            return lambda: self.is_ours
 
         return asyncio.ensure_future(self.run.start(spec, timeout_seconds=timeout_seconds, permit=permit))
 
@@ -141,11 +146,53 @@ async def test_a_run_that_is_not_there_never_ran(scene: Scene) -> None:
     assert await scene.run.adopt(Deadline(60)) == Result(state=State.CANCELLED, message=NEVER_RAN)
 
 
-async def test_a_run_that_lacks_a_part_of_its_input_is_killed(scene: Scene) -> None:
+@pytest.mark.parametrize("is_stopped", [False, True])
+async def test_what_never_ran_does_not_begin_when_who_was_to_start_it_wakes_up(scene: Scene, is_stopped: bool) -> None:
+    scene.runtime.may_start.clear()
+    task = scene.start()
+    await eventually(lambda: scene.permissions == 1)
+    scene.is_permitted.clear()
+    neighbour = scene.attempt(slot=1)
+    if is_stopped:
+        neighbour.stop(State.CANCELLED, NEVER_RAN)
+    assert await neighbour.adopt(Deadline(60)) == Result(state=State.CANCELLED, message=NEVER_RAN)
+    assert await neighbour.clear()
+    scene.runtime.may_start.set()
+    await eventually(lambda: scene.permissions == 2)
+    scene.run.stop(State.CANCELLED, "it is another's")
+    await task
+    assert not scene.world.starts
+
+
+async def test_what_is_not_ours_any_more_right_before_it_begins_waits_for_another_permission(scene: Scene) -> None:
+    scene.runtime.may_start.clear()
+    task = scene.start()
+    await eventually(lambda: scene.permissions == 1)
+    scene.is_permitted.clear()
+    scene.is_ours = False
+    scene.runtime.may_start.set()
+    await eventually(lambda: scene.permissions == 2)
+    assert not scene.world.runs
+    scene.is_ours = True
+    scene.is_permitted.set()
+    await (await scene.container()).exit()
+    assert (await task).state is State.SUCCEEDED
+
+
+async def test_a_run_that_lacks_a_part_of_its_input_is_removed_before_that_is_told(scene: Scene) -> None:
     container = scene.world.runs[KEY] = FakeRun(scene.world, port.RunSpec(key=KEY, image="x"))
     container.is_fed = False
     assert await scene.run.adopt(Deadline(60)) == Result(state=State.CANCELLED, message=NOT_FED)
     assert container.ending is not None
+    assert not scene.world.runs
+
+
+async def test_a_run_that_has_not_begun_is_removed_where_it_is_to_be_stopped(scene: Scene) -> None:
+    scene.world.runs[KEY] = FakeRun(scene.world, port.RunSpec(key=KEY, image="x"))
+    scene.world.runs[KEY].is_fed = False
+    scene.run.stop(State.CANCELLED, "enough")
+    assert await scene.run.adopt(Deadline(60)) == Result(state=State.CANCELLED, message="enough")
+    assert not scene.world.runs
 
 
 async def test_what_others_watch_by_now_is_left_to_them(scene: Scene) -> None:

@@ -6,10 +6,11 @@ from typing import Any, cast
 import pytest
 
 from tinkwell.core import errors
+from tinkwell.core.release.manifest.late import Late
 from tinkwell.core.release.manifest.model import Manifest
-from tinkwell.core.release.manifest.rendered import Late
 from tinkwell.provisioner.release.expression import child
-from tinkwell.provisioner.release.expression.evaluate import Expressions, Release, Rendered
+from tinkwell.provisioner.release.expression.evaluate import Expressions, Rendered
+from tinkwell.provisioner.release.expression.naming import ManifestNames, Release
 from tinkwell.sandbox.child import Child
 
 RELEASE: Release = {
@@ -37,7 +38,7 @@ def same_process() -> Expressions:
 
 async def rendered(resources: Any, variables: Any = None, **others: Any) -> Rendered:
     manifest = Manifest.from_json({"resources": resources, **others})
-    return await same_process().render(manifest, variables or {}, RELEASE)
+    return await same_process().render(manifest, ManifestNames(variables or {}, RELEASE))
 
 
 async def configs(resources: Any, variables: Any = None) -> dict[str, Any]:
@@ -55,7 +56,7 @@ async def refused(resources: Any, variables: Any = None, **others: Any) -> dict[
 
 async def resolved(document: Any, late: Late, names: Any, variables: Any = None) -> Any:
     return await same_process().resolve(
-        document, late, names, variables=variables or {}, release=RELEASE, field="resources.web.config"
+        document, late, names, names=ManifestNames(variables or {}, RELEASE), field="resources.web.config"
     )
 
 

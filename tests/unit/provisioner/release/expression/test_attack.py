@@ -6,11 +6,12 @@ import pytest
 from unit.provisioner.release.expression.asking import RELEASE
 
 from tinkwell.core import errors
+from tinkwell.core.release.manifest.late import Late
 from tinkwell.core.release.manifest.model import Manifest
-from tinkwell.core.release.manifest.rendered import Late
 from tinkwell.core.value import parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 from tinkwell.provisioner.release.expression.evaluate import Expressions
+from tinkwell.provisioner.release.expression.naming import ManifestNames
 
 FIELD = "resources.web.config.attack"
 UNSAFE = " is not allowed"
@@ -156,7 +157,7 @@ async def test_an_attack_is_one_clear_error_and_the_next_call_works(expressions:
     text, said = ATTACKS[name]
     known = variables(password="hunter2")
     with pytest.raises(errors.InvalidField) as raised:
-        await expressions.render(manifest(attack=text, other="{{ zones }}"), known, RELEASE)
+        await expressions.render(manifest(attack=text, other="{{ zones }}"), ManifestNames(known, RELEASE))
     (violation,) = raised.value.violations
     assert violation.field == FIELD
     assert any(each in violation.description for each in said.split("|"))
@@ -165,7 +166,7 @@ async def test_an_attack_is_one_clear_error_and_the_next_call_works(expressions:
     assert "0x" not in violation.description
     if UNKNOWN not in said:
         assert violation.description.startswith(f"`{parse.excerpt(text)}`: ")
-    rendered = await expressions.render(manifest(zones="{{ zones }}"), known, RELEASE)
+    rendered = await expressions.render(manifest(zones="{{ zones }}"), ManifestNames(known, RELEASE))
     assert rendered.manifest.resources["web"].config == {"zones": ["a", "b", "c"]}
 
 
@@ -182,6 +183,6 @@ async def test_an_attack_is_one_clear_error_and_the_next_call_works(expressions:
 async def test_what_comes_out_of_an_expression_is_no_expression(
     expressions: Expressions, text: str, value: str
 ) -> None:
-    rendered = await expressions.render(manifest(x=text), variables(password="{{ vars }}"), RELEASE)
+    rendered = await expressions.render(manifest(x=text), ManifestNames(variables(password="{{ vars }}"), RELEASE))
     assert rendered.manifest.resources["web"].config == {"x": value}
     assert rendered.manifest.resources["web"].late == Late()

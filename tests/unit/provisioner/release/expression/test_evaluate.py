@@ -17,9 +17,10 @@ from unit.provisioner.release.expression.asking import RELEASE
 from support import waiting
 from tinkwell.core import errors
 from tinkwell.core.release.manifest import reader
+from tinkwell.core.release.manifest.late import Late
 from tinkwell.core.release.manifest.model import Manifest
-from tinkwell.core.release.manifest.rendered import Late
 from tinkwell.provisioner.release.expression.evaluate import Expressions
+from tinkwell.provisioner.release.expression.naming import ManifestNames
 from tinkwell.sandbox import errors as sandbox
 
 MANIFEST = Manifest.from_json(
@@ -55,12 +56,12 @@ def one(**members: Any) -> Manifest:
 
 async def resolve(expressions: Expressions, config: Any, late: Late, names: Any) -> Any:
     return await expressions.resolve(
-        config, late, names, variables=VARIABLES, release=RELEASE, field="resources.vm[a].config"
+        config, late, names, names=ManifestNames(VARIABLES, RELEASE), field="resources.vm[a].config"
     )
 
 
 async def test_a_manifest_is_rendered_and_what_waits_is_resolved_later(expressions: Expressions) -> None:
-    rendered = await expressions.render(MANIFEST, VARIABLES, RELEASE)
+    rendered = await expressions.render(MANIFEST, ManifestNames(VARIABLES, RELEASE))
     assert rendered.disabled == ("off",)
     assert rendered.warnings == ()
     manifest = rendered.manifest
@@ -79,7 +80,7 @@ async def test_the_example_of_the_documentation_is_rendered(expressions: Express
     page = (Path(__file__).parents[5] / "docs" / "expression.md").read_text(encoding="utf-8")
     example = page.split("```yaml\n")[1].split("```")[0]
     manifest = reader.read([("example.yaml", example)])
-    rendered = await expressions.render(manifest, {"gigabytes": 5, "version": "1.2"}, RELEASE)
+    rendered = await expressions.render(manifest, ManifestNames({"gigabytes": 5, "version": "1.2"}, RELEASE))
     resources = rendered.manifest.resources
     assert list(resources) == ["disk[eu]", "disk[us]", "vm"]
     assert resources["disk[us]"].config == {"name": "disk-us", "size": 10}
@@ -111,7 +112,7 @@ async def test_numbers_go_through_as_doubles(expressions: Expressions) -> None:
 async def test_what_is_wrong_is_told_by_field(expressions: Expressions) -> None:
     manifest = one(type="{{ nme }}", config={"a b": ["{{ size + 'x' }}"]})
     with pytest.raises(errors.InvalidField) as raised:
-        await expressions.render(manifest, VARIABLES, RELEASE)
+        await expressions.render(manifest, ManifestNames(VARIABLES, RELEASE))
     assert [(violation.field, violation.description) for violation in raised.value.violations] == [
         ("resources.web.type", "`{{ nme }}`: there is no nme here; did you mean name?"),
         (
@@ -131,44 +132,45 @@ async def test_a_state_that_makes_a_text_too_long_for_the_memory_is_told_by_fiel
 
 
 async def test_a_manifest_that_is_too_large_is_told(expressions: Expressions) -> None:
-    manifest = one(config={"x": "x" * 9 * 1024 * 1024})
-    with pytest.raises(errors.InvalidField, match=r"^manifest: has 9,437,\d+ bytes; at most 8,388,608 are allowed"):
-        await expressions.render(manifest, {}, RELEASE)
+    manifest = one(config={"x": "x" * 25 * 1024 * 1024})
+    with pytest.raises(errors.InvalidField, match=r"^manifest: has 26,214,\d+ bytes; at most 25,165,824 are allowed"):
+        await expressions.render(manifest, ManifestNames({}, RELEASE))
 
 
 async def test_a_manifest_that_becomes_too_large_is_told(expressions: Expressions) -> None:
     manifest = one(for_each="{{ range(20) }}", config={"x": "{{ ('x' * 900000) }}"})
     with pytest.raises(errors.InvalidField, match="gives more than 16 MiB in all"):
-        await expressions.render(manifest, {}, RELEASE)
+        await expressions.render(manifest, ManifestNames({}, RELEASE))
 
 
 async def test_thousands_of_expressions_are_rendered_by_one_call(expressions: Expressions) -> None:
     web: Any = {"type": "t", "for_each": "{{ range(50) }}", "config": {"x": "{{ release.name }}-{{ each.key }}"}}
     manifest = Manifest.from_json({"resources": {f"web{number}": web for number in range(100)}})
-    resources = (await expressions.render(manifest, {}, RELEASE)).manifest.resources
+    resources = (await expressions.render(manifest, ManifestNames({}, RELEASE))).manifest.resources
     assert len(resources) == 5000
     assert resources["web99[49]"].config == {"x": "shop-49"}
 
 
 async def test_a_child_that_was_killed_is_told_and_the_next_call_works(expressions: Expressions) -> None:
-    await expressions.render(MANIFEST, VARIABLES, RELEASE)
+    await expressions.render(MANIFEST, ManifestNames(VARIABLES, RELEASE))
     pid = expressions._child.pid
     assert pid
     manifest = one(config={"x": "{% for a in range(9999) %}" * 9 + "{% endfor %}" * 9})
-    call = asyncio.create_task(expressions.render(manifest, VARIABLES, RELEASE))
+    call = asyncio.create_task(expressions.render(manifest, ManifestNames(VARIABLES, RELEASE)))
     await waiting.eventually(lambda: "web" in expressions._child._piece)
     os.kill(pid, signal.SIGKILL)
     said = r"resources\.web\.config\.x: .*: the child process ended of signal 9"
     with pytest.raises(errors.InvalidField, match=said):
         await call
-    rendered = await expressions.render(MANIFEST, VARIABLES, RELEASE)
+    rendered = await expressions.render(MANIFEST, ManifestNames(VARIABLES, RELEASE))
     assert rendered.disabled == ("off",)
 
 
 async def test_two_operations_have_a_child_each(expressions: Expressions) -> None:
     async with Expressions() as other:
         first, second = await asyncio.gather(
-            expressions.render(MANIFEST, VARIABLES, RELEASE), other.render(MANIFEST, VARIABLES, RELEASE)
+            expressions.render(MANIFEST, ManifestNames(VARIABLES, RELEASE)),
+            other.render(MANIFEST, ManifestNames(VARIABLES, RELEASE)),
         )
         assert first == second
         assert expressions._child.pid != other._child.pid
@@ -204,7 +206,7 @@ async def test_an_answer_of_another_form_is_no_manifest(
 
     monkeypatch.setattr(expressions._child, "call", call)
     with pytest.raises(sandbox.Failed, match="no evaluated manifest"):
-        await expressions.render(MANIFEST, VARIABLES, RELEASE)
+        await expressions.render(MANIFEST, ManifestNames(VARIABLES, RELEASE))
 
 
 def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

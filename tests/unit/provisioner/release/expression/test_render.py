@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from unit.provisioner.release.expression.asking import RELEASE, configs, refused, rendered
 
-from tinkwell.core.release.manifest.rendered import Late, Target
+from tinkwell.core.release.manifest.late import Late, Target
 from tinkwell.provisioner.release.expression import render
 
 DISK = {"type": "acme/disk", "config": {"name": "www_data_disk", "size": "200gb"}}

@@ -6,7 +6,7 @@ import pytest
 from unit.provisioner.release.expression.asking import resolved, same_process, unresolved
 
 from tinkwell.core import errors
-from tinkwell.core.release.manifest.rendered import Late
+from tinkwell.core.release.manifest.late import Late
 
 NAMES = {"disk": {"name": "my_disk", "type": "acme/disk", "state": {"zone": "eu", "tags": ["{{ x }}"], "n": 2}}}
 VARIABLES = {"size": 1, "disk": "shadowed"}

@@ -1,0 +1,151 @@
+"""Renders the charts of a release, one after the other, and joins what comes of them to one manifest.
+
+One child process evaluates them all, with limits that count for each chart. What is wrong is told by the file in which
+it stands, such as `charts/store/templates/site.yaml.resources.web.type`.
+"""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+
+from tinkwell.core import errors
+from tinkwell.core.release.chart import awaited, dependency, process
+from tinkwell.core.release.chart import chart as chart_files
+from tinkwell.core.release.chart.process import Unit
+from tinkwell.core.release.kinds import Wait
+from tinkwell.core.release.manifest import name, reader
+from tinkwell.core.release.manifest.chart_assembly import Joining, Part
+from tinkwell.core.release.manifest.late import NONE_LATE, Late
+from tinkwell.core.release.manifest.reader import Templates
+from tinkwell.core.release.manifest.rendered import RenderedChart, RenderedManifest
+from tinkwell.core.value import check, document, parse, position
+from tinkwell.core.value.document import JsonObject
+from tinkwell.provisioner.release.chart_source import Charts
+from tinkwell.provisioner.release.expression.evaluate import Expressions, Inputs, RenderedPart
+from tinkwell.provisioner.release.expression.naming import Release
+
+_NOTES = "templates/NOTES.txt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """The manifest of a release, and sentences for the authors of its charts."""
+
+    manifest: RenderedManifest
+    warnings: tuple[str, ...]
+
+
+async def render(charts: Charts, release: Release, expressions: Expressions, *, wait: Wait) -> Rendered:
+    """Render all charts; raises `errors.InvalidField` with all that is wrong, and `sandbox.errors.SandboxError`."""
+    rendering = _Rendering(charts, release, expressions, wait)
+    for unit in process.units(charts.root):
+        if not rendering.checks.is_full:
+            await rendering.add(unit)
+    rendering.checks.finish()
+    warnings = (*process.warnings(charts.root), *rendering.warnings)
+    return Rendered(manifest=rendering.joining.manifest, warnings=warnings)
+
+
+class _Rendering:
+    """What has come of the charts that were rendered; what is wrong with them is noted in `checks`."""
+
+    def __init__(self, charts: Charts, release: Release, expressions: Expressions, wait: Wait) -> None:
+        self.checks = check.Checks(most=document.MAX_VIOLATIONS)
+        self.joining = Joining()
+        self.warnings: list[str] = []
+        self._charts = charts
+        self._release = release
+        self._expressions = expressions
+        self._wait = wait
+        self._inputs: dict[str, tuple[JsonObject, Late]] = {charts.root.path: ({}, NONE_LATE)}
+        self._uses = Counter(id(unit.chart) for unit in process.units(charts.root))
+        # Of charts that are used more than once, by their ids; None for one that cannot be read.
+        self._read: dict[int, Templates | None] = {}
+
+    async def add(self, unit: Unit) -> None:
+        """Render a chart, after its parent."""
+        templates = await self._templates(unit)
+        if templates is None:
+            return
+        try:
+            part = await self._render(unit, templates)
+            await asyncio.to_thread(self._join, unit, part)
+        except errors.InvalidField as error:
+            self.checks.note(self._located(unit, templates, error))
+
+    async def _templates(self, unit: Unit) -> Templates | None:
+        key = id(unit.chart)
+        if key in self._read:
+            return self._read[key]
+        found: Templates | None = None
+        try:
+            found = await asyncio.to_thread(_read, unit, is_root=unit is self._charts.root)
+        except errors.InvalidField as error:
+            self.checks.note(error)
+        if self._uses[key] > 1:
+            self._read[key] = found
+        return found
+
+    async def _render(self, unit: Unit, templates: Templates) -> RenderedPart:
+        waits = self._wait is not Wait.NONE
+        inputs = {
+            child: Inputs(each.inputs, awaited.by_subchart(unit, child) if waits else awaited.by_nobody(unit))
+            for child, each in unit.children.items()
+        }
+        return await self._expressions.render_chart(
+            templates.manifest,
+            self._charts.names(unit.path, self._release),
+            subcharts=awaited.by_chart(unit) if waits else awaited.by_nobody(unit),
+            inputs=inputs,
+            notes=unit.chart.notes if unit is self._charts.root else "",
+        )
+
+    def _join(self, unit: Unit, part: RenderedPart) -> None:
+        # Without those of a parent that is wrong, which is told all the same.
+        inputs, late_inputs = self._inputs.pop(unit.path, ({}, NONE_LATE))
+        chart = RenderedChart(
+            name=unit.chart.metadata.name,
+            version=unit.chart.metadata.version,
+            batches=unit.sequence.batches,
+            edges=tuple((edge.before, edge.after) for edge in unit.sequence.edges),
+            inputs=inputs,
+            late_inputs=late_inputs,
+            notes=part.notes,
+        )
+        for child, given in part.inputs.items():
+            self._inputs[unit.children[child].path] = given
+        self.warnings += [f"{unit.path}: {warning}" for warning in part.warnings]
+        self.joining.add(Part(path=unit.path, chart=chart, manifest=part.manifest))
+
+    def _located(self, unit: Unit, templates: Templates, error: errors.InvalidField) -> errors.InvalidField:
+        """Say of each violation in which file it stands, and in which use of a chart that is used more than once."""
+        where = f"in {unit.path}: " if self._uses[id(unit.chart)] > 1 else ""
+        return errors.InvalidField(
+            errors.Violation(_place(unit, templates, violation.field), f"{where}{violation.description}")
+            for violation in error.violations
+        )
+
+
+def _read(unit: Unit, *, is_root: bool) -> Templates:
+    """Read the templates of a chart; raises `errors.InvalidField`."""
+    chart_files.check_usable([unit.chart])
+    if is_root:
+        reader.check_notes(unit.chart.path(_NOTES), unit.chart.notes)
+    return reader.read_templates(unit.chart.templates, folder=unit.chart.folder)
+
+
+def _place(unit: Unit, templates: Templates, field: str) -> str:
+    """Return the path of a file, and of what stands in it, for a path in what was rendered."""
+    match position.parse_path(field):
+        case ("plugs" | "resources" | "outputs" as kind, str(key), *_):
+            written, _ = name.split_path(key)
+            file = templates.files.get(parse.child(kind, written))
+            return f"{file}.{field}" if file else unit.chart.path(f"templates.{field}")
+        case ("inputs", str(child), *_):
+            declared = dependency.read_entries(unit.chart).by_name.get(child)
+            rest = field.removeprefix(parse.child("inputs", child))
+            return f"{declared.field}.inputs{rest}" if declared else unit.chart.path(f"Chart.yaml.{field}")
+        case ("notes", *_):
+            return unit.chart.path(_NOTES)
+        case _:
+            return unit.chart.path(f"templates.{field}") if field else unit.chart.path("templates")

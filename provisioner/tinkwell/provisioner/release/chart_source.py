@@ -1,0 +1,79 @@
+"""The charts of an operation: from the archive that the server sends to each chart in its place in the release."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import cast
+
+from tinkwell.client.release import model
+from tinkwell.core import errors
+from tinkwell.core.release.chart import archive, dependency, process
+from tinkwell.core.release.chart import chart as charts
+from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart.process import Unit
+from tinkwell.core.value import document
+from tinkwell.core.value.document import JsonObject
+from tinkwell.provisioner.release.expression.naming import ChartNames, FileTexts, Release
+
+MAX_SOURCE_BYTES = 4 * 1024 * 1024
+_FIELD = "chart"
+
+
+class Charts:
+    """The charts of a release by their paths, with the values that they see."""
+
+    def __init__(self, root: Unit) -> None:
+        self.root = root
+        self._units = {unit.path: unit for unit in process.units(root)}
+        # By the charts themselves, since one may stand in many places.
+        self._texts: dict[int, FileTexts] = {}
+
+    def names(self, path: str, release: Release) -> ChartNames:
+        """Return what expressions of a chart may name."""
+        unit = self._units[path]
+        key = id(unit.chart)
+        if key not in self._texts:
+            self._texts[key] = FileTexts.of(unit.chart.files)
+        return ChartNames(unit.values, release, unit.chart.metadata.as_json(), self._texts[key])
+
+    def files(self, path: str) -> Mapping[str, bytes]:
+        """Return the files of a chart, by their paths in its `files/`."""
+        return self._units[path].chart.files
+
+
+def of_work(work: model.Work) -> Charts | None:
+    """Read the charts of an operation, in a thread; None for one without. Raises `errors.InvalidField`."""
+    if not work.source:
+        return None
+    source = document.parse_json_object("source", work.source, max_bytes=MAX_SOURCE_BYTES)
+    if _FIELD not in source:
+        return None
+    values, is_strict = cast(JsonObject, source["user_values"]), bool(source.get("strict"))
+    return Charts(process.process(read(work.chart), values, strict=is_strict))
+
+
+def read(text: str) -> Chart:
+    """Read the chart of an archive, which is given in base64; raises `errors.InvalidField`."""
+    try:
+        data = base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise errors.InvalidField.of(_FIELD, f"is no archive in base64: {error}") from error
+    return charts.load(archive.unpack(data))
+
+
+def files_at(root: Chart, path: str) -> Mapping[str, bytes]:
+    """Return the files of the chart that has a path in a release of another one, whatever the values are.
+
+    Without values it is not known what is enabled, but what once was is still where it was.
+    """
+    found: Chart | None = root
+    for name in path.split(".")[1:]:
+        found = _child(found, name) if found is not None else None
+    return found.files if found is not None else {}
+
+
+def _child(chart: Chart, name: str) -> Chart | None:
+    declared = dependency.read_entries(chart).by_name.get(name)
+    if declared is not None:
+        return declared.chart
+    return next((child for child in chart.charts.values() if child.metadata.name == name), None)

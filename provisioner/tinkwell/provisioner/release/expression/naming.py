@@ -1,0 +1,96 @@
+"""What every expression of a place may name, beside the resources that it depends on. It is the same for a whole chart.
+
+An applied release has variables, each of which has a name of its own; a chart has `values`, `chart` and `files`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypedDict
+
+from tinkwell.core.value.document import JsonObject
+
+# Of a file, that an expression may have as a text.
+MAX_FILE_BYTES = 1024 * 1024
+INPUTS, SUBCHARTS = "inputs", "subcharts"
+
+
+class Release(TypedDict):
+    """What expressions know by the name `release`."""
+
+    name: str
+    namespace: str
+    revision: int
+    is_install: bool
+    is_upgrade: bool
+
+
+class Names(Protocol):
+    """Names and what they mean, as the child process is told."""
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """All names, those among them that are known late."""
+
+    def as_json(self, *, has_files: bool) -> Mapping[str, object]:
+        """Give the form that is sent; without files where nothing names them, since they may be large."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestNames:
+    """The names of an applied release: variables by their own names, `vars` and `release`."""
+
+    variables: JsonObject
+    release: Release
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """All names."""
+        return (*self.variables, "vars", "release")
+
+    def as_json(self, *, has_files: bool) -> Mapping[str, object]:
+        """Give the form that is sent."""
+        return {"variables": self.variables, "release": self.release}
+
+
+@dataclass(frozen=True, slots=True)
+class FileTexts:
+    """The files of a chart as texts, and of those that are none the reason, both by their paths in `files/`."""
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, files: Mapping[str, bytes]) -> "FileTexts":
+        """Read files, of which each may be a text or not."""
+        texts: dict[str, str] = {}
+        refused: dict[str, str] = {}
+        for path, content in files.items():
+            if len(content) > MAX_FILE_BYTES:
+                refused[path] = f"has {len(content):,} bytes; at most {MAX_FILE_BYTES:,} are allowed in expressions"
+                continue
+            try:
+                texts[path] = content.decode()
+            except UnicodeDecodeError:
+                refused[path] = "is no text in UTF-8"
+        return cls(texts, refused)
+
+
+@dataclass(frozen=True, slots=True)
+class ChartNames:
+    """The names of a chart: `values`, `release`, `chart` with its metadata, `files`; late `inputs` and `subcharts`."""
+
+    values: JsonObject
+    release: Release
+    chart: JsonObject
+    files: FileTexts
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """All names."""
+        return ("values", "release", "chart", "files", INPUTS, SUBCHARTS)
+
+    def as_json(self, *, has_files: bool) -> Mapping[str, object]:
+        """Give the form that is sent."""
+        files = self.files if has_files else FileTexts()
+        told = {"texts": files.texts, "refused": files.refused}
+        return {"values": self.values, "release": self.release, "chart": self.chart, "files": told}

@@ -1,0 +1,139 @@
+"""What is to happen: at which deed a provisioner is stopped, in which operation, and what is done to it then."""
+
+import dataclasses
+import enum
+import itertools
+import random
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from support.release_chaos import journal
+from support.release_chaos.scenario import Change
+from support.release_kill.deed import Deed, Moment
+from tinkwell.core.event.kinds import State
+
+# The runs of the operation below: two resources are asked what they are, their state, and that once more after actions,
+# of which the first has two.
+_INSTALL_RUNS, _INSTALL_ANSWERS, _INSTALL_ACTIONS, _RESOURCES = 9, 6, 3, 2
+_REMOVAL_SHARE = 0.3
+_ONCE = frozenset({Deed.ACQUIRE, Deed.PLAN, Deed.FINISH})
+_IS_CANCELLED = frozenset({State.CANCELLED, State.SUCCEEDED})
+_OF_ACTIONS = frozenset({Deed.INTENT, Deed.REPORT})
+
+
+class Fate(enum.StrEnum):
+    """What is done once a provisioner has stopped at its deed."""
+
+    RETURN = "it is killed and comes back"
+    NEIGHBOUR = "it is killed, and a neighbour on its engine takes over"
+    ELSEWHERE = "it is killed, and one on another engine takes over"
+    DREAM = "it stays frozen until a neighbour on its engine has taken over"
+    SERVER = "it goes on, and the server is killed"
+    CANCEL = "its operation is cancelled, and it goes on"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One of the points: it is stopped when it does a deed for the nth time, in an installation or a removal.
+
+    `lateness` is from 0 to 1, for what need not happen at once.
+    """
+
+    number: int
+    deed: Deed
+    moment: Moment
+    nth: int
+    fate: Fate
+    removes: bool = False
+    lateness: float = 0.5
+
+    @property
+    def release(self) -> str:
+        """The name of its release, and of the namespace that this has to itself."""
+        return f"kill-{self.number}"
+
+    def __str__(self) -> str:
+        what = "uninstall" if self.removes else "install"
+        return f"{self.release} ({what}; {self.moment} it {self.deed}, {self.nth}: {self.fate})"
+
+
+def draw(chance: random.Random, count: int) -> Sequence[Case]:
+    """Draw so many cases: all deeds meet all fates before any does for the second time."""
+    moments = (Moment.BEFORE, Moment.AFTER)
+    points = [(deed, moment) for deed in Deed if deed is not Deed.INPUT for moment in moments]
+    pairs = list(itertools.product([*points, (Deed.INPUT, Moment.AMID)], Fate))
+    drawn: list[Case] = []
+    while len(drawn) < count:
+        for (deed, moment), fate in chance.sample(pairs, len(pairs)):
+            removes = deed is not Deed.ANSWER and chance.random() < _REMOVAL_SHARE
+            drawn.append(
+                Case(
+                    number=len(drawn) + 1,
+                    deed=deed,
+                    moment=moment,
+                    nth=chance.randint(1, _times(deed, removes=removes)),
+                    fate=fate,
+                    removes=removes,
+                    lateness=chance.random(),
+                )
+            )
+    return drawn[:count]
+
+
+def installation(case: Case) -> Change:
+    """Return the operation that installs its release, which it is stopped in, or which comes before that one."""
+    change = Change(operation_id=str(uuid.uuid4()), resources=_resources(case), wants=_contents(case))
+    return change if case.removes else _meant(case, change)
+
+
+def removal(case: Case) -> Change:
+    """Return the operation that removes its release."""
+    return _meant(case, Change(operation_id=str(uuid.uuid4())))
+
+
+def _meant(case: Case, change: Change) -> Change:
+    """Say how an operation may end that it is stopped in."""
+    if case.fate is not Fate.CANCEL:
+        return change
+    return dataclasses.replace(change, ends=_IS_CANCELLED, cancels_now=case.lateness < 0.5)
+
+
+def _resources(case: Case) -> Mapping[str, Any]:
+    """Return two resources, of which the second needs the first."""
+    lateness = case.lateness
+    return {
+        "first": _resource(f"first of {case.number}", seconds=(0.05, 0.4 * lateness)),
+        "second": _resource("of {{ first.state.content }}", seconds=(0.4 * (1 - lateness),))
+        | {"dependencies": {"first": "first"}},
+    }
+
+
+def _contents(case: Case) -> Mapping[str, str]:
+    """Return what they hold."""
+    return {"first": f"first of {case.number}", "second": f"of first of {case.number}"}
+
+
+def _times(deed: Deed, *, removes: bool) -> int:
+    """Return how often a deed is done at least."""
+    if deed in _ONCE:
+        return 1
+    if removes or deed is Deed.READY:
+        return _RESOURCES
+    if deed in _OF_ACTIONS:
+        return _INSTALL_ACTIONS
+    return _INSTALL_ANSWERS if deed is Deed.ANSWER else _INSTALL_RUNS
+
+
+def _resource(content: str, *, seconds: Sequence[float]) -> dict[str, Any]:
+    return {
+        "type": journal.IMAGE,
+        "config": {
+            "content": content,
+            "looks": 0.0,
+            "settles": 0,
+            "actions": [{"seconds": each, "first_good_attempt": 1} for each in seconds],
+            "destroy_seconds": 0.1,
+        },
+    }
