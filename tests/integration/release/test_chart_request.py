@@ -150,6 +150,10 @@ async def test_what_is_marked_as_write_only_is_sealed(database_url: str) -> None
         assert (
             everything == {**hidden, "db": {**hidden["db"], "size": 1, "global": {}}} or everything["db"]["dsn"] is None
         )
+        same = await begin(site, "Upgrade", WITH_SCHEMA, options=pb.OperationOptions(strict=True))
+        await same.acquire()
+        assert (await same.submit("db")).revision == 1
+        await same.carry_on("db")
         again = await begin(site, "Upgrade", NEWER, values={"size": 4}, reuse_values=True)
         stored = await site.sql.fetchval("SELECT string_agg(source::text, '') FROM operation")
         assert "hunter22" not in stored
