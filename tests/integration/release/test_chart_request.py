@@ -228,6 +228,14 @@ async def test_values_and_what_they_come_to_have_a_limit(site: Site) -> None:
     await install(site, values={"first": "x" * 600_000})
     told = await refused(site, call="Upgrade", values={"second": "x" * 600_000})
     assert list(told.fields) == ["values"]
+    wide = chart_archive.packed(
+        values={"text": "x" * 900_000},
+        subcharts={name: chart_archive.chart(name, values={"text": name * 900_000}) for name in ("a", "b")},
+        dependencies=[{"name": "a"}, {"name": "b"}],
+    )
+    await (await begin(site, "Upgrade", wide)).carry_out("db")
+    told = await refused(site, call="Upgrade", reuse_values=True)
+    assert list(told.fields) == ["reuse_values"]
 
 
 async def test_an_upgrade_beside_another_one_takes_no_values_that_are_gone(site: Site) -> None:
