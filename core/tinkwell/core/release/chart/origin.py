@@ -15,24 +15,12 @@ from tinkwell.core.release.chart import chart as charts
 from tinkwell.core.release.chart import dependency, process, set_value, value
 from tinkwell.core.release.chart.chart import Chart
 from tinkwell.core.release.chart.dependency import Decision
+from tinkwell.core.release.chart.given import Given
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.chart.sequence import Edge
 from tinkwell.core.release.chart.value import NOTHING, Path
 from tinkwell.core.value import position, yaml_node
 from tinkwell.core.value.document import JsonObject, JsonValue
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """Values that a user gave in one file or flag, which is called `name`, such as `prod.yaml` or `--set`.
-
-    `text` is the YAML of a file, by which lines are told; empty for a flag.
-    """
-
-    name: str
-    values: JsonObject
-    text: str = ""
-    is_secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)

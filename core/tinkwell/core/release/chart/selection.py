@@ -33,10 +33,9 @@ _RESERVED = frozenset({value.GLOBAL, dependency.TAGS})
 class Selected:
     """A chart of the release, in its place.
 
-    `inputs` and `imports` are those of its entry in the parent.
-
     `given` are the values that users and the charts above give it, the highest first; its own are not among them.
-    `children` are the enabled ones by their names, declared ones first; `decisions` are on the others as well.
+    `inputs` and `imports` are those of its entry in the parent. `children` are the enabled ones by their names,
+    declared ones first; `decisions` are on the others as well.
     """
 
     chart: Chart
