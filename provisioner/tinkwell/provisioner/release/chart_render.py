@@ -16,6 +16,7 @@ from tinkwell.core.release.kinds import Wait
 from tinkwell.core.release.manifest import name, reader
 from tinkwell.core.release.manifest.chart_assembly import Joining, Part
 from tinkwell.core.release.manifest.late import NONE_LATE, Late
+from tinkwell.core.release.manifest.model import Manifest
 from tinkwell.core.release.manifest.reader import Templates
 from tinkwell.core.release.manifest.rendered import RenderedChart, RenderedManifest
 from tinkwell.core.value import check, document, parse, position
@@ -129,9 +130,19 @@ class _Rendering:
 def _read(unit: Unit, *, is_root: bool) -> Templates:
     """Read the templates of a chart; raises `errors.InvalidField`."""
     chart_files.check_usable([unit.chart])
-    if is_root:
-        reader.check_notes(unit.chart.path(_NOTES), unit.chart.notes)
-    return reader.read_templates(unit.chart.templates, folder=unit.chart.folder)
+    checks = check.Checks(most=document.MAX_VIOLATIONS)
+    found = Templates(Manifest(), {})
+    try:
+        found = reader.read_templates(unit.chart.templates, folder=unit.chart.folder)
+    except errors.InvalidField as error:
+        checks.note(error)
+    try:
+        if is_root:
+            reader.check_notes(unit.chart.path(_NOTES), unit.chart.notes)
+    except errors.InvalidField as error:
+        checks.note(error)
+    checks.finish()
+    return found
 
 
 def _place(unit: Unit, templates: Templates, field: str) -> str:

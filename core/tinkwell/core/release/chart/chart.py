@@ -139,7 +139,7 @@ class _Loader:
             values_text=values_text,
             schema=self._schema(files, folder),
             templates={path: self._text(files, folder, path) for path in sorted(files) if _is_template(path)},
-            notes=self._notes(files, folder),
+            notes=self._text(files, folder, _NOTES),
             files=self._files(files, folder),
             lua={
                 path.removeprefix(_LUA): self._text(files, folder, path)
@@ -216,10 +216,6 @@ class _Loader:
         except errors.InvalidField as error:
             self.checks.note(error)
             return None
-
-    def _notes(self, files: Mapping[str, bytes], folder: str) -> str:
-        text = self._text(files, folder, _NOTES)
-        return self.checks.take(_check_notes, folder + _NOTES, text)
 
     def _files(self, files: Mapping[str, bytes], folder: str) -> dict[str, bytes]:
         found = {path.removeprefix(_FILES): files[path] for path in sorted(files) if path.startswith(_FILES)}
@@ -301,7 +297,7 @@ def _unread(files: Mapping[str, bytes], folder: str) -> Iterator[str]:
     for path in sorted(files):
         if path.startswith(_TEMPLATES) and path != _NOTES and not _is_template(path) and not _is_partial(path):
             yield f"{folder}{path}: is not read; templates end in .yaml or .yml"
-        elif path.startswith("ext/lua/") and not path.endswith(".lua"):
+        elif path.startswith(_LUA) and not path.endswith(".lua"):
             yield f"{folder}{path}: is not read; handlers end in .lua"
         elif path.startswith(_CHARTS) and "/" not in path.removeprefix(_CHARTS) and not _is_ignored(path):
             yield f"{folder}{path}: is not read; charts are folders, or archives that end in .tgz"
@@ -309,7 +305,3 @@ def _unread(files: Mapping[str, bytes], folder: str) -> Iterator[str]:
 
 def _is_ignored(path: str) -> bool:
     return path.endswith(".tgz") or path.removeprefix(_CHARTS).startswith((".", "_"))
-
-
-def _check_notes(path: str, text: str) -> str:
-    return parse.parse_text(path, text, max_bytes=document.MAX_DOCUMENT_BYTES, allow_empty=True, multiline=True)

@@ -104,7 +104,9 @@ def _member(read: Callable[[int], bytes], header: _Header, long_name: str, recor
     if header.type in _LINKS:
         return Member(name, Kind.LINK, b"")
     if header.type == _FOLDER or (header.type in _FILES and name.endswith("/")):
-        return Member(name, Kind.FOLDER, _content(read, size))
+        if size:
+            raise Broken("a folder has bytes")
+        return Member(name, Kind.FOLDER, b"")
     if header.type not in _FILES:
         return Member(name, Kind.OTHER, b"")
     return Member(name, Kind.FILE, _content(read, size))
