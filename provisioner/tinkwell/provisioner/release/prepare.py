@@ -129,9 +129,9 @@ class Preparation:
             )
         for path, each in manifest.resources.items():
             checks.take(self._host.images.check, f"{parse.child('resources', path)}.type", each.type)
-        for chart in manifest.charts or ("",):
+        for chart, plugs in manifest.plugs_by_chart().items():
             try:
-                Plugs(self._machine, manifest.plugs_of(chart), chart=chart)
+                Plugs(self._machine, plugs, chart=chart)
             except errors.InvalidField as error:
                 checks.note(error)
         checks.finish()
