@@ -76,5 +76,4 @@ def _child(chart: Chart, name: str) -> Chart | None:
     entries = dependency.read_entries(chart)
     if name in entries.by_name:
         return entries.by_name[name].chart
-    unnamed, _ = dependency.undeclared(chart, entries.all)
-    return next((child for child in unnamed if child.metadata.name == name), None)
+    return next((child for child in entries.unnamed if child.metadata.name == name), None)
