@@ -25,7 +25,7 @@ PLANNED = build.build_plan(MANIFEST, [], {}).nodes
 
 
 def shop(root: NodeState, web: NodeState, store: NodeState, db: NodeState, *steps: Any) -> list[NodeView]:
-    begun = {"spec": NodeSpec(type="x"), "init": FACTS, "is_begun": True}
+    begun: dict[str, Any] = {"spec": NodeSpec(type="x"), "init": FACTS, "is_begun": True}
     return [
         NodeView(path="shop.store:db", state=db, steps=steps, message="no disk" if db is FAILED else "", **begun),
         NodeView(path="shop.store", kind=NodeKind.CHART, state=store),
@@ -62,7 +62,7 @@ def test_a_failure_stops_everything_and_the_cause_names_the_resource() -> None:
 
 
 def test_what_depends_on_a_failed_chart_is_skipped_for_the_resource_that_failed() -> None:
-    fields = {"planned": PLANNED, "on_failure": OnFailure.CONTINUE}
+    fields: dict[str, Any] = {"planned": PLANNED, "on_failure": OnFailure.CONTINUE}
     skipped = MoveNode(path="shop:web", state=SKIPPED, message="not started: shop.store:db is FAILED")
     assert skipped in ask(*shop(INSTALLING, NODE_PENDING, FAILED, FAILED), **fields)
     [failed] = ask(*shop(INSTALLING, SKIPPED, FAILED, FAILED), **fields)
