@@ -40,7 +40,7 @@ async def render(charts: Charts, release: Release, expressions: Expressions, *, 
     """Render all charts; raises `errors.InvalidField` with all that is wrong, and `sandbox.errors.SandboxError`."""
     rendering = _Rendering(charts, release, expressions, wait)
     for unit in process.units(charts.root):
-        if not rendering.checks.is_full:
+        if not (rendering.checks.is_full or rendering.is_too_much):
             await rendering.add(unit)
     rendering.checks.finish()
     warnings = (*process.warnings(charts.root), *rendering.warnings)
@@ -54,6 +54,8 @@ class _Rendering:
         self.checks = check.Checks(most=document.MAX_VIOLATIONS)
         self.joining = Joining()
         self.warnings: list[str] = []
+        # There is more in all charts together than is allowed.
+        self.is_too_much = False
         self._charts = charts
         self._release = release
         self._expressions = expressions
@@ -70,9 +72,14 @@ class _Rendering:
             return
         try:
             part = await self._render(unit, templates)
-            await asyncio.to_thread(self._join, unit, part)
         except errors.InvalidField as error:
             self.checks.note(self._located(unit, templates, error))
+            return
+        try:
+            await asyncio.to_thread(self._join, unit, part)
+        except errors.InvalidField as error:
+            self.checks.note(error)
+            self.is_too_much = True
 
     async def _templates(self, unit: Unit) -> Templates | None:
         key = id(unit.chart)
@@ -152,7 +159,7 @@ def _place(unit: Unit, templates: Templates, field: str) -> str:
         case ("plugs" | "resources" | "outputs" as kind, str(key), *_):
             written, _ = name.split_path(key)
             file = templates.files.get(parse.child(kind, written))
-            return f"{file}.{field}" if file else unit.chart.path(f"templates.{field}")
+            return f"{file}.{field}" if file else unit.chart.path("templates")
         case ("inputs", str(child), *_):
             declared = dependency.read_entries(unit.chart).by_name.get(child)
             rest = field.removeprefix(parse.child("inputs", child))
@@ -160,4 +167,4 @@ def _place(unit: Unit, templates: Templates, field: str) -> str:
         case ("notes", *_):
             return unit.chart.path(_NOTES)
         case _:
-            return unit.chart.path(f"templates.{field}") if field else unit.chart.path("templates")
+            return unit.chart.path("templates")

@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 from tinkwell.core import errors
 from tinkwell.core.release.chart import flag as flags
-from tinkwell.core.release.chart import origin, set_value
+from tinkwell.core.release.chart import given as givens
+from tinkwell.core.release.chart import set_value
 from tinkwell.core.release.chart.set_value import Mode
 from tinkwell.core.release.manifest import variables
 from tinkwell.core.value import parse, pointer, position, yaml_node
@@ -38,7 +39,7 @@ class UserValues:
 
     values: JsonObject
     secrets: tuple[str, ...] = ()
-    parts: tuple[origin.Given, ...] = field(default=(), compare=False)
+    parts: tuple[givens.Given, ...] = field(default=(), compare=False)
 
 
 def unite(given: Given, read: Read) -> UserValues:
@@ -50,10 +51,10 @@ def unite(given: Given, read: Read) -> UserValues:
     if paths.count("-") > 1:
         raise errors.InvalidField.of(flags.FILES.options[-1], "standard input is given twice")
     values: JsonObject = {}
-    parts: list[origin.Given] = []
+    parts: list[givens.Given] = []
     for path in paths:
         file_name, text = "standard input" if path == "-" else path, read(path)
-        parts.append(origin.Given(name=file_name, values=read_values(file_name, text), text=text))
+        parts.append(givens.Given(name=file_name, values=read_values(file_name, text), text=text))
         values = variables.merge(values, parts[-1].values)
     secrets: dict[str, None] = {}
     for flag, mode in _MODES:
@@ -67,7 +68,7 @@ def unite(given: Given, read: Read) -> UserValues:
                     raise _told(error, flag, text) from error
                 if flag in _SECRETS:
                     secrets[pointer.write_pointer(map(str, assignment.path))] = None
-            parts.append(origin.Given(name=flag.options[-1], values=own, is_secret=flag in _SECRETS))
+            parts.append(givens.Given(name=flag.options[-1], values=own, is_secret=flag in _SECRETS))
     return UserValues(values, tuple(secrets), tuple(parts))
 
 

@@ -217,12 +217,16 @@ class RenderedManifest:
         }
         return given | without_defaults(charts={path: found for path, found in charts.items() if found})
 
-    def plugs_of(self, chart: str) -> Mapping[str, Plug]:
-        """Return the plugs that resources of a chart may use, by their names in it; without charts, all of them."""
-        if not self.charts:
-            return self.plugs
-        found = ((name.split_chart(key), plug) for key, plug in self.plugs.items())
-        return {own: plug for (of_chart, own), plug in found if of_chart == chart}
+    def plugs_by_chart(self) -> Mapping[str, Mapping[str, Plug]]:
+        """Return the plugs that resources of a chart may use, by its path and their names in it.
+
+        Without charts it is the empty path that has them; a chart without plugs is not there.
+        """
+        found: dict[str, dict[str, Plug]] = {}
+        for path, plug in self.plugs.items():
+            chart, own = name.split_chart(path)
+            found.setdefault(chart, {})[own] = plug
+        return found
 
     @classmethod
     def from_json(cls, value: JsonValue, late: JsonValue) -> "RenderedManifest":

@@ -17,8 +17,8 @@ async def test_every_path_begins_with_its_chart() -> None:
     found = await manifest(SHOP)
     assert [*found.resources] == ["shop:door", "shop.store:disk", "shop.site:vm[0]", "shop.site:vm[1]", "shop.site:web"]
     assert [*found.plugs] == ["shop.store:data"]
-    assert found.plugs_of("shop.store")["data"].path == "data"
-    assert not found.plugs_of("shop.site")
+    ((chart, plugs),) = found.plugs_by_chart().items()
+    assert (chart, plugs["data"].path) == ("shop.store", "data")
     assert found.resources["shop.site:web"].dependencies == {"machines": ("shop.site:vm[0]", "shop.site:vm[1]")}
     assert found.resources["shop.site:web"].late.names == {"machines": ("shop.site:vm[0]", "shop.site:vm[1]")}
     assert not found.outputs
