@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tinkwell.cli.release import outline, summary
+from tinkwell.cli.release import arrangement, outline, summary
 from tinkwell.cli.release import tree as release_tree
 from tinkwell.cli.shell import output
 from tinkwell.core.event.kinds import State
@@ -19,7 +19,7 @@ def show(release: "Release", tree: release_tree.Tree) -> None:
     output.fields(_fields(release, tree))
     if tree.nodes:
         output.line("")
-        output.table(_HEADER, [_row(tree, node) for node in tree.nodes])
+        output.table(_HEADER, [_row(tree, node) for node in arrangement.of(tree.nodes).flat()])
 
 
 def _fields(release: "Release", tree: release_tree.Tree) -> list[tuple[str, str]]:
