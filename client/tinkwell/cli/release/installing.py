@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from tinkwell.cli.release import begin, chart
+from tinkwell.cli.release import begin, chart, summary
 from tinkwell.cli.shell import output, session
 
 if TYPE_CHECKING:
@@ -119,6 +119,6 @@ async def _carry_out(
         except errors.ChartInvalid as error:
             raise chosen.explain(error.violations) from error
 
-    await begin.carry_out(client, wanted, begin_it)
+    await begin.carry_out(client, wanted, begin_it, summary.Source.CHART)
     if not wanted.detach and wanted.output_format is output.Format.TABLE:
         await chart.show_notes(client, name, wanted.namespace)

@@ -39,8 +39,10 @@ def test_what_needs_a_state_stays_an_expression(cli: CommandLine) -> None:
 
 
 def test_notes_stand_at_the_end_as_comments(cli: CommandLine) -> None:
-    text = cli.ok("template", SHOP, "--set", "owner=Bo", "--is-upgrade")
-    assert text.endswith("---\n# NOTES\n# Bo's shop is open, in version 1.0.0 and as revision 2.\n")
+    text = cli.ok("template", SHOP, "--set", "owner=Bo")
+    assert text.endswith("---\n# NOTES\n# Bo's shop is open, in version 1.0.0: http://shop.example.org/\n")
+    chart = cli.chart({"templates/NOTES.txt": "{{ release.revision }}\n\nBye.\n"})
+    assert cli.ok("template", chart, "--is-upgrade") == "---\n# NOTES\n# 2\n#\n# Bye.\n"
 
 
 def test_the_release_is_what_is_said(cli: CommandLine) -> None:
