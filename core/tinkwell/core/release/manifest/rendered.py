@@ -50,7 +50,8 @@ MAX_EDGES = 20_000
 # With the answer of a call it is stored by one message, which may have 4 MiB.
 MAX_CONFIG_BYTES = 2 * 1024 * 1024
 MAX_MANIFEST_BYTES = 8 * 1024 * 1024
-MAX_CHARTS = 2_000
+# The root is one of them.
+MAX_CHARTS = 2_001
 MAX_CHART_TEXT_BYTES = 1_024
 MAX_NOTES_BYTES = 1024 * 1024
 
