@@ -1,8 +1,9 @@
 """Plans, worlds and what happens in them, by chance. Who calls says how to choose: by Hypothesis, or by a seed."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
+from unit.core.release_chart_plan import Choose, draw_chart_plan
 from unit.core.release_model import install, plan, remove
 from unit.core.release_world import Event, World, world
 
@@ -12,15 +13,12 @@ from tinkwell.core.release.plan import Plan, PlanNode
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import Call
 
-T = TypeVar("T")
-
 SELDOM = (True, *[False] * 9)
 
 
-class Choose(Protocol):
-    """Chooses one of several."""
-
-    def __call__(self, options: Sequence[T], /) -> T: ...
+def draw_any_plan(choose: Choose) -> Plan:
+    """Draw a plan with charts or without."""
+    return draw_chart_plan(choose) if choose((False, True)) else draw_plan(choose)
 
 
 def draw_plan(choose: Choose) -> Plan:
@@ -37,8 +35,8 @@ def draw_plan(choose: Choose) -> Plan:
 
 def draw_world(choose: Choose) -> World:
     """Draw the world of an operation."""
-    drawn = draw_plan(choose)
-    paths = [node.path for node in drawn.nodes]
+    drawn = draw_any_plan(choose)
+    paths = [node.path for node in drawn.resources]
     return world(
         drawn,
         specs={path: _draw_spec(choose) for path in paths},

@@ -8,6 +8,7 @@ from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease
 from tinkwell.core.release import lifecycle
 from tinkwell.core.release.kinds import (
+    NodeKind,
     NodeState,
     NodeTask,
     OperationKind,
@@ -51,8 +52,13 @@ def planned(kind: OperationKind = OperationKind.UPGRADE, **fields: Any) -> Opera
     return operation(kind, **given | fields)
 
 
-def node(path: str = "db", state: NodeState = NodeState.PENDING, task: NodeTask = NodeTask.INSTALL) -> NodeRow:
-    return NodeRow(path=path, task=task, state=state)
+def node(
+    path: str = "db",
+    state: NodeState = NodeState.PENDING,
+    task: NodeTask = NodeTask.INSTALL,
+    kind: NodeKind = NodeKind.RESOURCE,
+) -> NodeRow:
+    return NodeRow(path=path, kind=kind, task=task, state=state)
 
 
 def step(ordinal: int, kind: StepKind, state: State, attempt: int = 1, path: str = "db") -> StepRow:
@@ -177,7 +183,7 @@ class Store:
                 self.is_held = False
             case change.AddNodes():
                 assert not self.nodes
-                rows = (NodeRow(path=node.path, task=node.task) for node in each.nodes)
+                rows = (NodeRow(path=node.path, kind=NodeKind(node.kind), task=node.task) for node in each.nodes)
                 self.nodes = {row.path: StoredNode(row=row) for row in rows}
                 self.steps = {path: [] for path in self.nodes}
             case change.MoveNode():

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from unit.core.release_chart_plan import charts_of
 from unit.core.release_model import OPERATION_ID, RUNNING, Store, StoredStep, node, planned, store
 
 from tinkwell.core.event.kinds import State
@@ -28,7 +29,16 @@ from tinkwell.core.release.decision.command import (
 from tinkwell.core.release.decision.decide import decide
 from tinkwell.core.release.decision.outcome import Outcome, Settled
 from tinkwell.core.release.decision.view import Answer, InitFacts, NodeSpec, OperationView, StepKey
-from tinkwell.core.release.kinds import NodeState, NodeTask, OnFailure, Phase, ResourceStatus, StepKind
+from tinkwell.core.release.kinds import (
+    NodeKind,
+    NodeState,
+    NodeTask,
+    OnFailure,
+    Phase,
+    PlanKind,
+    ResourceStatus,
+    StepKind,
+)
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import Node, Options, Step
 from tinkwell.core.release.report import (
@@ -298,7 +308,7 @@ class World:
             operation_id=OPERATION_ID,
             release_id="r",
             path=path,
-            kind=planned.kind,
+            kind=NodeKind(planned.kind),
             task=planned.task,
             ordinal=0,
             batch=1,
@@ -331,6 +341,7 @@ class World:
                 self._end(command.step, Outcome(state=command.state, message=command.reason))
             case MoveNode():
                 self._check_begin(command)
+                self._check_chart_end(command)
                 self._settle(outcome.move(owner.view, command))
             case MovePhase(phase=phase):
                 self._settle(Settled(replace(owner.view, phase=phase), (PhaseReport(phase),)))
@@ -442,12 +453,35 @@ class World:
             return
         states = {path: stored.row.state for path, stored in self.store.nodes.items()}
         begun = next(each for each in self.plan.nodes if each.path == command.path)
-        assert all(states[path] in walk.DONE for path in begun.after), "every edge of the plan is kept"
+        before = begun.after if begun.kind is PlanKind.RESOURCE else (begun.begin,) if begun.begin else ()
+        assert all(self._is_passed(path) for path in before), "every edge of the plan is kept"
+        for chart in charts_of(self.plan, begun):
+            assert states[chart] in walk.BEGUN, "a chart begins before what is in it"
         if begun.task is NodeTask.REMOVE:
-            installed = [states[each.path] for each in self.plan.nodes if each.task is NodeTask.INSTALL]
+            installed = [states[each.path] for each in self.plan.real if each.task is NodeTask.INSTALL]
             assert all(state in walk.DONE for state in installed), "removals come after everything that is installed"
         if self.options.on_failure is OnFailure.STOP:
             assert NodeState.FAILED not in states.values(), "nothing begins after a failure"
+
+    def _is_passed(self, path: str, *, is_ended: bool = False) -> bool:
+        """Whether a node is done or, behind a barrier, has ended."""
+        planned = next(each for each in self.plan.nodes if each.path == path)
+        if planned.is_real:
+            state = self.store.nodes[path].row.state
+            return state.is_final if is_ended else state in walk.DONE
+        is_ended = is_ended or planned.kind is PlanKind.BARRIER
+        return all(self._is_passed(each, is_ended=is_ended) for each in planned.after)
+
+    def _check_chart_end(self, command: MoveNode) -> None:
+        """Check that a chart ends after all that is in it, and well only if that did."""
+        ended = next(each for each in self.plan.nodes if each.path == command.path)
+        if ended.kind is not PlanKind.CHART or command.state not in (*walk.DONE, NodeState.FAILED):
+            return
+        inside = [each.path for each in self.plan.real if ended.path in charts_of(self.plan, each)]
+        states = [self.store.nodes[path].row.state for path in inside]
+        assert all(state.is_final for state in states), "a chart ends after all that is in it"
+        is_done = all(state in walk.DONE for state in states)
+        assert is_done is (command.state in walk.DONE), "it is done if all in it is"
 
     def _check_alone(self, owner: Owner, command: StartStep) -> None:
         """Check the bounds that are the owner's alone."""
@@ -460,7 +494,7 @@ class World:
         assert using == [node.path], f"one action at a time has a concurrency key: {using}"
 
     def check(self) -> None:
-        states = [stored.row.state for stored in self.store.nodes.values()]
+        states = [stored.row.state for stored in self.store.nodes.values() if stored.row.kind is NodeKind.RESOURCE]
         assert sum(state in walk.BEGUN for state in states) <= self.options.parallel
         running = [s for steps in self.store.steps.values() for s in steps if s.row.state is RUNNING]
         assert len(running) <= self.options.parallel
@@ -473,12 +507,13 @@ class World:
         assert row.state.is_final
         assert all(stored.row.state.is_final for stored in nodes)
         assert all(step.row.state.is_final for steps in self.store.steps.values() for step in steps)
+        assert row.state is not State.SUCCEEDED or all(stored.row.state in walk.DONE for stored in nodes)
+        nodes = [stored for stored in nodes if stored.row.kind is NodeKind.RESOURCE]
         states = [stored.row.state for stored in nodes]
         changed = [stored for stored in nodes if stored.changed and stored.row.state in walk.DONE]
         assert row.changed_nodes == len(changed)
         assert row.failed_nodes == states.count(NodeState.FAILED)
         assert row.skipped_nodes == states.count(NodeState.SKIPPED)
-        assert row.state is not State.SUCCEEDED or all(state in walk.DONE for state in states)
         assert bool(row.cause) == (row.state is not State.SUCCEEDED)
         lost = {path for path, steps in self.store.steps.items() if any(map(_is_lost, steps))}
         ran = {run.path for run in self.launched} | lost
@@ -552,8 +587,8 @@ def world(
 ) -> World:
     """Make the world of an operation whose plan is stored, and that nobody carries out yet."""
     problems = fields.pop("problems", {})
-    row = planned(total_nodes=len(plan.nodes), phase=Phase.APPLY, **fields)
-    rows = [node(each.path, task=each.task) for each in plan.nodes]
+    row = planned(total_nodes=len(plan.resources), phase=Phase.APPLY, **fields)
+    rows = [node(each.path, task=each.task, kind=NodeKind(each.kind)) for each in plan.real]
     return World(
         plan=plan,
         specs=specs,

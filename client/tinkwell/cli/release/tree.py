@@ -214,10 +214,7 @@ class Tree:
     def _plan(self) -> Plan:
         if len(self._planned.nodes) < len(self._nodes):
             self._planned = Plan(
-                [
-                    PlanNode(path=node.path, kind=node.kind, task=node.task, batch=node.batch, after=node.after)
-                    for node in self.nodes
-                ]
+                [PlanNode(path=node.path, task=node.task, batch=node.batch, after=node.after) for node in self.nodes]
             )
         return self._planned
 

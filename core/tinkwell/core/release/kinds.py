@@ -45,9 +45,21 @@ class Phase(StrEnum):
 
 
 class NodeKind(StrEnum):
-    """What a node of a plan stands for."""
+    """What a node of an operation stands for: a resource, or a chart with all that is in it."""
 
     RESOURCE = "RESOURCE"
+    CHART = "CHART"
+
+
+class PlanKind(StrEnum):
+    """What a node of a plan is: one of the operation, or only a place where others wait for others."""
+
+    RESOURCE = "RESOURCE"
+    CHART = "CHART"
+    # Passed when all are done that it comes after; never, if one of them never is.
+    GATE = "GATE"
+    # Passed when all have ended that it comes after, however they did.
+    BARRIER = "BARRIER"
 
 
 class NodeTask(StrEnum):

@@ -6,6 +6,15 @@ A plan is made once, stored before the first effect, and never computed again. I
 
 A path occurs once. Nodes stand in the order in which ready ones start, and `after` names nodes by their paths, all of
 which stand before. What is removed comes after all that is installed, whether `after` says so or not.
+
+A node of a chart comes after all that is in the chart, so it stands behind that. When it begins "begin" says: the node,
+mostly a gate, after which all that is in the chart comes, too.
+
+    {"path": "shop/begin", "kind": "GATE", "task": "INSTALL", "batch": 1, "after": []}
+    {"path": "shop", "kind": "CHART", "task": "INSTALL", "batch": 1, "after": ["shop/begin", "shop:db"],
+     "begin": "shop/begin"}
+
+Gates and barriers are in plans alone; they keep lists short where many wait for many.
 """
 
 import functools
@@ -13,29 +22,40 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from tinkwell.core.release.kinds import NodeKind, NodeTask
+from tinkwell.core.release.kinds import NodeTask, PlanKind
 from tinkwell.core.value import check, closed_object, document, parse
-from tinkwell.core.value.document import JsonValue
+from tinkwell.core.value.document import JsonObject, JsonValue
 
 FORMAT = 1
 MAX_BYTES = 16 * 1024 * 1024
-MAX_NODES = 20_000
+MAX_NODES = 50_000
 MAX_PATH_BYTES = 1_000
 
 _parse_path = functools.partial(parse.parse_text, max_bytes=MAX_PATH_BYTES)
 
-_NODE_FIELDS = ("path", "kind", "task", "batch", "after")
+_NEEDED_FIELDS = ("path", "kind", "task", "batch", "after")
+_NODE_FIELDS = (*_NEEDED_FIELDS, "begin")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanNode:
-    """One node. It starts when those in `after` are done; `batch` is the layer that it stands in, from 1."""
+    """One node. It starts when those in `after` are done; a chart starts with `begin`, empty where with nothing.
+
+    `batch` counts from 1: for a chart it is its batch in its parent, for a resource its layer among those of its chart
+    or, where there is none, among all.
+    """
 
     path: str
-    kind: NodeKind = NodeKind.RESOURCE
+    kind: PlanKind = PlanKind.RESOURCE
     task: NodeTask = NodeTask.INSTALL
     batch: int = 1
     after: tuple[str, ...] = ()
+    begin: str = ""
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it is a node of the operation, with a state."""
+        return self.kind in (PlanKind.RESOURCE, PlanKind.CHART)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +63,16 @@ class Plan:
     """The nodes of an operation in the order in which ready ones start."""
 
     nodes: Sequence[PlanNode]
+
+    @property
+    def real(self) -> Sequence[PlanNode]:
+        """The nodes that have a state: resources and charts."""
+        return tuple(node for node in self.nodes if node.is_real)
+
+    @property
+    def resources(self) -> Sequence[PlanNode]:
+        """The resources that are installed or removed."""
+        return tuple(node for node in self.nodes if node.kind is PlanKind.RESOURCE)
 
     @property
     def installation(self) -> "Plan":
@@ -53,11 +83,7 @@ class Plan:
 
     def dump(self) -> str:
         """Write the plan as JSON text."""
-        nodes = [
-            {"path": n.path, "kind": n.kind, "task": n.task, "batch": n.batch, "after": list(n.after)}
-            for n in self.nodes
-        ]
-        return json.dumps({"format": FORMAT, "nodes": nodes}, ensure_ascii=False)
+        return json.dumps({"format": FORMAT, "nodes": [_write_node(node) for node in self.nodes]}, ensure_ascii=False)
 
     @classmethod
     def load(cls, text: str, *, field: str = "plan") -> "Plan":
@@ -78,18 +104,33 @@ class Plan:
         return cls(tuple(nodes.values()))
 
 
+def _write_node(node: PlanNode) -> JsonObject:
+    written: JsonObject = {
+        "path": node.path,
+        "kind": node.kind,
+        "task": node.task,
+        "batch": node.batch,
+        "after": list(node.after),
+    }
+    return {**written, "begin": node.begin} if node.begin else written
+
+
 def _read_node(checks: check.Checks, path: str, given: JsonValue, before: Collection[str]) -> PlanNode:
     members = closed_object.ClosedObject(checks, path, given, _NODE_FIELDS)
-    for name in _NODE_FIELDS:
+    for name in _NEEDED_FIELDS:
         members.demand(name)
-    after = members.texts("after", _parse_path, most=MAX_NODES)
-    for other in after:
-        if other not in before and not checks.is_full:
-            checks.refuse(members.path("after"), f"{parse.show(other)} is no node that stands before this one")
-    return PlanNode(
+    node = PlanNode(
         path=members.text("path", _parse_path),
-        kind=members.choice("kind", NodeKind, default=NodeKind.RESOURCE),
+        kind=members.choice("kind", PlanKind, default=PlanKind.RESOURCE),
         task=members.choice("task", NodeTask, default=NodeTask.INSTALL),
         batch=members.integer("batch", low=1, high=MAX_NODES) or 1,
-        after=after,
+        after=members.texts("after", _parse_path, most=MAX_NODES),
+        begin=members.text("begin", _parse_path),
     )
+    for member, others in (("after", node.after), ("begin", (node.begin,) if node.begin else ())):
+        for other in others:
+            if other not in before and not checks.is_full:
+                checks.refuse(members.path(member), f"{parse.show(other)} is no node that stands before this one")
+    if node.begin and node.kind is not PlanKind.CHART:
+        checks.refuse(members.path("begin"), "is of charts alone")
+    return node

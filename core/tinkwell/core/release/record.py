@@ -133,7 +133,8 @@ class Operation:
 
     `revision` is the one that it installs, 0 before SubmitPlan and at an uninstall. `cause` is JSON text that says why
     it ended without success, empty where it did not. `follows` is the id of the operation that it makes up for, empty
-    for none. `remaining_seconds` is the time left to its deadline, negative when past, and None once it has ended.
+    for none. `remaining_seconds` is the time left to its deadline, negative when past, and None once it has ended. The
+    counters count resources.
     """
 
     id: str
@@ -167,7 +168,10 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A place in an operation's plan: a resource that is installed or removed. `path` is the resource's name."""
+    """A place in an operation's plan: a resource, or a chart with all in it, that is installed or removed.
+
+    `path` is that of the resource or the chart.
+    """
 
     id: str
     version: int

@@ -1,15 +1,26 @@
 """In which order the nodes of a plan are worked on, given their states.
 
-A node may start once those that it comes after are done, and a removal only once everything is installed: what is to
-go stays where not everything that replaces it is there. Ready ones start in the order of the plan, at most `parallel`
-at once. A node that comes after one that has failed or was skipped never starts, and neither do those after it.
+A resource may start once those that it comes after are done, and a removal only once everything is installed: what is
+to go stays where not everything that replaces it is there. Ready ones start in the order of the plan, at most
+`parallel` at once. A node that comes after one that has failed or was skipped never starts, and neither do those after
+it.
+
+A chart opens with its `begin`, takes no place of `parallel`, and closes once all that is in it has ended: well, or not.
+
+How far a node of the plan is follows from the states of the real ones, in one pass, since all that it comes after
+stands before it:
+
+                         done                        ended                        never
+    resource, chart      READY, REMOVED, LEFT        any final state              FAILED, SKIPPED, or PENDING after one
+    gate                 all before it are done      all before it have ended     one before it is never done
+    barrier              all before it have ended    as done                      –
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tinkwell.core.release.kinds import NodeState, NodeTask
+from tinkwell.core.release.kinds import NodeState, NodeTask, PlanKind
 from tinkwell.core.release.plan import Plan, PlanNode
 
 DONE = (NodeState.READY, NodeState.REMOVED, NodeState.LEFT)
@@ -28,77 +39,152 @@ class Blocker:
         return f"{self.path} is {self.state}"
 
 
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """A chart of which everything has ended; `blocker` is in the way of its success, None where nothing is."""
+
+    path: str
+    task: NodeTask
+    blocker: Blocker | None
+
+
+class Survey:
+    """How far the nodes of a plan are, by the states of the real ones."""
+
+    def __init__(self, plan: Plan, states: Mapping[str, NodeState]) -> None:
+        self._plan = plan
+        self._states = states
+        self._done: set[str] = set()
+        self._ended: set[str] = set()
+        # What is never done, with what is to blame for it.
+        self._never: dict[str, Blocker] = {}
+        installs = [node for node in plan.nodes if node.is_real and node.task is NodeTask.INSTALL]
+        self.is_installed = all(states[node.path] in DONE for node in installs)
+        missing = next((node.path for node in installs if states[node.path] in _DEAD), None)
+        self._missing = None if missing is None else Blocker(missing, states[missing])
+        for node in plan.nodes:
+            if node.is_real:
+                self._see_real(node, states[node.path])
+            else:
+                self._see_place(node)
+
+    def startable(self, *, parallel: int) -> tuple[str, ...]:
+        """Return the resources that may start now, in the order of the plan; `parallel` bounds how many are begun."""
+        vacant = parallel - sum(self._states[node.path] in BEGUN for node in self._plan.resources)
+        return self.ready()[:vacant] if vacant > 0 else ()
+
+    def ready(self) -> tuple[str, ...]:
+        """Return the PENDING resources that wait for no other node, in the order of the plan."""
+        return tuple(
+            node.path
+            for node in self._plan.resources
+            if self._may_begin(node) and all(path in self._done for path in node.after)
+        )
+
+    def opening(self) -> tuple[PlanNode, ...]:
+        """Return the PENDING charts that begin now, parents first."""
+        charts = (node for node in self._plan.nodes if node.kind is PlanKind.CHART)
+        found = (node for node in charts if self._may_begin(node) and (not node.begin or node.begin in self._done))
+        return tuple(sorted(found, key=lambda node: node.path.count(".")))
+
+    def closing(self) -> tuple[Closing, ...]:
+        """Return the charts that were begun and of which everything has ended, in the order of the plan."""
+        charts = (node for node in self._plan.nodes if node.kind is PlanKind.CHART)
+        return tuple(
+            Closing(node.path, node.task, self._blame(node.after))
+            for node in charts
+            if self._states[node.path] in BEGUN and all(path in self._ended for path in node.after)
+        )
+
+    def hopeless(self) -> tuple[tuple[str, Blocker], ...]:
+        """Return the PENDING nodes that can never start, each with what is in its way, in the order of the plan."""
+        if not self._never:
+            return ()
+        pending = (node.path for node in self._plan.real if self._states[node.path] is NodeState.PENDING)
+        return tuple((path, self._never[path]) for path in pending if path in self._never)
+
+    def waits_for(self, path: str) -> tuple[Blocker, ...]:
+        """Return which real nodes a PENDING one waits for, in the order of the plan; nothing where it may start."""
+        if self._states[path] is not NodeState.PENDING:
+            return ()
+        by_path = {node.path: node for node in self._plan.nodes}
+        waited = self._unfinished(by_path, by_path[path])
+        if by_path[path].task is NodeTask.REMOVE and not self.is_installed:
+            installs = (node for node in self._plan.real if node.task is NodeTask.INSTALL)
+            waited |= {node.path for node in installs if node.path not in self._done}
+        return tuple(Blocker(each.path, self._states[each.path]) for each in self._plan.real if each.path in waited)
+
+    def _see_real(self, node: PlanNode, state: NodeState) -> None:
+        if state in DONE:
+            self._done.add(node.path)
+        if state.is_final:
+            self._ended.add(node.path)
+        if state is NodeState.FAILED:
+            # A chart has failed by something in it.
+            inside = self._blame(node.after) if node.kind is PlanKind.CHART else None
+            self._never[node.path] = inside or Blocker(node.path, state)
+        elif state in (NodeState.PENDING, NodeState.SKIPPED):
+            blocker = self._blame(_before(node)) or (self._missing if node.task is NodeTask.REMOVE else None)
+            if blocker is not None:
+                self._never[node.path] = blocker
+            elif state is NodeState.SKIPPED:
+                self._never[node.path] = Blocker(node.path, state)
+
+    def _see_place(self, node: PlanNode) -> None:
+        if all(path in self._ended for path in node.after):
+            self._ended.add(node.path)
+        if node.kind is PlanKind.BARRIER:
+            if node.path in self._ended:
+                self._done.add(node.path)
+        elif all(path in self._done for path in node.after):
+            self._done.add(node.path)
+        elif (blocker := self._blame(node.after)) is not None:
+            self._never[node.path] = blocker
+
+    def _blame(self, paths: Iterable[str]) -> Blocker | None:
+        """Return why one of these is never done; None where they all may be."""
+        return next((self._never[path] for path in paths if path in self._never), None) if self._never else None
+
+    def _may_begin(self, node: PlanNode) -> bool:
+        is_due = self.is_installed or node.task is NodeTask.INSTALL
+        return is_due and self._states[node.path] is NodeState.PENDING
+
+    def _unfinished(self, by_path: Mapping[str, PlanNode], node: PlanNode) -> set[str]:
+        """Return the real nodes that are between a node and its start, by way of gates and barriers."""
+        found: set[str] = set()
+        seen: set[tuple[str, bool]] = set()
+        # Behind a barrier it is enough that a node has ended.
+        waiting = deque((path, False) for path in _before(node))
+        while waiting:
+            path, is_barred = waiting.popleft()
+            if path in (self._ended if is_barred else self._done) or (path, is_barred) in seen:
+                continue
+            seen.add((path, is_barred))
+            other = by_path[path]
+            if other.is_real:
+                found.add(path)
+            else:
+                waiting.extend((each, is_barred or other.kind is PlanKind.BARRIER) for each in other.after)
+        return found
+
+
 def startable(plan: Plan, states: Mapping[str, NodeState], *, parallel: int) -> tuple[str, ...]:
-    """Return the nodes that may start now, in the order of the plan; `parallel` bounds how many are begun at once."""
-    vacant = parallel - sum(state in BEGUN for state in states.values())
-    if vacant <= 0:
-        return ()
-    return ready(plan, states)[:vacant]
-
-
-def ready(plan: Plan, states: Mapping[str, NodeState]) -> tuple[str, ...]:
-    """Return the PENDING nodes that wait for no other one, in the order of the plan."""
-    is_installed = _is_installed(plan, states)
-    return tuple(
-        node.path
-        for node in plan.nodes
-        if states[node.path] is NodeState.PENDING
-        and (is_installed or node.task is NodeTask.INSTALL)
-        and all(states[path] in DONE for path in node.after)
-    )
+    """Return the resources that may start now, as `Survey.startable` does."""
+    return Survey(plan, states).startable(parallel=parallel)
 
 
 def hopeless(plan: Plan, states: Mapping[str, NodeState]) -> tuple[tuple[str, Blocker], ...]:
-    """Return the PENDING nodes that can never start, each with what is in its way, in the order of the plan."""
-    dead = [node for node in plan.nodes if states[node.path] in _DEAD]
-    if not dead:
-        return ()
-    found = _removals_behind(plan, states, dead)
-    followers = _followers(plan)
-    waiting = deque((node.path, Blocker(node.path, states[node.path])) for node in dead)
-    while waiting:
-        path, blocker = waiting.popleft()
-        for follower in followers[path]:
-            if follower not in found and states[follower] is NodeState.PENDING:
-                found[follower] = blocker
-                waiting.append((follower, blocker))
-    return tuple((node.path, found[node.path]) for node in plan.nodes if node.path in found)
+    """Return the PENDING nodes that can never start, as `Survey.hopeless` does."""
+    return Survey(plan, states).hopeless()
 
 
 def waits_for(plan: Plan, states: Mapping[str, NodeState], path: str) -> tuple[Blocker, ...]:
-    """Return what a PENDING node waits for, in the order of the plan; nothing where it may start or has started."""
-    if states[path] is not NodeState.PENDING:
-        return ()
-    node = next(node for node in plan.nodes if node.path == path)
-    return tuple(
-        Blocker(other.path, states[other.path])
-        for other in plan.nodes
-        if states[other.path] not in DONE and _comes_before(other, node)
-    )
+    """Return what a PENDING node waits for, as `Survey.waits_for` does."""
+    return Survey(plan, states).waits_for(path)
 
 
-def _comes_before(other: PlanNode, node: PlanNode) -> bool:
-    is_removed_later = node.task is NodeTask.REMOVE and other.task is NodeTask.INSTALL
-    return is_removed_later or other.path in node.after
-
-
-def _is_installed(plan: Plan, states: Mapping[str, NodeState]) -> bool:
-    return all(states[node.path] in DONE for node in plan.nodes if node.task is NodeTask.INSTALL)
-
-
-def _removals_behind(plan: Plan, states: Mapping[str, NodeState], dead: Sequence[PlanNode]) -> dict[str, Blocker]:
-    """Return the PENDING removals, all of them, if anything that was to be installed is not going to be there."""
-    missing = next((node.path for node in dead if node.task is NodeTask.INSTALL), None)
-    if missing is None:
-        return {}
-    removals = (node.path for node in plan.nodes if node.task is NodeTask.REMOVE)
-    return {path: Blocker(missing, states[missing]) for path in removals if states[path] is NodeState.PENDING}
-
-
-def _followers(plan: Plan) -> Mapping[str, list[str]]:
-    """Return which nodes come after each."""
-    followers: dict[str, list[str]] = {node.path: [] for node in plan.nodes}
-    for node in plan.nodes:
-        for path in node.after:
-            followers[path].append(node.path)
-    return followers
+def _before(node: PlanNode) -> Sequence[str]:
+    """Return what is before the start of a node."""
+    if node.kind is not PlanKind.CHART:
+        return node.after
+    return (node.begin,) if node.begin else ()

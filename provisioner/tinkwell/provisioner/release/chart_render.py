@@ -87,15 +87,16 @@ class _Rendering:
         return found
 
     async def _render(self, unit: Unit, templates: Templates) -> RenderedPart:
-        waits = self._wait is not Wait.NONE
-        inputs = {
-            child: Inputs(each.inputs, awaited.by_subchart(unit, child) if waits else awaited.by_nobody(unit))
-            for child, each in unit.children.items()
-        }
+        if self._wait is Wait.NONE:
+            subcharts = awaited.by_nobody(unit)
+            siblings = dict.fromkeys(unit.children, subcharts)
+        else:
+            subcharts, siblings = awaited.by_chart(unit), awaited.by_subcharts(unit)
+        inputs = {child: Inputs(each.inputs, siblings[child]) for child, each in unit.children.items()}
         return await self._expressions.render_chart(
             templates.manifest,
             self._charts.names(unit.path, self._release),
-            subcharts=awaited.by_chart(unit) if waits else awaited.by_nobody(unit),
+            subcharts=subcharts,
             inputs=inputs,
             notes=unit.chart.notes if unit is self._charts.root else "",
         )

@@ -73,7 +73,8 @@ def files_at(root: Chart, path: str) -> Mapping[str, bytes]:
 
 
 def _child(chart: Chart, name: str) -> Chart | None:
-    declared = dependency.read_entries(chart).by_name.get(name)
-    if declared is not None:
-        return declared.chart
-    return next((child for child in chart.charts.values() if child.metadata.name == name), None)
+    entries = dependency.read_entries(chart)
+    if name in entries.by_name:
+        return entries.by_name[name].chart
+    unnamed, _ = dependency.undeclared(chart, entries.all)
+    return next((child for child in unnamed if child.metadata.name == name), None)

@@ -20,6 +20,7 @@ from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase, Wait
 from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.plan import Plan
+from tinkwell.core.release.record import Options
 from tinkwell.core.release.record import Resource as Row
 from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import JsonObject
@@ -87,7 +88,7 @@ class Preparation:
         if manifest is not None:
             self._check(manifest)
         plan = await asyncio.to_thread(build_plan, manifest, work)
-        gone = {node.path for node in plan.nodes if node.task is NodeTask.REMOVE}
+        gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
         ids = await self._image_ids(manifest, {row.type for row in work.resources if row.path in gone})
         former = await former_revisions(self._host, work, gone)
         revision = _revision(manifest, charts)
@@ -162,7 +163,7 @@ async def recall(work: model.Work, host: Host) -> Prepared:
     """Return what an operation is doing that has a plan already."""
     manifest = stored_manifest(work)
     plan = await asyncio.to_thread(Plan.load, work.plan)
-    gone = {node.path for node in plan.nodes if node.task is NodeTask.REMOVE}
+    gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
     former = await former_revisions(host, work, gone)
     charts = await asyncio.to_thread(chart_source.of_work, work)
     revision = _revision(manifest, charts)
@@ -184,7 +185,10 @@ def build_plan(manifest: RenderedManifest | None, work: model.Work) -> Plan:
     from tinkwell.core.release.graph import build
 
     former = {revision: Plan.load(text, field=f"removed/{revision}") for revision, text in work.removed_plans.items()}
-    return build.build_plan(manifest, map(_row, work.resources), former)
+    options = work.operation.options or Options()
+    # What is brought about again has a plan already.
+    stored = Plan.load(work.plan) if work.plan else None
+    return build.build_plan(manifest, map(_row, work.resources), former, wait=options.wait, stored=stored)
 
 
 async def former_revisions(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, Revision]:

@@ -136,13 +136,13 @@ def of_plan(
     good for one image: `image_ids` has what the types are now, and is None where the operation has asked already.
     """
     known = {row.path: row for row in rows}
-    gone = {node.path for node in plan.nodes if node.task is NodeTask.REMOVE}
+    gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
     moved = _moved(
         revision.manifest if revision is not None else None, [row for path, row in known.items() if path in gone]
     )
     handed = {target: known[path].owned for path, target in moved.items()}
     found = []
-    for node in plan.nodes:
+    for node in plan.resources:
         row = known.get(node.path)
         if node.task is NodeTask.REMOVE:
             resource = _removed(node.path, row, former)

@@ -200,7 +200,7 @@ class Undertaking:
         """Check what images have answered before, as what they answer anew is checked before the first change."""
         checks = check.Checks()
         caller = await self._caller(prepared, revision=self._work.release.latest_revision + 1)
-        for node in prepared.plan.nodes:
+        for node in prepared.plan.resources:
             known = prepared.resources[node.path]
             is_left = node.task is NodeTask.REMOVE and bool(removal.why_left(known.spec))
             if known.init is not None and not is_left:
@@ -213,7 +213,7 @@ class Undertaking:
     async def _check_secrets(self, prepared: Prepared) -> None:
         """Learn what is secret by the manifest and by its images, as far as they are known, and that none is shown."""
         if prepared.manifest is not None:
-            installed = [each for each in prepared.plan.nodes if each.task is NodeTask.INSTALL]
+            installed = [each for each in prepared.plan.resources if each.task is NodeTask.INSTALL]
             declared = {node.path: prepared.resources[node.path].sensitive for node in installed}
             await self._secrets.learn_configs(prepared.manifest.resources, declared)
             self._secrets.check(prepared.manifest)

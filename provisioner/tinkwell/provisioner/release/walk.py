@@ -32,6 +32,7 @@ from tinkwell.core.release.decision.command import (
 from tinkwell.core.release.decision.decide import decide
 from tinkwell.core.release.decision.outcome import Outcome, Settled
 from tinkwell.core.release.decision.view import OperationView, StepKey
+from tinkwell.core.release.kinds import NodeKind
 from tinkwell.core.release.report import PhaseReport, step_id
 from tinkwell.core.release.walk import BEGUN
 from tinkwell.core.value.run_key import RunKey, RunKind
@@ -157,7 +158,7 @@ class Walk:
                         continue
                     case Wait(seconds=float(wait)):
                         seconds = min(seconds, max(wait, SHORTEST_SECONDS))
-                    case MoveNode(state=state) if state in BEGUN and not self._places.has(view.id):
+                    case MoveNode() if self._needs_place(command) and not self._places.has(view.id):
                         lacks_place = True
                     case StartStep() if not self._places.take(view.id):
                         lacks_place = True
@@ -171,6 +172,10 @@ class Walk:
             self._places.leave(view.id)
         remaining = self._view.remaining_seconds
         return None, min(seconds, remaining) if remaining > 0 else seconds
+
+    def _needs_place(self, command: MoveNode) -> bool:
+        """Whether a node begins that has calls to make, which a chart has not."""
+        return command.state in BEGUN and self._view.nodes[command.path].kind is NodeKind.RESOURCE
 
     def _obey(self, command: Command) -> bool:
         """Begin what a command says; False where it was begun before."""

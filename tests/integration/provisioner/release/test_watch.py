@@ -11,7 +11,7 @@ from support import process
 from support.release_stage import Stage
 from tinkwell.client import Node, Step
 from tinkwell.core.event.kinds import EventType, ResourceType, State
-from tinkwell.core.release.kinds import StepKind
+from tinkwell.core.release.kinds import NodeKind, StepKind
 from tinkwell.core.release.plan import Plan
 
 
@@ -80,7 +80,7 @@ def _rebuilt(operation_id: str, plan: Plan, told: Mapping[str, Node | Step]) -> 
             id="",
             operation_id=operation_id,
             path=node.path,
-            kind=node.kind,
+            kind=NodeKind(node.kind),
             task=node.task,
             ordinal=ordinal,
             batch=node.batch,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tinkwell.core import errors
-from tinkwell.core.release.kinds import NodeTask
+from tinkwell.core.release.kinds import NodeTask, PlanKind
 from tinkwell.core.release.plan import Plan, PlanNode
 
 NODE: dict[str, Any] = {"path": "a", "kind": "RESOURCE", "task": "INSTALL", "batch": 1, "after": []}
@@ -31,7 +31,15 @@ def test_a_plan_is_read_as_it_was_written() -> None:
         ({"format": 1, "nodes": [{}]}, "plan.nodes[0].path: must be given"),
         ({"format": 1, "nodes": [NODE, NODE]}, 'plan.nodes[1].path: "a" is the path of another node, too'),
         ({"format": 1, "nodes": [{**NODE, "path": ""}]}, "plan.nodes[0].path: must not be empty"),
-        ({"format": 1, "nodes": [{**NODE, "kind": "CHART"}]}, "plan.nodes[0].kind: must be one of RESOURCE, and not"),
+        (
+            {"format": 1, "nodes": [{**NODE, "kind": "HOOK"}]},
+            "plan.nodes[0].kind: must be one of RESOURCE, CHART",
+        ),
+        ({"format": 1, "nodes": [{**NODE, "begin": "b"}]}, 'plan.nodes[0].begin: "b" is no node that stands before'),
+        (
+            {"format": 1, "nodes": [NODE, {**NODE, "path": "b", "begin": "a"}]},
+            "plan.nodes[1].begin: is of charts alone",
+        ),
         ({"format": 1, "nodes": [{**NODE, "task": None}]}, "plan.nodes[0].task: must be one of INSTALL, REMOVE"),
         ({"format": 1, "nodes": [{**NODE, "batch": 0}]}, "plan.nodes[0].batch: is 0"),
         ({"format": 1, "nodes": [{**NODE, "after": ["a"]}]}, 'plan.nodes[0].after: "a" is no node that stands before'),
@@ -45,6 +53,25 @@ def test_what_is_no_plan_is_refused(document: Any, sentence: str) -> None:
     with pytest.raises(errors.InvalidField) as caught:
         Plan.load(json.dumps(document))
     assert sentence in str(caught.value)
+
+
+def test_a_plan_of_charts_is_read_as_it_was_written() -> None:
+    plan = Plan(
+        (
+            PlanNode(path="shop/begin", kind=PlanKind.GATE),
+            PlanNode(path="shop@1", kind=PlanKind.BARRIER, after=("shop/begin",)),
+            PlanNode(path="shop:db", after=("shop/begin", "shop@1")),
+            PlanNode(path="shop", kind=PlanKind.CHART, after=("shop/begin", "shop:db"), begin="shop/begin"),
+        )
+    )
+    assert Plan.load(plan.dump()) == plan
+    assert [node.path for node in plan.real] == ["shop:db", "shop"]
+    assert [node.path for node in plan.resources] == ["shop:db"]
+
+
+def test_a_plan_without_charts_is_written_as_before_there_were_any() -> None:
+    [node] = json.loads(Plan((PlanNode(path="a"),)).dump())["nodes"]
+    assert node == NODE
 
 
 def test_what_is_no_json_is_refused() -> None:

@@ -12,7 +12,7 @@ from tinkwell.client.testing.release import row as release_row
 from tinkwell.client.testing.release.book import StoredRevision
 from tinkwell.client.testing.world import World
 from tinkwell.core.event.kinds import EventType, State
-from tinkwell.core.release.kinds import NodeState, ReleaseState
+from tinkwell.core.release.kinds import NodeKind, NodeState, ReleaseState
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.report import step_id
 from tinkwell.core.release.transition import change, ending
@@ -231,7 +231,7 @@ class _Writer:
                     operation_id=operation.id,
                     release_id=operation.release_id,
                     path=planned.path,
-                    kind=planned.kind,
+                    kind=NodeKind(planned.kind),
                     task=planned.task,
                     ordinal=ordinal,
                     batch=planned.batch,

@@ -74,7 +74,7 @@ def operation_row(world: World, operation: Operation) -> OperationRow:
 
 def node_row(node: Node) -> NodeRow:
     """Give a node as the rules need it."""
-    return NodeRow(path=node.path, task=node.task, state=node.state)
+    return NodeRow(path=node.path, kind=node.kind, task=node.task, state=node.state)
 
 
 def step_rows(steps: Iterable[Step]) -> list[StepRow]:

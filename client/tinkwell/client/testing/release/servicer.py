@@ -28,6 +28,7 @@ from tinkwell.client.testing.world import World
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType, State
 from tinkwell.core.release import name as release_name
+from tinkwell.core.release import prerequisite
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.report import Report, ResourceReport
 from tinkwell.core.release.transition import ending, operation, progress, submission
@@ -136,7 +137,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
     async def ListNodes(self, request: pb.ListNodesRequest, context: Any) -> AsyncIterator[pb.Node]:
         found = self._operation(request.operation_id)
         plan = self._book.facts_of(found.id).plan
-        after = {node.path: node.after for node in Plan.load(plan).nodes} if plan else {}
+        after = prerequisite.named(Plan.load(plan).nodes) if plan else {}
         for node in release_row.nodes_of(self._world, found.id):
             yield self._node(dataclasses.replace(node, after=after.get(node.path, node.after)))
 

@@ -5,7 +5,7 @@ there and nowhere else. An expression that names one without that is told the li
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from tinkwell.core.release.chart import chart as charts
 from tinkwell.core.release.chart import metadata
@@ -17,49 +17,56 @@ _NOTHING_WAITS = "with --wait none nothing waits for its outputs; install the re
 
 def by_chart(unit: Unit) -> Subcharts:
     """Return what the templates of a chart may name: what its own resources wait for."""
-    line = f"{metadata.DEPENDS_ON}: "
-    known = list(unit.chart.metadata.depends_on)
 
     def hint(subchart: str) -> str:
-        names = json.dumps([*known, subchart], ensure_ascii=False)
-        return f"add to the annotations in {unit.chart.path(charts.METADATA)} the line {line}'{names}'"
+        names = json.dumps([*unit.chart.metadata.depends_on, subchart], ensure_ascii=False)
+        place = unit.chart.path(charts.METADATA)
+        return f"add to the annotations in {place} the line {metadata.DEPENDS_ON}: '{names}'"
 
-    return Subcharts(awaited=_before(unit, unit.name), others=_others(unit, unit.name, hint))
+    return _subcharts(unit, unit.name, _befores(unit).get(unit.name, ()), hint)
 
 
-def by_subchart(unit: Unit, subchart: str) -> Subcharts:
-    """Return what the inputs of a subchart may name of its siblings: those that it waits for."""
-    known = next(
-        (list(entry.depends_on) for entry in unit.chart.metadata.dependencies if entry.effective_name == subchart), []
-    )
-
-    def hint(sibling: str) -> str:
-        names = json.dumps([*known, sibling], ensure_ascii=False)
-        return f"add to its entry in {unit.chart.path(charts.METADATA)} the line depends-on: {names}"
-
-    found = Subcharts(awaited=_before(unit, subchart), others=_others(unit, subchart, hint))
-    itself = {subchart: f"{subchart} cannot be given what it gives itself"}
-    return Subcharts(awaited=found.awaited, others={**found.others, **itself})
+def by_subcharts(unit: Unit) -> dict[str, Subcharts]:
+    """Return what the inputs of each subchart may name of its siblings: those that it waits for."""
+    befores = _befores(unit)
+    return {child: _of_child(unit, child, befores.get(child, ())) for child in unit.children}
 
 
 def by_nobody(unit: Unit) -> Subcharts:
     """Return what may be named where nothing waits for anything: no subchart."""
-    sentences = {child: f"{child} is not waited for: {_NOTHING_WAITS}" for child in unit.children}
-    return Subcharts(others={**_disabled(unit), **sentences})
+
+    def explain(subchart: str) -> str:
+        return _disabled(unit, subchart) or f"{subchart} is not waited for: {_NOTHING_WAITS}"
+
+    return Subcharts(others=unit.decisions.keys(), explain=explain)
 
 
-def _before(unit: Unit, after: str) -> frozenset[str]:
-    return frozenset(edge.before for edge in unit.sequence.edges if edge.after == after)
+def _of_child(unit: Unit, child: str, awaited: Collection[str]) -> Subcharts:
+    def hint(sibling: str) -> str:
+        entries = unit.chart.metadata.dependencies
+        known = [name for entry in entries if entry.effective_name == child for name in entry.depends_on]
+        names = json.dumps([*known, sibling], ensure_ascii=False)
+        return f"add to its entry in {unit.chart.path(charts.METADATA)} the line depends-on: {names}"
+
+    return _subcharts(unit, child, awaited, hint)
 
 
-def _others(unit: Unit, after: str, hint: Callable[[str], str]) -> dict[str, str]:
-    sentences = {child: f"{after} does not wait for {child}; {hint(child)}" for child in unit.children}
-    return {**_disabled(unit), **sentences}
+def _befores(unit: Unit) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for edge in unit.sequence.edges:
+        found.setdefault(edge.after, []).append(edge.before)
+    return found
 
 
-def _disabled(unit: Unit) -> dict[str, str]:
-    return {
-        name: f"{name} is not installed: {decision.why}"
-        for name, decision in unit.decisions.items()
-        if not decision.is_enabled
-    }
+def _subcharts(unit: Unit, after: str, awaited: Collection[str], hint: Callable[[str], str]) -> Subcharts:
+    def explain(subchart: str) -> str:
+        if subchart == after:
+            return f"{subchart} cannot be given what it gives itself"
+        return _disabled(unit, subchart) or f"{after} does not wait for {subchart}; {hint(subchart)}"
+
+    return Subcharts(awaited=frozenset(awaited), others=unit.decisions.keys(), explain=explain)
+
+
+def _disabled(unit: Unit, subchart: str) -> str:
+    decision = unit.decisions[subchart]
+    return "" if decision.is_enabled else f"{subchart} is not installed: {decision.why}"

@@ -9,7 +9,8 @@ come into the view yet, neither by a new state nor by its step among `running`, 
     2. inits                         of all resources whose answer is not known, before the first change. If anything is
                                      wrong there, the operation ends with nothing changed
     3. the walk                      nodes begin in the order of `walk`, and go on as `installation` and `removal` say
-    4. the end                       once nothing is left to do
+    4. charts                        begin before the first node in them, and end after the last one; see `chart`
+    5. the end                       once nothing is left to do
 
 A failed node lets no other one begin, or with on_failure `continue` none that comes after it; what was begun goes on to
 its own end. After a cancellation, and at the deadline, no step begins any more: calls without effects are stopped at
@@ -25,7 +26,7 @@ from dataclasses import dataclass
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import cause, report, walk
-from tinkwell.core.release.decision import installation, removal
+from tinkwell.core.release.decision import chart, installation, removal
 from tinkwell.core.release.decision.command import (
     AdoptStep,
     Command,
@@ -37,7 +38,7 @@ from tinkwell.core.release.decision.command import (
     Wait,
 )
 from tinkwell.core.release.decision.view import NodeView, OperationView, StepKey, StepView
-from tinkwell.core.release.kinds import NodeState, NodeTask, OnFailure, Phase, StepKind
+from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask, OnFailure, Phase, StepKind
 from tinkwell.core.release.transition.operation import GRACE_SECONDS
 
 
@@ -53,11 +54,14 @@ class _Stop:
 def decide(view: OperationView, running: Collection[StepKey]) -> Sequence[Command]:
     """Return what is to be done; `running` are the steps that the caller starts, runs, adopts or stops at present."""
     stop = _stop(view)
-    left = [view.nodes[node.path] for node in view.plan.nodes if not view.nodes[node.path].state.is_final]
+    nodes = [view.nodes[node.path] for node in view.plan.real]
+    left = [node for node in nodes if not node.state.is_final and node.kind is NodeKind.RESOURCE]
+    survey = walk.Survey(view.plan, {path: node.state for path, node in view.nodes.items()})
     commands = [command for node in left for command in _care(node, running, stop)]
     commands += _go_on(view, left, stop)
+    commands += chart.end(view, survey)
     if stop is None:
-        commands += _begin(view, left)
+        commands += _begin(view, left, survey)
     is_quiet = not running and not any(step.state is State.RUNNING for node in left for step in node.steps)
     if is_quiet and all(isinstance(command, Wait) for command in commands):
         end = _finish(view, left, stop)
@@ -141,21 +145,21 @@ def _alone(node: NodeView, command: StartStep, busy: set[str]) -> Command:
     return command
 
 
-def _begin(view: OperationView, left: Sequence[NodeView]) -> list[Command]:
+def _begin(view: OperationView, left: Sequence[NodeView], survey: walk.Survey) -> list[Command]:
     """Return what begins: inits and, once all of them are known, nodes."""
     pending = [node for node in left if node.state is NodeState.PENDING]
     if any(_needs_init(node) or node.problem for node in pending):
         return _ask_inits(view, pending)
     if _is_failed(view):
         return []
-    states = {path: node.state for path, node in view.nodes.items()}
     commands: list[Command] = [
         MoveNode(path=path, state=NodeState.SKIPPED, message=f"not started: {blocker}")
-        for path, blocker in walk.hopeless(view.plan, states)
+        for path, blocker in survey.hopeless()
     ]
-    if _is_cleaning_up(view, left):
+    if _is_cleaning_up(view, survey):
         commands.append(MovePhase(Phase.CLEANUP))
-    for path in walk.startable(view.plan, states, parallel=view.options.parallel):
+    commands += chart.begin(survey)
+    for path in survey.startable(parallel=view.options.parallel):
         commands += _begin_node(view, view.nodes[path])
     return commands
 
@@ -186,7 +190,7 @@ def _ask_inits(view: OperationView, pending: Sequence[NodeView]) -> list[Command
 
 def _is_failed(view: OperationView) -> bool:
     """Whether a failure lets no node begin. What was wrong before anything changed always does."""
-    failed = [node for node in view.nodes.values() if node.state is NodeState.FAILED]
+    failed = [node for node in view.nodes.values() if _has_failed(node)]
     is_stopped = bool(failed) and view.options.on_failure is OnFailure.STOP
     return is_stopped or any(not node.is_begun for node in failed)
 
@@ -198,9 +202,11 @@ def _begin_node(view: OperationView, node: NodeView) -> list[Command]:
     return [begun, installation.start_new(node, StepKind.STATE)]
 
 
-def _is_cleaning_up(view: OperationView, left: Sequence[NodeView]) -> bool:
+def _is_cleaning_up(view: OperationView, survey: walk.Survey) -> bool:
     """Whether all is installed and what is to go is left, which is not yet said."""
-    return view.phase is Phase.APPLY and bool(left) and all(node.task is NodeTask.REMOVE for node in left)
+    if view.phase is not Phase.APPLY or not survey.is_installed:
+        return False
+    return any(not node.state.is_final for node in view.nodes.values())
 
 
 def _finish(view: OperationView, left: Sequence[NodeView], stop: _Stop | None) -> Finish | None:
@@ -220,7 +226,12 @@ def _finish(view: OperationView, left: Sequence[NodeView], stop: _Stop | None) -
 
 def _first_failed(view: OperationView) -> NodeView | None:
     """Return the node that the cause names: one that was lost before any other, since that must be looked into."""
-    nodes = (view.nodes[each.path] for each in view.plan.nodes)
-    failed = [node for node in nodes if node.state is NodeState.FAILED]
+    nodes = (view.nodes[each.path] for each in view.plan.resources)
+    failed = [node for node in nodes if _has_failed(node)]
     lost = (node for node in failed if report.is_lost(state=node.state, message=node.message))
     return next(lost, failed[0] if failed else None)
+
+
+def _has_failed(node: NodeView) -> bool:
+    """Whether a resource has failed; a chart only ever does so by one."""
+    return node.state is NodeState.FAILED and node.kind is NodeKind.RESOURCE

@@ -11,7 +11,7 @@ from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report
 from tinkwell.core.release.decision.command import MoveNode, StartStep
 from tinkwell.core.release.decision.view import Answer, InitFacts, NodeView, OperationView, Retry, StepKey, StepView
-from tinkwell.core.release.kinds import NodeState, NodeTask, ResourceStatus, StepKind
+from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask, ResourceStatus, StepKind, Wait
 from tinkwell.core.release.report import NodeReport, RemovedReport, Report, ResourceReport, StepReport
 from tinkwell.core.workflow import retry
 
@@ -107,7 +107,9 @@ def _ended(view: OperationView, node: NodeView, step: StepView, outcome: Outcome
 
 
 def _poll_seconds(view: OperationView, node: NodeView) -> int | None:
-    """Return the seconds until a resource that is not ready is asked again; None where there is no time left."""
+    """Return the seconds until a resource that is not ready is asked again; None where it is not."""
+    if view.options.wait is Wait.NONE:
+        return None
     seconds = node.init.poll_seconds if node.init is not None else None
     left = view.remaining_seconds if node.ready_seconds is None else min(node.ready_seconds, view.remaining_seconds)
     return seconds if seconds is not None and seconds < left and view.cancel_seconds is None else None
@@ -181,6 +183,8 @@ def _known(node: NodeView, outcome: Outcome, status: ResourceStatus) -> Resource
 
 def _resource_moved(node: NodeView, command: MoveNode) -> Sequence[Report]:
     """Say what is known of a resource that is no more, or is left; one that moved or never was is no more, either."""
+    if node.kind is NodeKind.CHART:
+        return []
     is_left = command.state is NodeState.LEFT
     if command.state is NodeState.REMOVED or (is_left and (node.spec.moved_to or node.spec.owned is None)):
         return [RemovedReport(node.path)]

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report
-from tinkwell.core.release.kinds import NodeState, NodeTask, Phase, ResourceStatus, StepKind
+from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask, Phase, ResourceStatus, StepKind
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import Call
@@ -100,6 +100,10 @@ class NodeSpec:
     moved_to: str = ""
 
 
+# That of a chart.
+NO_SPEC = NodeSpec(type="")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What `state` answers: VALID or STALE. `has_state`: the resource exists, if only in another shape."""
@@ -139,7 +143,7 @@ class StepView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
-    """A node, with all of its steps in order.
+    """A node, with all of its steps in order. That of a chart has none, and nothing but kind, task and state.
 
     `init` is None until it is known. `problem` is what was found to be wrong with the node before anything changed,
     empty for nothing. `answer` is the last one of `state` in this round. `ready_seconds` is the time left for the
@@ -148,10 +152,11 @@ class NodeView:
     """
 
     path: str
+    kind: NodeKind = NodeKind.RESOURCE
     task: NodeTask = NodeTask.INSTALL
     state: NodeState = NodeState.PENDING
     message: str = ""
-    spec: NodeSpec
+    spec: NodeSpec = NO_SPEC
     init: InitFacts | None = None
     problem: str = ""
     steps: tuple[StepView, ...] = ()
@@ -254,6 +259,8 @@ class StoredNode(Protocol):
     @property
     def path(self) -> str: ...
     @property
+    def kind(self) -> NodeKind: ...
+    @property
     def task(self) -> NodeTask: ...
     @property
     def state(self) -> NodeState: ...
@@ -277,15 +284,16 @@ def build(
 ) -> OperationView:
     """Make a view of what is stored: all steps belong to earlier rounds.
 
-    `specs` has all nodes, and `inits` those whose answer is known, among them all that were begun.
+    `specs` has all resources, and `inits` those whose answer is known, among them all that were begun.
     """
     views = (
         NodeView(
             path=node.path,
+            kind=node.kind,
             task=node.task,
             state=node.state,
             message=node.message,
-            spec=specs[node.path],
+            spec=specs[node.path] if node.kind is NodeKind.RESOURCE else NO_SPEC,
             init=inits.get(node.path),
             steps=tuple(_former(step) for step in sorted(steps, key=lambda step: step.ordinal)),
             is_begun=node.started_at is not None,

@@ -18,6 +18,11 @@ def generations(before: Mapping[str, Iterable[str]]) -> list[list[str]]:
     return [sorted(layer) for layer in networkx.topological_generations(_graph(before))]
 
 
+def ranked(before: Mapping[str, Iterable[str]], rank: Mapping[str, int]) -> list[str]:
+    """Return the names of a graph that has no loop in an order that keeps it, of those that may come next the least."""
+    return list(networkx.lexicographical_topological_sort(_graph(before), key=lambda name: rank[name]))
+
+
 def find_loop(before: Mapping[str, Iterable[str]]) -> list[str]:
     """Find names of which each comes after the next, and the last after the first; none where there is no loop."""
     graph = _graph(before)

@@ -9,7 +9,7 @@ In a chart, `inputs` and `subcharts` are among what every expression may name. W
 is known before it is evaluated, so that whoever names one can be held to wait for it.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tinkwell.core.release.manifest import name
@@ -44,17 +44,21 @@ class Roots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subcharts:
-    """The subcharts that texts may name: `awaited` have settled by then, of `others` it says what is to be done."""
+    """The subcharts that texts may name: `awaited` have settled by then; `others` are there, and must not be named.
+
+    `explain` says of one of these why, and what is to be done.
+    """
 
     awaited: Collection[str] = ()
-    others: Mapping[str, str] = field(default_factory=dict)
+    others: Collection[str] = ()
+    explain: Callable[[str], str] = str
 
     def check(self, subchart: str) -> None:
         """Check that a subchart may be named; raises `Unknown`."""
         if subchart in self.awaited:
             return
         if subchart in self.others:
-            raise Unknown(self.others[subchart])
+            raise Unknown(self.explain(subchart))
         nearest = closed_object.nearest(subchart, [*self.awaited, *self.others])
         raise Unknown(f"there is no subchart {subchart}; {nearest}")
 

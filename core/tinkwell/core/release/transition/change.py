@@ -72,7 +72,7 @@ class LetGo:
 
 @dataclass(frozen=True, slots=True)
 class AddNodes:
-    """The nodes of a plan, PENDING; their ordinals are their places, from 0. They make no event."""
+    """The real nodes of a plan, PENDING; their ordinals are their places, from 0. They make no event."""
 
     nodes: tuple[PlanNode, ...]
 

@@ -22,7 +22,7 @@ from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease
 from tinkwell.core.release import cause
-from tinkwell.core.release.kinds import NodeState, OperationKind, ReleaseState, RevisionState
+from tinkwell.core.release.kinds import NodeKind, NodeState, OperationKind, ReleaseState, RevisionState
 from tinkwell.core.release.report import FinishReport
 from tinkwell.core.release.transition.change import (
     AddOperation,
@@ -129,13 +129,14 @@ def _end(
     operation: OperationRow, leftover: Leftover, state: State, *, cause_text: str, message: str, is_owner: bool
 ) -> Changes:
     """End an operation. It is written before its release, whose event tells of it."""
-    begun = sum(node.state is not NodeState.PENDING for node in leftover.nodes)
+    resources = [node for node in leftover.nodes if node.kind is NodeKind.RESOURCE]
+    begun = sum(node.state is not NodeState.PENDING for node in resources)
     ended = replace(
         operation,
         state=state,
         cause=cause_text,
         failed_nodes=operation.failed_nodes + begun,
-        skipped_nodes=operation.skipped_nodes + len(leftover.nodes) - begun,
+        skipped_nodes=operation.skipped_nodes + len(resources) - begun,
     )
     release = _release_after(ended, leftover.release)
     following = _follow_up(ended, release, is_held=is_owner)

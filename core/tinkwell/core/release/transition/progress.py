@@ -7,6 +7,7 @@
     STATE begins              it is INSTALLING or REMOVING
     ACTION, RECHECK begin     it is INSTALLING; the last STATE and all steps since then have SUCCEEDED
     DESTROY begins            it is REMOVING
+    any step, a resource      the node is that of a resource; a chart has neither, and is not LEFT
     any step begins           all earlier steps of the node are final, and the attempt is the next one
     another end of a step     it is RUNNING, and the attempt is the present one; or it is PENDING, and CANCELLED
 
@@ -23,7 +24,7 @@ from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease
 from tinkwell.core.release import lifecycle
-from tinkwell.core.release.kinds import NodeState, NodeTask, StepKind
+from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask, StepKind
 from tinkwell.core.release.report import (
     FinishReport,
     NodeReport,
@@ -156,7 +157,9 @@ class _Judge:
                 assert_never(each)
 
     def _hear_resource(self, field: str, told: ResourceReport | RemovedReport) -> None:
-        is_installed = self._node(told.path).task is NodeTask.INSTALL
+        node = self._node(told.path)
+        _refuse_chart(field, node, "has no resource")
+        is_installed = node.task is NodeTask.INSTALL
         if isinstance(told, ResourceReport):
             revision = self._operation.revision if is_installed else 0
             self._changes.append(StoreResource(told, revision or None))
@@ -199,9 +202,12 @@ class _Judge:
             raise _illegal_node(node, f"it is {node.state}, so it cannot become {told.state}")
         if _TASKS.get(told.state, node.task) is not node.task:
             raise _illegal_node(node, f"its task is {node.task}, so it cannot become {told.state}")
+        if node.kind is NodeKind.CHART and told.state is NodeState.LEFT:
+            raise _illegal_node(node, f"it is a chart, so it cannot become {told.state}")
         if told.state.is_final:
             self._close_steps(node, told.state)
-            self._count(told)
+            if node.kind is NodeKind.RESOURCE:
+                self._count(told)
         self._nodes[node.path] = replace(node, state=told.state)
         moved = MoveNode(path=told.path, state=told.state, changed=told.changed, message=told.message)
         self._changes.append(moved)
@@ -225,6 +231,7 @@ class _Judge:
 
     def _hear_step(self, field: str, told: StepReport) -> None:
         node = self._node(told.path)
+        _refuse_chart(field, node, "has no steps")
         steps = self._steps.setdefault(told.path, [])
         due = len(steps) + 1
         if not 1 <= told.ordinal <= due:
@@ -306,6 +313,11 @@ def _known_steps(work: Work, reports: Sequence[Report]) -> frozenset[tuple[str, 
         for step in stored
         if last.get((step.path, step.ordinal)) == (step.state, step.attempt)
     )
+
+
+def _refuse_chart(field: str, node: NodeRow, what: str) -> None:
+    if node.kind is NodeKind.CHART:
+        raise errors.InvalidField.of(field, f"{node.path} is a chart, which {what} of its own")
 
 
 def _check_node_state(node: NodeRow, step: StepRow) -> None:

@@ -3,7 +3,16 @@
 from dataclasses import dataclass, field
 
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.kinds import NodeState, NodeTask, OperationKind, Phase, ReleaseState, RevisionState, StepKind
+from tinkwell.core.release.kinds import (
+    NodeKind,
+    NodeState,
+    NodeTask,
+    OperationKind,
+    Phase,
+    ReleaseState,
+    RevisionState,
+    StepKind,
+)
 from tinkwell.core.release.record import Options
 
 PLANNED_PHASES = (Phase.APPLY, Phase.CLEANUP)
@@ -46,7 +55,7 @@ class OperationRow:
     `former_state` is the release's before it, DEPLOYED or FAILED, to which the release goes back if it ends before it
     has a plan; FAILED for the first of a release. `revision` is 0 until SubmitPlan, unless the operation resumes one,
     and at an uninstall. `rollback_of` is the revision whose documents a rollback brings about, 0 otherwise.
-    `remaining_seconds` is the time left to the deadline.
+    The counters count resources. `remaining_seconds` is the time left to the deadline.
     """
 
     id: str
@@ -79,6 +88,7 @@ class NodeRow:
 
     path: str
     task: NodeTask
+    kind: NodeKind = NodeKind.RESOURCE
     state: NodeState = NodeState.PENDING
 
 

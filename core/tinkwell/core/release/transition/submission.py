@@ -62,14 +62,14 @@ def submit_plan(submission: Submission, *, hold: lease.Hold | None, reporter: le
     _refuse_late(operation)
     _check_plan(operation, submission.plan)
     revision, births = _revision(submission)
-    planned = replace(operation, revision=revision, phase=Phase.APPLY, total_nodes=len(submission.plan.nodes))
+    planned = replace(operation, revision=revision, phase=Phase.APPLY, total_nodes=len(submission.plan.resources))
     release = replace(
         submission.release,
         latest_revision=max(submission.release.latest_revision, revision),
         engine=_engine(submission, reporter),
     )
     moves = () if release == submission.release else (WriteRelease(release),)
-    changes = (*births, WriteOperation(planned), AddNodes(tuple(submission.plan.nodes)), *moves)
+    changes = (*births, WriteOperation(planned), AddNodes(tuple(submission.plan.real)), *moves)
     return Accepted(revision=revision, changes=changes)
 
 

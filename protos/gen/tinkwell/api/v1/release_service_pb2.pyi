@@ -123,11 +123,15 @@ class _NodeKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_NodeKind.Val
     DESCRIPTOR: _descriptor.EnumDescriptor
     NODE_KIND_UNSPECIFIED: _NodeKind.ValueType  # 0
     NODE_KIND_RESOURCE: _NodeKind.ValueType  # 1
+    NODE_KIND_CHART: _NodeKind.ValueType  # 2
+    """CHART stands for all that is in a chart. It is INSTALLING from its begin on, and READY when all of that is."""
 
 class NodeKind(_NodeKind, metaclass=_NodeKindEnumTypeWrapper): ...
 
 NODE_KIND_UNSPECIFIED: NodeKind.ValueType  # 0
 NODE_KIND_RESOURCE: NodeKind.ValueType  # 1
+NODE_KIND_CHART: NodeKind.ValueType  # 2
+"""CHART stands for all that is in a chart. It is INSTALLING from its begin on, and READY when all of that is."""
 Global___NodeKind: _TypeAlias = NodeKind  # noqa: Y015
 
 class _NodeTask:
@@ -508,6 +512,7 @@ class Operation(_message.Message):
     follows: _builtins.str
     """follows is the id of the operation that this one makes up for; empty for none."""
     total_nodes: _builtins.int
+    """total_nodes and the other counters count resources, and not the charts that they are in."""
     changed_nodes: _builtins.int
     failed_nodes: _builtins.int
     skipped_nodes: _builtins.int
@@ -599,11 +604,13 @@ class Node(_message.Message):
     operation_id: _builtins.str
     release_id: _builtins.str
     path: _builtins.str
-    """path names the resource."""
+    """path names the resource or the chart."""
     kind: Global___NodeKind.ValueType
     task: Global___NodeTask.ValueType
     ordinal: _builtins.int
-    """ordinal is the place in the plan, from 0; batch the layer, from 1."""
+    """ordinal is the place in the plan, from 0. batch counts from 1: a chart's in its parent, and a resource's layer among
+    those of its chart or, without a chart, among all.
+    """
     batch: _builtins.int
     state: Global___NodeState.ValueType
     changed: _builtins.bool
@@ -624,7 +631,9 @@ class Node(_message.Message):
 
     @_builtins.property
     def after(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """after names the nodes that this one waits for by their paths, as the plan has them; filled in by ListNodes."""
+        """after names the nodes that this one waits for by their paths, of very many the first 1,000; filled in by ListNodes. What
+        a chart waits for is not repeated for what is in it.
+        """
 
     def __init__(
         self,

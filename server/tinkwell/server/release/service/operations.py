@@ -1,11 +1,13 @@
 """Releases: begun, carried out, cancelled, read."""
 
+import asyncio
 import contextlib
 import dataclasses
 from collections.abc import AsyncGenerator, Sequence
 
 from tinkwell.core import errors
 from tinkwell.core.release import name as names
+from tinkwell.core.release import prerequisite
 from tinkwell.core.release.kinds import ReleaseState
 from tinkwell.core.release.record import Node, Operation, Release, Resource, Revision, Step, UnfinishedOperation
 from tinkwell.core.release.transition import ending as end_rules
@@ -31,7 +33,7 @@ MAX_NAMESPACES = 100
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeOfPlan:
-    """A node with its steps in order, and the paths of the nodes that it comes after."""
+    """A node with its steps in order, and the paths of the nodes that it comes after; see `prerequisite`."""
 
     node: Node
     steps: Sequence[Step]
@@ -152,9 +154,10 @@ class ReleaseService:
         await self._operation(operation_id, actor=actor)
         async with self._database.snapshot() as connection:
             nodes = await queries.list_nodes(connection, operation_id)
-            after = dict(enumerate(await queries.list_after(connection, operation_id)))
+            planned = await queries.list_planned(connection, operation_id)
+            after = await asyncio.to_thread(prerequisite.named, planned)
             for node, steps in nodes:
-                yield NodeOfPlan(node, steps, after.get(node.ordinal, ()))
+                yield NodeOfPlan(node, steps, after.get(node.path, ()))
 
     async def list_resources(self, namespace: str, name: str, *, actor: str) -> AsyncGenerator[Resource, None]:
         """Yield the resources of a release as they were seen last, by path."""

@@ -14,6 +14,7 @@ import asyncpg
 from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease
 from tinkwell.core.release.kinds import (
+    NodeKind,
     NodeState,
     NodeTask,
     OperationKind,
@@ -68,13 +69,13 @@ PLANNED = f"""
      ORDER BY o.created_at DESC, o.id DESC LIMIT 1
 """  # noqa: S608
 NODES = """
-    SELECT n.path, n.task, n.state, s.ordinal, s.kind AS step_kind, s.state AS step_state, s.attempt
+    SELECT n.path, n.kind, n.task, n.state, s.ordinal, s.kind AS step_kind, s.state AS step_state, s.attempt
       FROM node n LEFT JOIN step s ON s.node_id = n.id
      WHERE n.operation_id = $1::text::uuid AND n.path = ANY ($2::text[])
      ORDER BY n.path, s.ordinal
 """
 UNFINISHED_NODES = """
-    SELECT path, task, state FROM node
+    SELECT path, kind, task, state FROM node
      WHERE operation_id = $1::text::uuid AND state IN ('PENDING', 'INSTALLING', 'REMOVING')
      ORDER BY ordinal
 """
@@ -219,7 +220,12 @@ def _release(found: asyncpg.Record) -> ReleaseRow:
 
 
 def _node(found: asyncpg.Record) -> NodeRow:
-    return NodeRow(path=found["path"], task=NodeTask(found["task"]), state=NodeState(found["state"]))
+    return NodeRow(
+        path=found["path"],
+        kind=NodeKind(found["kind"]),
+        task=NodeTask(found["task"]),
+        state=NodeState(found["state"]),
+    )
 
 
 def _step(found: asyncpg.Record) -> StepRow:

@@ -1,14 +1,15 @@
 """Releases, their revisions and resources, and their operations, as they are read. `change` writes them."""
 
 import datetime
-from collections.abc import AsyncGenerator, Sequence
-from typing import TypeAlias
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.release import record
-from tinkwell.core.release.kinds import ReleaseState
+from tinkwell.core.release.kinds import PlanKind, ReleaseState
+from tinkwell.core.release.plan import PlanNode
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Fetch
 from tinkwell.server.release.store import row
@@ -71,9 +72,11 @@ _STEPS = sqlalchemy.text(f"""
     SELECT {row.STEP} FROM node n JOIN step s ON s.node_id = n.id WHERE n.operation_id = CAST(:operation_id AS uuid)
      ORDER BY n.ordinal, s.ordinal
 """)  # noqa: S608
-# By the places of the nodes in the plan, from which their ordinals come.
-_AFTER = sqlalchemy.text("""
-    SELECT ARRAY(SELECT json_array_elements_text(planned.node -> 'after')) AS paths
+# With the gates and barriers that have no rows.
+_PLANNED = sqlalchemy.text("""
+    SELECT planned.node ->> 'path' AS path, planned.node ->> 'kind' AS kind,
+           ARRAY(SELECT json_array_elements_text(planned.node -> 'after')) AS after,
+           coalesce(planned.node ->> 'begin', '') AS begin
       FROM operation o
      CROSS JOIN LATERAL json_array_elements(o.plan -> 'nodes') WITH ORDINALITY AS planned (node, place)
      WHERE o.id = CAST(:operation_id AS uuid)
@@ -165,9 +168,9 @@ async def list_nodes(connection: AsyncConnection, operation_id: str) -> list[Nod
     return [(node, steps[node.id]) for node in nodes]
 
 
-async def list_after(connection: AsyncConnection, operation_id: str) -> list[Sequence[str]]:
-    """Return, for each node of an operation's plan in order, the paths of those that it comes after."""
-    return list((await connection.execute(_AFTER, {"operation_id": operation_id})).scalars())
+async def list_planned(connection: AsyncConnection, operation_id: str) -> list[PlanNode]:
+    """Return the nodes of an operation's plan in order, as far as it says after which others they come."""
+    return await offload.each(_planned, (await connection.execute(_PLANNED, {"operation_id": operation_id})).mappings())
 
 
 async def list_resources(connection: AsyncConnection, release_id: str) -> AsyncGenerator[record.Resource, None]:
@@ -175,3 +178,8 @@ async def list_resources(connection: AsyncConnection, release_id: str) -> AsyncG
     async with connection.stream(_RESOURCES, {"release_id": release_id}) as rows:
         async for found in rows.mappings():
             yield row.resource(found)
+
+
+def _planned(found: Mapping[Any, Any]) -> PlanNode:
+    kind, after = PlanKind(found["kind"]), tuple(found["after"])
+    return PlanNode(path=found["path"], kind=kind, after=after, begin=found["begin"])

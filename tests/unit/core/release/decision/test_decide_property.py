@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.core.release_chance import draw_plan, draw_world, happen
+from unit.core.release_chance import draw_any_plan, draw_world, happen
 from unit.core.release_world import ENGINES, Event, World, settle
 
 from tinkwell.core.event.kinds import State
@@ -110,13 +110,13 @@ def test_where_nothing_goes_wrong_everything_is_brought_about(seed: int) -> None
 
 @given(st.data(), st.integers(1, 4))
 def test_the_walk_starts_what_is_ready_and_no_more_than_it_may(data: st.DataObject, parallel: int) -> None:
-    of = draw_plan(Drawn(data))
-    states = {node.path: data.draw(st.sampled_from(NodeState)) for node in of.nodes}
+    of = draw_any_plan(Drawn(data))
+    states = {node.path: data.draw(st.sampled_from(NodeState)) for node in of.real}
     started = walk.startable(of, states, parallel=parallel)
-    begun = sum(state in walk.BEGUN for state in states.values())
+    begun = sum(states[node.path] in walk.BEGUN for node in of.resources)
     assert len(started) <= max(parallel - begun, 0)
     assert list(started) == [node.path for node in of.nodes if node.path in started]
-    for node in of.nodes:
+    for node in of.resources:
         waits = walk.waits_for(of, states, node.path)
         if states[node.path] is not NodeState.PENDING or node.path in started:
             assert not waits
@@ -126,12 +126,16 @@ def test_the_walk_starts_what_is_ready_and_no_more_than_it_may(data: st.DataObje
 
 @given(st.data())
 def test_what_is_hopeless_never_starts_and_everything_else_does(data: st.DataObject) -> None:
-    of = draw_plan(Drawn(data))
-    failing = {node.path for node in of.nodes if data.draw(st.sampled_from((True, False, False)))}
-    states = {node.path: NodeState.PENDING for node in of.nodes}
-    while started := walk.startable(of, states, parallel=9):
-        for path in started:
-            states[path] = NodeState.FAILED if path in failing else NodeState.READY
+    of = draw_any_plan(Drawn(data))
+    failing = {node.path for node in of.resources if data.draw(st.sampled_from((True, False, False)))}
+    states = {node.path: NodeState.PENDING for node in of.real}
+    before: dict[str, NodeState] = {}
+    while states != before:
+        before, survey = dict(states), walk.Survey(of, states)
+        states |= {node.path: NodeState.INSTALLING for node in survey.opening()}
+        ends = {each.path: each.blocker is None for each in survey.closing()}
+        ends |= {path: path not in failing for path in survey.startable(parallel=9)}
+        states |= {path: NodeState.READY if is_done else NodeState.FAILED for path, is_done in ends.items()}
     left = {path for path, state in states.items() if state is NodeState.PENDING}
     found = dict(walk.hopeless(of, states))
     assert found.keys() == left
