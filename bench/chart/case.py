@@ -9,7 +9,7 @@ _COMPARES = """\
 again; calls are processes. An installation runs from the request to the end of the operation at the client. Twenty
 subcharts that do not wait for each other, but for which the chart itself waits, are installed with `--wait ordered` and
 `--wait none` in turn, all of them at once. The *chain* is ten of which each waits for the one before; beside it is the
-sum of its calls in the engine, as under *Releases*.
+sum of what its calls ran, from the start of each process to its end.
 
 *Nested charts* are drawn by chance: four subcharts of two each, with edges on both levels, and never more than eight
 resources at once. Beside the installation with `--wait eager` is the longest path through the calls by networkx.

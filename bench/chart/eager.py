@@ -19,7 +19,7 @@ _UNITS, _PARTS, _PARALLEL = 4, 2, 8
 async def measure(context: Context, site: Site) -> Part:
     """Install one chart after the other."""
     rounds = min(5, context.scale.pairs)
-    low, high = context.scale.choose(quick=(0.2, 0.8), full=(1.0, 4.0))
+    low, high = context.scale.choose(quick=(0.1, 0.4), full=(1.0, 4.0))
     seconds, critical, asleep = [], [], []
     for seed in range(rounds):
         slept: dict[str, float] = {}

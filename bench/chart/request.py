@@ -11,9 +11,7 @@ from bench.context import Context
 from bench.release.part import Part
 from bench.result import Table, Verdict, number, span
 
-WHAT = (
-    f"the longest call of another caller while {thousand.COUNT:,} subcharts are uploaded, and an install is asked for"
-)
+WHAT = f"the longest call of another caller while {thousand.COUNT:,} subcharts are uploaded and to be installed"
 BOUND = 50
 _QUIET, _BUSY = "while nothing else is asked", "meanwhile"
 _QUIET_SECONDS = 2.0

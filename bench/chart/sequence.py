@@ -20,7 +20,7 @@ _ORDERED, _NONE = "ordered", "none"
 async def measure(context: Context, site: Site) -> Part:
     """Measure each way in turn, after one of each that is not counted."""
     rounds = min(5, context.scale.pairs)
-    slept = context.scale.choose(quick=0.5, full=2.0)
+    slept = context.scale.choose(quick=0.2, full=2.0)
     wide, chain = _wide(site, slept), _chain(site, slept)
     beside: dict[str, list[Sample]] = {_ORDERED: [], _NONE: []}
     for counted, wait in enumerate((_ORDERED, _NONE, *statistic.interleave(tuple(beside), rounds))):

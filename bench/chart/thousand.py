@@ -146,8 +146,7 @@ async def _install(context: Context, data: bytes) -> _Whole:
         began, before = time.perf_counter(), usage.of(worker.pid).cpu_seconds
         async with asyncio.timeout(_LONGEST_SECONDS):
             handle = await client.releases.install("large", chart.digest, timeout_seconds=_LONGEST_SECONDS)
-            while (await client.releases.operation(handle.id)).phase not in (Phase.APPLY, Phase.CLEANUP):
-                await asyncio.sleep(_LOOK_SECONDS)
+            await _applied(client, handle.id)
             rendered = usage.of(worker.pid).cpu_seconds - before
             ended = await handle.result()
             seconds = time.perf_counter() - began
@@ -155,6 +154,15 @@ async def _install(context: Context, data: bytes) -> _Whole:
             raise process.Failed(f"only {ended.changed_nodes} nodes were changed")
         server_mib, worker_mib = (each.most_bytes / (1 << 20) for each in memory)
         return _Whole(rendered, usage.of(worker.pid).cpu_seconds - before, seconds, server_mib, worker_mib)
+
+
+async def _applied(client: tinkwell.client.Client, operation_id: str) -> None:
+    """Wait until the plan of an operation is stored."""
+    while True:
+        operation = await client.releases.operation(operation_id)
+        if operation.phase in (Phase.APPLY, Phase.CLEANUP) or operation.state.is_final:
+            return
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 @contextlib.asynccontextmanager
