@@ -17,7 +17,9 @@ from bench.context import Context
 from bench.release.site import LONGEST_SECONDS, until
 
 _SLEEPER = "sleeper"
-_CALLED = re.compile(r"^called \d+ \d+ (\d+) (\S+)$", re.MULTILINE)
+# The ordinal of the first call, which is made of all before anything is changed.
+_INIT = "1"
+_CALLED = re.compile(r"^called \d+ \d+ (\d+) (\S+)/(\d+)$", re.MULTILINE)
 _RUN = """\
 #!/bin/sh
 given=$(cat)
@@ -43,7 +45,7 @@ esac
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A release that was installed: the seconds of all of it, and by path those that a resource's calls ran."""
+    """A release that was installed: its seconds, and by path those that calls of resources ran, without `init`."""
 
     seconds: float
     calls: Mapping[str, float]
@@ -71,14 +73,15 @@ class Site:
             handle = await self.client.releases.install(release, chart.digest, wait=wait, parallel=parallel)
             await handle.result()
             seconds = time.perf_counter() - began
-        # Of each the state, the action, and the state again.
-        await until(lambda: len(self._called()) >= before + 3 * count)
+        # Of each `init`, the state, the action, and the state again.
+        await until(lambda: len(self._called()) >= before + 4 * count)
         calls: Counter[str] = Counter()
-        for nanoseconds, path in self._called()[before:]:
-            calls[path] += int(nanoseconds)
+        for nanoseconds, path, ordinal in self._called()[before:]:
+            if ordinal != _INIT:
+                calls[path] += int(nanoseconds)
         return Sample(seconds, {path: spent / 1e9 for path, spent in calls.items()})
 
-    def _called(self) -> list[tuple[str, str]]:
+    def _called(self) -> list[tuple[str, str, str]]:
         return _CALLED.findall(self.provisioner.log.read_text(errors="replace"))
 
 

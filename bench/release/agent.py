@@ -1,9 +1,9 @@
 """A provisioner of releases as it is, on the Docker Engine, that says how long each call took.
 
-`python -m bench.release.agent SERVER STATE_DIR` writes lines `called ENGINE WHOLE RUN PATH`, all in nanoseconds: what
-the container took, from its creation to its removal, the call as a whole, from before it is reported that it runs to
-when its end is stored and its container removed, and the container from its creation to its end. With `IMAGES` after
-the other arguments, a folder, calls are processes.
+`python -m bench.release.agent SERVER STATE_DIR` writes lines `called ENGINE WHOLE RUN PATH/ORDINAL`, the former in
+nanoseconds: what the container took, from its creation to its removal, the call as a whole, from before it is reported
+that it runs to when its end is stored and its container removed, and the container from its creation to its end. The
+call is the step of this ordinal of a node. With `IMAGES` after the other arguments, a folder, calls are processes.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ async def _whole(self: walk.Walk, key: Any, run: StepRun, *rest: Any) -> None:
     began = time.perf_counter_ns()
     await _see_through(self, key, run, *rest)
     whole = time.perf_counter_ns() - began
-    print(f"called {_in_engine.pop(run)} {whole} {_running.pop(run)} {key.path}", flush=True)
+    print(f"called {_in_engine.pop(run)} {whole} {_running.pop(run)} {key.path}/{key.ordinal}", flush=True)
 
 
 def run(server: str, state_dir: str, images: str = "") -> None:
