@@ -74,6 +74,20 @@ class Stack:
         handle = await self.client.releases.apply(name, files=_files(manifest), variables=variables or {}, **options)
         return await self.outcome(await self._end(handle))
 
+    async def install(
+        self, name: str, chart: Path, values: Mapping[str, Any] | None = None, **options: Unpack[OperationOptions]
+    ) -> Outcome:
+        """Install a chart, and wait for the end."""
+        handle = await self.client.releases.install(name, chart, values=values or {}, **options)
+        return await self.outcome(await self._end(handle))
+
+    async def upgrade(
+        self, name: str, chart: Path, values: Mapping[str, Any] | None = None, **options: Unpack[OperationOptions]
+    ) -> Outcome:
+        """Upgrade to a chart, and wait for the end."""
+        handle = await self.client.releases.upgrade(name, chart, values=values or {}, **options)
+        return await self.outcome(await self._end(handle))
+
     async def uninstall(self, name: str) -> Outcome:
         """Uninstall a release, and wait for the end."""
         return await self.outcome(await self._end(await self.client.releases.uninstall(name)))

@@ -33,6 +33,9 @@ RESOURCES = (
         "tinkwell.cli.release.commands:release",
         "Releases: resources brought about together, in order.",
     ),
+    Component(
+        "chart", "tinkwell.cli.chart.commands:chart", "Charts: what releases are made of, and what is wrong with them."
+    ),
     Component("events", "tinkwell.cli.event.commands:events", "The log of everything that happens."),
 )
 _SHELL = (

@@ -36,7 +36,9 @@ from tinkwell.client.workflow import client as workflow
 
 P = ParamSpec("P")
 S = TypeVar("S")
-W = TypeVar("W", bound=service.Service)
+# A method may come from a class above that of its client.
+S_co = TypeVar("S_co", covariant=True)
+W_co = TypeVar("W_co", bound=service.Service, covariant=True)
 T = TypeVar("T")
 
 
@@ -169,13 +171,13 @@ class Watch:
             self._runner.run(self._source.aclose())
 
 
-class _Calls(Generic[S]):
-    def __init__(self, runner: Runner, source: S) -> None:
+class _Calls(Generic[S_co]):
+    def __init__(self, runner: Runner, source: S_co) -> None:
         self._runner = runner
         self._source = source
 
 
-class _Service(_Calls[W]):
+class _Service(_Calls[W_co]):
     def watch(self, **options: Unpack[service.WatchOptions]) -> Watch:
         """Watch events, in order, each once, over lost connections; see `tinkwell.client.HardwareClient.watch`."""
         return Watch(self._runner, self._source.watch(**options))

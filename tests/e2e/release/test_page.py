@@ -40,11 +40,20 @@ def agrees(command: page.Command, printed: str) -> bool:
     return page.agrees(told, printed)
 
 
-async def test_the_commands_of_tutorial_and_readme_print_what_they_say(tmp_path: Path) -> None:
+def section(title: str) -> str:
+    """Return the section of the readme that begins so."""
+    (found,) = (part for part in page.read("../README.md").split("\n## ") if part.startswith(title))
+    return found
+
+
+async def follow(tmp_path: Path, tutorial: str, *others: str) -> int:
+    """Run the commands of a tutorial, of which the first one is `tinkwell dev`, and those of other texts after them.
+
+    Returns how many there are.
+    """
     (tmp_path / "examples").symlink_to(EXAMPLES, target_is_directory=True)
-    first, *others = page.commands(page.read("tutorial-release.md"))
-    (section,) = (part for part in page.read("../README.md").split("\n## ") if part.startswith("Releases in"))
-    others += page.commands(section)
+    first, *following = page.commands(tutorial)
+    following += [command for text in others for command in page.commands(text)]
     program, *arguments = first.line.split()
     assert program == "tinkwell"
     # Where the page has the ports by default, somebody else may be.
@@ -55,10 +64,26 @@ async def test_the_commands_of_tutorial_and_readme_print_what_they_say(tmp_path:
     async with process.running(*arguments, log=log, environment=settings, folder=tmp_path) as dev:
         ready = await dev.line(r"^gRPC +(\S+)\nHTTP .*\nDatabase .*$", deadline_seconds=60)
         assert page.agrees(first.output, ready[0])
-        for command in others:
+        for command in following:
             printed = await run(command.line, tmp_path, {**settings, "TINKWELL_SERVER": ready[1]})
             assert agrees(command, printed), f"$ {command.line}\n{printed}"
-    assert len(others) >= 15
+    return len(following)
+
+
+async def test_the_commands_of_tutorial_and_readme_print_what_they_say(tmp_path: Path) -> None:
+    assert await follow(tmp_path, page.read("tutorial-release.md"), section("Releases in")) >= 15
+
+
+async def test_the_commands_of_the_pages_about_charts_print_what_they_say(tmp_path: Path) -> None:
+    pages = (section("Charts in"), page.read("chart.md"), page.read("chart-commands.md"))
+    assert await follow(tmp_path, page.read("tutorial-chart.md"), *pages) >= 15
+
+
+def test_the_tutorial_of_charts_shows_what_is_in_its_files() -> None:
+    shown = [block for block in page.blocks(page.read("tutorial-chart.md")) if block.use]
+    for block in shown:
+        assert block.text in (EXAMPLES / "charts" / "shop" / block.use).read_text(), block.use
+    assert len(shown) == 3
 
 
 def test_the_tutorial_shows_the_manifest_that_it_applies() -> None:
@@ -97,6 +122,7 @@ async def test_the_images_of_the_protocol_s_page_work_as_it_says(
 
 
 def test_links_of_the_pages_lead_somewhere() -> None:
-    for name in ("tutorial-release.md", "resource-protocol.md"):
+    charts = ("tutorial-chart.md", "chart.md", "chart-commands.md", "chart-troubleshooting.md", "from-helm.md")
+    for name in ("tutorial-release.md", "resource-protocol.md", *charts):
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read(name)):
             assert target.startswith("https://") or (page.DOCS / target).exists(), f"{name}: {target}"

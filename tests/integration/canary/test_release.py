@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import docker
 import pytest
 from integration.canary.conftest import Cage
@@ -198,6 +199,22 @@ class Scene:
         text = await dump(self._database_url)
         return canary.lines_with(text) + [line for line in text.splitlines() if self.mark.encode().hex() in line]
 
+    async def written(self) -> list[str]:
+        """The files of PostgreSQL that hold a secret, its write-ahead log and what it says itself among them.
+
+        There are none where the cluster of the tests is not of this machine.
+        """
+        connection = await asyncpg.connect(self._database_url)
+        data = Path(await connection.fetchval("SHOW data_directory"))
+        await connection.execute("CHECKPOINT")
+        await connection.close()
+        return await asyncio.to_thread(_files_of_postgres_with, data, self.mark)
+
+
+def _files_of_postgres_with(data: Path, mark: str) -> list[str]:
+    places = [place for place in (data, *data.parent.glob("*.log")) if place.exists()]
+    return [file for place in places for file in canary.files_with(place, mark)]
+
 
 def _digest(given: object) -> str:
     return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()
@@ -246,6 +263,7 @@ async def test_secrets_are_nowhere_but_with_the_resources_also_after_a_takeover(
     assert "third failed at action make (exit 7)" in printed["status"]
     assert scene.cage.escaped == []
     assert await scene.dumped() == []
+    assert await scene.written() == []
 
 
 async def everything_shown(scene: Scene) -> dict[str, str]:

@@ -6,6 +6,11 @@ import pytest
 from support.release_site import Site
 from tinkwell.server.database import readiness, schema
 
+CHART = """
+    INSERT INTO chart (digest, name, chart_version, metadata, archive, size)
+    VALUES ('sha256:' || repeat('0', 64), 'shop', '1.0.0', '{}', '', 0)
+"""
+
 
 async def test_a_downgrade_removes_releases_with_their_events_and_leaves_all_others(
     site: Site, sql: asyncpg.Connection
@@ -25,3 +30,29 @@ async def test_a_downgrade_removes_releases_with_their_events_and_leaves_all_oth
     await schema.upgrade(site.database_url)
     await readiness.wait(site.database_url, allow_unsafe=True)
     await sql.execute("SELECT 'RELEASE'::resource_type, 'NODE_READY'::event_type")
+
+
+async def test_a_downgrade_removes_charts_and_what_is_made_of_them_and_leaves_other_releases(
+    site: Site, sql: asyncpg.Connection
+) -> None:
+    await site.install("db", release="plain")
+    await sql.execute(CHART)
+    await site.install("db", release="shop")
+    await sql.execute(
+        "UPDATE release_revision v SET chart_id = c.id FROM chart c, release r"
+        " WHERE r.id = v.release_id AND r.name = 'shop'"
+    )
+    await schema.downgrade(site.database_url, "0003")
+    assert [row["name"] for row in await sql.fetch("SELECT name FROM release")] == ["plain"]
+    assert await sql.fetchval("SELECT count(*) FROM events WHERE resource_type::text = 'CHART'") == 0
+    assert await sql.fetchval("SELECT to_regclass('chart') IS NULL")
+    for kind in ("'CHART'::resource_type", "'CHART'::node_kind"):
+        with pytest.raises(asyncpg.CheckViolationError):
+            await sql.execute(f"SELECT {kind}")
+    await schema.upgrade(site.database_url)
+    await readiness.wait(site.database_url, allow_unsafe=True)
+    await sql.execute("SELECT 'CHART'::resource_type, 'CHART'::node_kind")
+    last = await site.last_revision()
+    await sql.execute(CHART)
+    await sql.execute("UPDATE release SET description = 'still there'")
+    assert await site.events(after=last) == ["chart.created shop", "release.updated plain"]

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from tinkwell.server.database import engine
 from tinkwell.server.release.store import (
     change,
+    chart,
     document,
     history,
     hold,
@@ -49,6 +50,10 @@ _FILL = f"""
     SELECT r.id, 'node-' || n, 't', 2 FROM release r, generate_series(1, 3) n;
     INSERT INTO sealed_value (owner_kind, owner_id, document, pointer, sealed)
     SELECT 'operation', id, 'source', '/', '' FROM operation;
+    INSERT INTO chart (digest, name, chart_version, metadata, archive, size)
+    SELECT 'sha256:' || repeat(md5(n::text), 2), 'shop-' || n % 7, '1.0.' || n, '{{}}', '', 0
+      FROM generate_series(1, {RELEASES}) n;
+    UPDATE release_revision v SET chart_id = c.id FROM chart c WHERE c.chart_version = '1.0.' || v.revision;
     INSERT INTO lease (owner, engine, expires_at)
     SELECT 'owner ' || n, 'engine', clock_timestamp() FROM generate_series(1, {RELEASES}) n
 """
@@ -71,6 +76,12 @@ HOT: dict[str, tuple[str, tuple[object, ...], set[str]]] = {
     "documents of resources": (document.RESOURCES, (ID,), {"release_resource_pkey"}),
     "declared": (document.DECLARED, (ID,), {"release_resource_pkey"}),
     "arguments": (document.ARGS, (ID,), {"step_place"}),
+    "source of a revision": (document.REVISION_SOURCE, (ID, 1), {"release_revision_pkey"}),
+    "chart": (chart.FIND, ("a",), {"chart_digest"}),
+    "archive of a chart": (chart.ARCHIVE, ("a",), {"chart_digest"}),
+    "use of a chart": (chart.USE, ("a", 1.0), {"chart_digest"}),
+    "forget charts": (chart.FORGET, (1.0, 10), {"chart_used", "chart_pkey"}),
+    "begun on": (request.FIND_FORMER, (ID,), {"operation_pkey"}),
     "operation": (queries.OPERATION, (ID,), {"operation_pkey", "release_pkey", "lease_id"}),
     "by id": (queries.BY_ID, (ID,), {"release_pkey"}),
     "by name": (queries.BY_NAME, ("n1", "shop-1"), {"release_name"}),
@@ -135,6 +146,8 @@ async def test_queries_go_by_their_indexes(connection: AsyncConnection) -> None:
         (hold.LOST, {"limit": 10}),
         (work.OWN, {"operation_id": ID}),
         (work.REMOVED, {"operation_id": ID}),
+        (chart.ARCHIVE_OF_OPERATION, {"operation_id": ID}),
+        (chart.ARCHIVE_OF_REVISION, {"release_id": ID, "revision": 1}),
     ):
         explained = await connection.execute(sqlalchemy.text(f"EXPLAIN (FORMAT JSON) {text}"), chosen)
         assert indexes(explained.scalar_one())

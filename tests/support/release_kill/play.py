@@ -50,7 +50,7 @@ class Play:
             async with asyncio.timeout(2 * _SECONDS):
                 await self._run()
         except (TimeoutError, AssertionError) as error:
-            self.complaints.append(f"{self.case} did not settle: {str(error)[-500:] or 'too late'}")
+            self.complaints.append(f"it did not settle: {str(error)[-500:] or 'too late'}")
         finally:
             await self.author.close()
             for site in (self.home, self.away):
@@ -72,7 +72,7 @@ class Play:
             try:
                 await eventually((self._folder / "reached").exists, deadline_seconds=_SECONDS)
             except TimeoutError:
-                self.complaints.append(f"{case} has never been reached")
+                self.complaints.append("its deed was never done")
                 return
             await eventually(lambda: _is_stopped(victim.pid), deadline_seconds=_SECONDS)
             self.was_reached = True

@@ -57,32 +57,32 @@ def install(deed: Deed, moment: Moment, hook: Hook) -> None:
         return
     owner, name, does = _PLACES[deed]
     original = getattr(owner, name)
+
+    def pass_by(now: Moment, arguments: Sequence[Any]) -> None:
+        # What has failed, such as a call of a server that is away, was not done.
+        if now is moment and does(arguments) and hook.is_due():
+            hook.stop()
+
     if inspect.iscoroutinefunction(original):
 
         @functools.wraps(original)
-        async def stopped_later(*arguments: Any, **named: Any) -> Any:
-            is_due = does(arguments) and hook.is_due()
-            if is_due and moment is Moment.BEFORE:
-                hook.stop()
+        async def do_async(*arguments: Any, **named: Any) -> Any:
+            pass_by(Moment.BEFORE, arguments)
             result = await original(*arguments, **named)
-            if is_due and moment is Moment.AFTER:
-                hook.stop()
+            pass_by(Moment.AFTER, arguments)
             return result
 
-        setattr(owner, name, stopped_later)
+        setattr(owner, name, do_async)
         return
 
     @functools.wraps(original)
-    def stopped(*arguments: Any, **named: Any) -> Any:
-        is_due = does(arguments) and hook.is_due()
-        if is_due and moment is Moment.BEFORE:
-            hook.stop()
+    def do(*arguments: Any, **named: Any) -> Any:
+        pass_by(Moment.BEFORE, arguments)
         result = original(*arguments, **named)
-        if is_due and moment is Moment.AFTER:
-            hook.stop()
+        pass_by(Moment.AFTER, arguments)
         return result
 
-    setattr(owner, name, stopped)
+    setattr(owner, name, do)
 
 
 def _halved(write: Callable[[Path, bytes], None], hook: Hook) -> Callable[[Path, bytes], None]:

@@ -17,9 +17,10 @@ COMMANDS = {
     "template": {"create", "get", "list", "update", "delete", "validate", "watch"},
     "workflow": {"create", "get", "list", "delete", "cancel", "state", "events", "logs", "data", "watch"},
     "release": {
-        *("apply", "rollback", "uninstall", "resume", "cancel"),
+        *("install", "upgrade", "apply", "rollback", "uninstall", "resume", "cancel"),
         *("status", "history", "get", "list", "logs", "watch"),
     },
+    "chart": {"push", "list"},
     "events": {"watch", "publish"},
 }
 
@@ -53,6 +54,27 @@ def test_a_group_has_exactly_the_commands_it_is_known_for() -> None:
         assert isinstance(loaded, click.Group)
         assert set(loaded.commands) == names
         assert loaded.help == found.help
+
+
+def test_a_group_has_the_commands_that_others_add_where_what_they_need_is_installed() -> None:
+    group = main.RESOURCES[[each.name for each in main.RESOURCES].index("chart")].load()
+    assert isinstance(group, command.OpenGroup)
+    context = click.Context(group)
+    added = {"lint", "template", "dag", "package", "verify", "explain"}
+    assert set(group.list_commands(context)) == {"push", "list", *added}
+    for name in added:
+        found = group.get_command(context, name)
+        assert found is not None
+        assert found.help
+
+
+def test_a_group_leaves_out_the_commands_that_lack_a_module() -> None:
+    group = command.OpenGroup("chart", entry_point_group="tinkwell.commands.chart", needs=("nothing_here",))
+    group.add_command(click.Command("own"))
+    context = click.Context(group)
+    assert group.list_commands(context) == ["own"]
+    assert group.get_command(context, "dag") is None
+    assert group.get_command(context, "own") is not None
 
 
 def test_the_help_lists_components_without_importing_them() -> None:

@@ -126,11 +126,17 @@ def options(command: Callable[..., object]) -> Callable[..., object]:
     return result
 
 
-async def carry_out(client: "Client", wanted: Wanted, begin: "Callable[[], Awaitable[OperationHandle]]") -> None:
+async def carry_out(
+    client: "Client",
+    wanted: Wanted,
+    begin: "Callable[[], Awaitable[OperationHandle]]",
+    source: summary.Source | None = None,
+) -> None:
     """Begin an operation, and follow it unless that is not wanted; raises `Failure` where it does not succeed."""
     handle = await _begin(client, wanted, begin)
     if not wanted.detach:
-        await follow.follow(client, handle.operation, chosen=wanted.output_format, is_begun_here=True)
+        chosen = wanted.output_format
+        await follow.follow(client, handle.operation, chosen=chosen, is_begun_here=True, source=source)
     elif wanted.output_format is output.Format.TABLE:
         output.line(handle.id)
     else:

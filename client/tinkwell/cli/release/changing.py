@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from tinkwell.cli import failure
-from tinkwell.cli.release import begin, source
+from tinkwell.cli.release import begin, source, summary
 from tinkwell.cli.shell import command, output, session
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.manifest.variables import Layer
@@ -89,7 +89,7 @@ async def apply(
         except client_errors.InvalidField as error:
             raise source.explain(error.violations, sources) from error
 
-    await begin.carry_out(client, wanted, apply_files)
+    await begin.carry_out(client, wanted, apply_files, summary.Source.FILES)
 
 
 @click.command(cls=command.Command)

@@ -8,7 +8,7 @@ import rich_click as click
 
 from tinkwell.cli import failure
 from tinkwell.cli.event import watching
-from tinkwell.cli.release import begin, changing, follow, status
+from tinkwell.cli.release import begin, changing, chart, follow, installing, status
 from tinkwell.cli.release import tree as release_tree
 from tinkwell.cli.shell import command, log_line, option, output, session
 from tinkwell.core.release.kinds import ReleaseState
@@ -16,7 +16,7 @@ from tinkwell.core.release.kinds import ReleaseState
 if TYPE_CHECKING:
     from tinkwell.client import Client, Release, Revision
 
-_HEADER = ("NAMESPACE", "NAME", "STATE", "REVISION", "UPDATED", "DESCRIPTION")
+_HEADER = ("NAMESPACE", "NAME", "STATE", "REVISION", "CHART", "UPDATED", "DESCRIPTION")
 _HISTORY_HEADER = ("REVISION", "STATE", "CREATED", "ROLLBACK OF", "OPERATION", "DESCRIPTION")
 _PLAN_HEADER = ("BATCH", "RESOURCE", "AFTER")
 
@@ -27,6 +27,8 @@ class Part(StrEnum):
     """What can be had of a revision."""
 
     MANIFEST = "manifest"
+    VALUES = "values"
+    NOTES = "notes"
     VARIABLES = "variables"
     FILES = "files"
     PLAN = "plan"
@@ -38,7 +40,10 @@ def release() -> None:
     """Releases: resources brought about together, in order."""
 
 
-for each in (changing.apply, changing.rollback, changing.uninstall, changing.resume, changing.cancel):
+for each in (
+    *(installing.install, installing.upgrade),
+    *(changing.apply, changing.rollback, changing.uninstall, changing.resume, changing.cancel),
+):
     release.add_command(each)
 
 
@@ -78,31 +83,34 @@ async def history(client: "Client", name: str, namespace: str, output_format: ou
 @_name
 @begin.namespace
 @click.option("--revision", type=click.IntRange(min=1), metavar="N", help="Which one. [default: the last deployed]")
+@click.option("--all", "with_defaults", is_flag=True, help="Values with those of the chart under them.")
 @option.object_format
 @session.connected
 async def get(
-    client: "Client", part: str, name: str, namespace: str, revision: int | None, output_format: output.Format
+    client: "Client",
+    part: str,
+    name: str,
+    namespace: str,
+    revision: int | None,
+    with_defaults: bool,
+    output_format: output.Format,
 ) -> None:
     """Print what a revision was made from and what came of it, as YAML unless another format is asked for.
 
-    files and variables are what was given, manifest is what they were evaluated to, and plan is the order of work.
+    values are what was given to a chart, files and variables what was given without one. manifest is what came of it,
+    notes is what the chart has to say, and plan is the order of work.
     """
-    found = await client.releases.revision(name, revision or 0, namespace=namespace)
-    is_table = output_format is output.Format.TABLE
-    source, chosen = found.source or {}, output.Format.YAML if is_table else output_format
+    if with_defaults and part != Part.VALUES:
+        raise click.UsageError("--all is for values")
+    found = await client.releases.revision(name, revision or 0, namespace=namespace, with_all_values=with_defaults)
     match Part(part):
-        case Part.MANIFEST:
-            output.whole(found.manifest or {}, chosen)
-        case Part.VARIABLES:
-            output.whole(_variables(source), chosen)
-        case Part.FILES:
-            output.whole(source.get("files", {}), chosen)
-        case Part.PLAN if is_table:
+        case Part.PLAN if output_format is output.Format.TABLE:
             output.table(_PLAN_HEADER, map(_plan_row, (found.plan or {}).get("nodes", ())))
-        case Part.PLAN:
-            output.whole(found.plan or {}, chosen)
-        case Part.ALL:
-            output.whole(found.to_json(), chosen)
+        case Part.NOTES if output_format is output.Format.TABLE:
+            output.line(chart.notes(found))
+        case wanted:
+            is_table = output_format is output.Format.TABLE
+            output.whole(_part(found, wanted), output.Format.YAML if is_table else output_format)
 
 
 @release.command("list")
@@ -187,6 +195,26 @@ async def _watch_events(client: "Client", name: str | None, namespace: str, want
     await watching.follow(client.releases.watch, wanted, resource_id=release_id)
 
 
+def _part(found: "Revision", part: Part) -> object:
+    """Give a part of a revision as JSON."""
+    source = found.source or {}
+    match part:
+        case Part.MANIFEST:
+            return found.manifest or {}
+        case Part.VALUES:
+            return (source.get("user_values") if found.all_values is None else found.all_values) or {}
+        case Part.NOTES:
+            return chart.notes(found)
+        case Part.VARIABLES:
+            return _variables(source)
+        case Part.FILES:
+            return source.get("files", {})
+        case Part.PLAN:
+            return found.plan or {}
+        case Part.ALL:
+            return found.to_json()
+
+
 def _variables(source: dict[str, Any]) -> dict[str, Any]:
     """Give the variables, with the files that were sent along where there are some."""
     variables: dict[str, Any] = source.get("variables", {})
@@ -196,7 +224,9 @@ def _variables(source: dict[str, Any]) -> dict[str, Any]:
 
 def _row(item: "Release") -> tuple[str, ...]:
     revision = str(item.revision) if item.revision else ""
-    return item.namespace, item.name, item.state, revision, output.moment(item.updated_at), item.description
+    made_of = f"{item.chart_name}-{item.chart_version}" if item.chart_name else ""
+    updated = output.moment(item.updated_at)
+    return item.namespace, item.name, item.state, revision, made_of, updated, item.description
 
 
 def _revision_row(item: "Revision") -> tuple[str, ...]:

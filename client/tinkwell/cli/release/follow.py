@@ -39,7 +39,14 @@ _TAKEN_SECONDS = 3.0
 _LAST_LINES_SECONDS = 5.0
 
 
-async def follow(client: "Client", operation: "Operation", *, chosen: output.Format, is_begun_here: bool) -> None:
+async def follow(
+    client: "Client",
+    operation: "Operation",
+    *,
+    chosen: output.Format,
+    is_begun_here: bool,
+    source: summary.Source | None = None,
+) -> None:
     """Follow an operation, and what makes up for it if it is atomic, to the end; raises `Failure` for no success.
 
     With a table as format what happens is shown on standard output, with another one on standard error, and the
@@ -67,7 +74,7 @@ async def follow(client: "Client", operation: "Operation", *, chosen: output.For
     if followed[0].has_succeeded:
         click.echo(summary.success(followed[0]), file=file, color=True)
     else:
-        raise failure.Failure(*_sentences(followed))
+        raise failure.Failure(*_sentences(followed, source))
 
 
 def document(tree: release_tree.Tree) -> dict[str, object]:
@@ -98,15 +105,15 @@ def _say_detached(operation: "Operation") -> None:
     output.note(f"Stopped following; the operation goes on: {shows} shows it, {ends} ends it.")
 
 
-def _sentences(followed: list[release_tree.Tree]) -> list[str]:
+def _sentences(followed: list[release_tree.Tree], source: summary.Source | None) -> list[str]:
     """Say why the first operation did not succeed, and what came of the one that made up for it, if there was one."""
     first, last = followed[0], followed[-1]
-    sentences = summary.failure(first, may_resume=first is last)
+    sentences = summary.failure(first, may_resume=first is last, source=source)
     if first is last:
         return sentences
     if last.has_succeeded:
         return [*sentences, f"made up for: {summary.success(last)}"]
-    return [*sentences, *summary.failure(last, may_resume=True)]
+    return [*sentences, *summary.failure(last, may_resume=True, source=source)]
 
 
 async def _follow_all(

@@ -7,17 +7,23 @@ shop  upgrade  RUNNING  2 of 5 done (40%)  6s of 5m00s
 │       └── the last output line
 └── batch 2 of 2
     └── site   PENDING     waits for db (INSTALLING)
+
+What is in a chart stands below it: its subcharts by their batches, then its own resources, or the other way round where
+it is removed.
 """
 
+import dataclasses
 import itertools
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from tinkwell.cli.release import arrangement
 from tinkwell.cli.release import tree as release_tree
 from tinkwell.cli.shell import duration, output
 from tinkwell.cli.shell.outline import Node, clean, tail
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.kinds import NodeState, NodeTask, StepKind
+from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask, StepKind
 
 if TYPE_CHECKING:
     from tinkwell import client as client_library
@@ -76,20 +82,38 @@ def step_text(tree: release_tree.Tree, node: "client_library.Node") -> str:
 
 
 def _batches(tree: release_tree.Tree, now: datetime) -> tuple[Node, ...]:
-    """Give the nodes below their batches, or by themselves where there is one batch."""
-    groups = [(number, list(nodes)) for number, nodes in itertools.groupby(tree.nodes, key=lambda node: node.batch)]
+    """Give the nodes below their batches and charts, or by themselves where there is one batch."""
     focus = tree.focus
-    leaves = [tuple(_node(tree, node, now, has_focus=node == focus) for node in nodes) for _, nodes in groups]
+    if any(node.kind is NodeKind.CHART for node in tree.nodes):
+        found = arrangement.of(tree.nodes)
+        return tuple(_chart(tree, found, node, now) for node in found.top)
+    return _grouped([(node.batch, _node(tree, node, now, has_focus=node == focus)) for node in tree.nodes])
+
+
+def _grouped(nodes: Iterable[tuple[object, Node]]) -> tuple[Node, ...]:
+    """Put nodes below their batches, in whose order they come, each with what tells its batch from others."""
+    groups = [
+        tuple(node for _, node in those) for _, those in itertools.groupby(nodes, key=lambda numbered: numbered[0])
+    ]
     if len(groups) < 2:
-        return leaves[0] if leaves else ()
+        return groups[0] if groups else ()
     return tuple(
-        Node(
-            f"batch {number} of {len(groups)}",
-            children=children,
-            has_focus=any(child.has_focus for child in children),
-        )
-        for number, children in enumerate(leaves, 1)
+        Node(f"batch {number} of {len(groups)}", children=those, has_focus=any(node.has_focus for node in those))
+        for number, those in enumerate(groups, 1)
     )
+
+
+def _chart(tree: release_tree.Tree, found: arrangement.Arrangement, node: "client_library.Node", now: datetime) -> Node:
+    """Give a chart with what is in it, or a resource."""
+    shown = _node(tree, node, now, has_focus=node == tree.focus)
+    if node.kind is NodeKind.RESOURCE:
+        return shown
+    batches = _grouped(
+        [((each.task, each.batch), _chart(tree, found, each, now)) for each in found.subcharts(node.path)]
+    )
+    own = tuple(_chart(tree, found, each, now) for each in found.resources(node.path))
+    inside = (*batches, *own) if node.task is NodeTask.INSTALL else (*own, *batches)
+    return dataclasses.replace(shown, children=inside, has_focus=any(child.has_focus for child in inside))
 
 
 def _node(tree: release_tree.Tree, node: "client_library.Node", now: datetime, *, has_focus: bool) -> Node:

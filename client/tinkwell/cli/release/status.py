@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tinkwell.cli.release import outline, summary
+from tinkwell.cli.release import arrangement, outline, summary
 from tinkwell.cli.release import tree as release_tree
 from tinkwell.cli.shell import output
 from tinkwell.core.event.kinds import State
@@ -19,7 +19,7 @@ def show(release: "Release", tree: release_tree.Tree) -> None:
     output.fields(_fields(release, tree))
     if tree.nodes:
         output.line("")
-        output.table(_HEADER, [_row(tree, node) for node in tree.nodes])
+        output.table(_HEADER, [_row(tree, node) for node in arrangement.of(tree.nodes).flat()])
 
 
 def _fields(release: "Release", tree: release_tree.Tree) -> list[tuple[str, str]]:
@@ -41,7 +41,7 @@ def _fields(release: "Release", tree: release_tree.Tree) -> list[tuple[str, str]
         ("OPERATION", f"{operation.id}  {_operation(operation, tree)}"),
         ("REASON", operation.reason),
         ("CAUSE", why),
-        ("NEXT", _next(operation, tree)),
+        ("NEXT", _next(operation, tree, _source(release))),
         ("ID", release.id),
         ("CREATED", output.moment(release.created_at)),
         ("UPDATED", output.moment(release.updated_at)),
@@ -56,11 +56,18 @@ def _operation(operation: "Operation", tree: release_tree.Tree) -> str:
     return f"{words}: {counted}" if counted else words
 
 
-def _next(operation: "Operation", tree: release_tree.Tree) -> str:
+def _source(release: "Release") -> summary.Source | None:
+    """Say what a release is made of; before its first plan nobody knows."""
+    if release.chart_name:
+        return summary.Source.CHART
+    return summary.Source.FILES if release.latest_revision else None
+
+
+def _next(operation: "Operation", tree: release_tree.Tree, source: summary.Source | None) -> str:
     """Say which command line there is to go on with."""
     if not operation.state.is_final:
         return f"{summary.command('watch', operation)} shows it"
-    return "" if operation.state is State.SUCCEEDED else summary.way_on(operation, tree.nodes)
+    return "" if operation.state is State.SUCCEEDED else summary.way_on(operation, tree.nodes, source)
 
 
 def _row(tree: release_tree.Tree, node: "Node") -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """What came of an operation, in a sentence or two."""
 
+from collections import Counter
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from tinkwell.cli.release import outline
@@ -8,13 +10,21 @@ from tinkwell.cli.shell import output
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report
 from tinkwell.core.release.cause import Reason
-from tinkwell.core.release.kinds import NodeState, OperationKind
+from tinkwell.core.release.kinds import NodeKind, NodeState, OperationKind
 from tinkwell.core.release.name import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
 
     from tinkwell.client import Node, Operation
+
+
+class Source(StrEnum):
+    """What a release is made of."""
+
+    FILES = "files"
+    CHART = "chart"
+
 
 _APPLIED = (OperationKind.INSTALL, OperationKind.UPGRADE)
 
@@ -27,15 +37,18 @@ def success(tree: release_tree.Tree) -> str:
     return f"{operation.release_name} {done}{_time(operation)}{_colon(counts(tree))}"
 
 
-def failure(tree: release_tree.Tree, *, may_resume: bool) -> list[str]:
-    """Say why an operation ended without success, what it has changed, and how to go on."""
+def failure(tree: release_tree.Tree, *, may_resume: bool, source: Source | None = None) -> list[str]:
+    """Say why an operation ended without success, what it has changed, and how to go on.
+
+    `source` is what the release is made of, where that is known.
+    """
     from tinkwell.client.release import failure as words  # gRPC costs start-up time, see main
 
     operation = tree.operation
     assert operation is not None  # as above
     node = words.first_failed(tree.nodes)
     why = words.of_node(node) if node is not None else words.reason(operation)
-    way = way_on(operation, tree.nodes) if may_resume else ""
+    way = way_on(operation, tree.nodes, source) if may_resume else ""
     if not operation.total_nodes:
         ended = f"{operation.release_name} {operation.state}{_time(operation)}, before anything was changed"
         sentences = (f"{ended}{_colon(why)}", way)
@@ -45,17 +58,19 @@ def failure(tree: release_tree.Tree, *, may_resume: bool) -> list[str]:
     return [output.clean(sentence) for sentence in sentences if sentence]
 
 
-def way_on(operation: "Operation", nodes: "Iterable[Node]") -> str:
+def way_on(operation: "Operation", nodes: "Collection[Node]", source: Source | None = None) -> str:
     """Say how to go on after an operation that ended without success; empty where there is nothing to go on with.
 
     What its manifest is the cause of would fail once more in the same way.
     """
     from tinkwell.client.release import failure as words  # gRPC costs start-up time, see main
 
+    if nodes:
+        source = Source.CHART if any(node.kind is NodeKind.CHART for node in nodes) else Source.FILES
     failed = [node for node in nodes if node.state is NodeState.FAILED]
     is_early = _reason(operation) == Reason.PREPARATION_FAILED
     if any(report.is_wrong_config(node.message) for node in failed) or (is_early and operation.kind in _APPLIED):
-        return f"mend that, and run {command('apply', operation, 'FILE...')} again"
+        return f"mend that, and run {_same_again(operation, source)} again"
     if not operation.total_nodes:
         return ""
     node = words.first_failed(failed)
@@ -64,16 +79,10 @@ def way_on(operation: "Operation", nodes: "Iterable[Node]") -> str:
 
 
 def counts(tree: release_tree.Tree) -> str:
-    """Count the nodes by what became of them."""
-    found = {
-        "changed": tree.count(NodeState.READY, changed=True),
-        "unchanged": tree.count(NodeState.READY, changed=False),
-        "removed": tree.count(NodeState.REMOVED),
-        "left in place": tree.count(NodeState.LEFT),
-        "failed": tree.count(NodeState.FAILED),
-        "skipped": tree.count(NodeState.SKIPPED),
-    }
-    return ", ".join(f"{number} {what}" for what, number in found.items() if number)
+    """Count the resources by what became of them; what becomes of a chart follows from these."""
+    found = Counter(_became(node) for node in tree.nodes if node.kind is not NodeKind.CHART)
+    words = ("changed", "unchanged", "removed", "left in place", "failed", "skipped")
+    return ", ".join(f"{found[word]} {word}" for word in words if found[word])
 
 
 def command(verb: str, operation: "Operation", *options: str) -> str:
@@ -81,6 +90,26 @@ def command(verb: str, operation: "Operation", *options: str) -> str:
     words = " ".join(("", *options)) if options else ""
     elsewhere = f" -n {operation.namespace}" if operation.namespace != DEFAULT_NAMESPACE else ""
     return f'"tinkwell release {verb} {operation.release_name}{elsewhere}{words}"'
+
+
+def _became(node: "Node") -> str:
+    match node.state:
+        case NodeState.READY:
+            return "changed" if node.changed else "unchanged"
+        case NodeState.LEFT:
+            return "left in place"
+        case state:
+            return state.lower()
+
+
+def _same_again(operation: "Operation", source: Source | None) -> str:
+    match source:
+        case Source.FILES:
+            return command("apply", operation, "FILE...")
+        case Source.CHART:
+            return command("install" if operation.kind is OperationKind.INSTALL else "upgrade", operation, "CHART")
+        case None:
+            return "the command"
 
 
 def _reason(operation: "Operation") -> str:

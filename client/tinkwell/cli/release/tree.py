@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tinkwell.core.event.kinds import ResourceType, State
 from tinkwell.core.release import walk
-from tinkwell.core.release.kinds import NodeState, StepKind
+from tinkwell.core.release.kinds import NodeKind, NodeState, StepKind
+from tinkwell.core.release.manifest import name
 from tinkwell.core.release.plan import Plan, PlanNode
 
 if TYPE_CHECKING:
@@ -69,21 +70,29 @@ class Tree:
         return self._whole.values()
 
     @property
+    def resources(self) -> "list[Node]":
+        """The nodes that are known of resources, without those of charts."""
+        return [node for node in self.nodes if node.kind is NodeKind.RESOURCE]
+
+    @property
     def focus(self) -> "Node | None":
-        """The node to look at: the first that failed, else the last that is worked on."""
-        failed = (node for node in self.nodes if node.state is NodeState.FAILED)
-        working = [node for node in self.nodes if node.state in _WORKING]
+        """The resource to look at: the first that failed, else the last that is worked on."""
+        failed = (node for node in self.resources if node.state is NodeState.FAILED)
+        working = [node for node in self.resources if node.state in _WORKING]
         return next(failed, working[-1] if working else None)
 
     @property
     def is_whole(self) -> bool:
         """Whether all nodes of the plan are known, of which no event tells."""
-        return self.operation is not None and len(self._nodes) >= self.operation.total_nodes > 0
+        if self.operation is None or not 0 < self.operation.total_nodes <= len(self._nodes):
+            return False
+        has_gap = max(node.ordinal for node in self._nodes.values()) >= len(self._nodes)
+        return not has_gap and len(self.resources) >= self.operation.total_nodes
 
     @property
     def done(self) -> int:
-        """The number of nodes that have ended."""
-        return sum(node.state.is_final for node in self.nodes)
+        """The number of resources whose nodes have ended."""
+        return sum(node.state.is_final for node in self.resources)
 
     def replace(self, operation: "Operation", nodes: "Iterable[Node]") -> "list[Resource]":
         """Take a list; gives what is newer than before in the order in which it happened, as far as that is known.
@@ -150,7 +159,7 @@ class Tree:
             return ""
         if len(self._nodes) > MAX_EXPLAINED_NODES:
             return ""
-        blockers = walk.waits_for(self._plan(), {path: found.state for path, found in self._nodes.items()}, node.path)
+        blockers = self._blockers(node.path)
         if not blockers:
             return "" if self.current_step(node) is not None else self._turn()
         names = [f"{found.path} ({found.state})" if with_states else found.path for found in blockers[:_MAX_NAMED]]
@@ -166,13 +175,23 @@ class Tree:
         return (resource.started_at if is_begun else None) or resource.updated_at or resource.created_at
 
     def count(self, state: NodeState, *, changed: bool | None = None) -> int:
-        """Count the nodes of a state, if wanted only those that were changed, or were not."""
-        found = (node for node in self.nodes if node.state is state)
+        """Count the resources whose nodes have a state, if wanted only those that were changed, or were not."""
+        found = (node for node in self.resources if node.state is state)
         return sum(changed is None or node.changed is changed for node in found)
+
+    def _blockers(self, path: str) -> "tuple[walk.Blocker, ...]":
+        """Give what a node waits for: by itself or, as nothing says once more, with the charts that it is in."""
+        states = {path: found.state for path, found in self._nodes.items()}
+        found = walk.waits_for(self._plan(), states, path)
+        chart = name.parent_chart(path)
+        while not found and chart:
+            found = walk.waits_for(self._plan(), states, chart) if chart in states else ()
+            chart = name.parent_chart(chart)
+        return found
 
     def _turn(self) -> str:
         options = self.operation.options if self.operation is not None else None
-        working = sum(node.state in _WORKING for node in self.nodes)
+        working = sum(node.state in _WORKING for node in self.resources)
         is_full = options is not None and working >= options.parallel
         return f"waits until fewer than {working} are worked on" if is_full else ""
 

@@ -1,6 +1,8 @@
 """The kinds of commands: those that talk to a server, groups of them, and those that are imported when they are run."""
 
 import importlib
+import importlib.util
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,3 +81,33 @@ class Deferred(click.RichCommand):
     def __init__(self, component: Component) -> None:
         super().__init__(name=component.name, help=component.summary)
         self.component = component
+
+
+class OpenGroup(Group):
+    """A group to which other components add commands by entry points, where the modules are installed that these need.
+
+    Its own commands count more than an added one of the same name.
+    """
+
+    def __init__(self, *args: Any, entry_point_group: str = "", needs: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._entry_point_group = entry_point_group
+        self._needs = needs
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Give the names of all commands."""
+        return sorted({*super().list_commands(ctx), *self._added()})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Find a command, and import it where it is another component's."""
+        own = super().get_command(ctx, cmd_name)
+        added = self._added()
+        return own if own or cmd_name not in added else added[cmd_name].load()
+
+    def _added(self) -> dict[str, Component]:
+        from importlib import metadata
+
+        if not all(importlib.util.find_spec(module) for module in self._needs):
+            return {}
+        found = metadata.entry_points(group=self._entry_point_group)
+        return {each.name: Component(f"{self.name} {each.name}", each.value, "") for each in found}

@@ -170,6 +170,6 @@ def _is_ascii() -> bool:
 
 
 def _yaml(value: object) -> str:
-    from tinkwell.cli.document import yaml_text  # ruamel.yaml costs start-up time, see main
+    from tinkwell.core.value import yaml_text  # ruamel.yaml costs start-up time, see main
 
     return yaml_text.dump(value)

@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from tinkwell.client.release.model import Node, Operation, Step
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report
-from tinkwell.core.release.kinds import NodeState, StepKind
+from tinkwell.core.release.kinds import NodeKind, NodeState, StepKind
 
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 def first_failed(nodes: Iterable[Node]) -> Node | None:
-    """Find the node that failed first; None where none did."""
-    failed = (node for node in nodes if node.state is NodeState.FAILED)
+    """Find the node of a resource that failed first; None where none did. A chart fails by what is in it."""
+    failed = (node for node in nodes if node.state is NodeState.FAILED and node.kind is NodeKind.RESOURCE)
     return min(failed, key=lambda node: (node.finished_at or _LATEST, node.ordinal), default=None)
 
 

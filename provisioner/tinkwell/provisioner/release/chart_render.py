@@ -16,6 +16,7 @@ from tinkwell.core.release.kinds import Wait
 from tinkwell.core.release.manifest import name, reader
 from tinkwell.core.release.manifest.chart_assembly import Joining, Part
 from tinkwell.core.release.manifest.late import NONE_LATE, Late
+from tinkwell.core.release.manifest.model import Manifest
 from tinkwell.core.release.manifest.reader import Templates
 from tinkwell.core.release.manifest.rendered import RenderedChart, RenderedManifest
 from tinkwell.core.value import check, document, parse, position
@@ -39,7 +40,7 @@ async def render(charts: Charts, release: Release, expressions: Expressions, *, 
     """Render all charts; raises `errors.InvalidField` with all that is wrong, and `sandbox.errors.SandboxError`."""
     rendering = _Rendering(charts, release, expressions, wait)
     for unit in process.units(charts.root):
-        if not rendering.checks.is_full:
+        if not (rendering.checks.is_full or rendering.is_too_much):
             await rendering.add(unit)
     rendering.checks.finish()
     warnings = (*process.warnings(charts.root), *rendering.warnings)
@@ -53,6 +54,8 @@ class _Rendering:
         self.checks = check.Checks(most=document.MAX_VIOLATIONS)
         self.joining = Joining()
         self.warnings: list[str] = []
+        # There is more in all charts together than is allowed.
+        self.is_too_much = False
         self._charts = charts
         self._release = release
         self._expressions = expressions
@@ -69,9 +72,14 @@ class _Rendering:
             return
         try:
             part = await self._render(unit, templates)
-            await asyncio.to_thread(self._join, unit, part)
         except errors.InvalidField as error:
             self.checks.note(self._located(unit, templates, error))
+            return
+        try:
+            await asyncio.to_thread(self._join, unit, part)
+        except errors.InvalidField as error:
+            self.checks.note(error)
+            self.is_too_much = True
 
     async def _templates(self, unit: Unit) -> Templates | None:
         key = id(unit.chart)
@@ -130,9 +138,19 @@ class _Rendering:
 def _read(unit: Unit, *, is_root: bool) -> Templates:
     """Read the templates of a chart; raises `errors.InvalidField`."""
     chart_files.check_usable([unit.chart])
-    if is_root:
-        reader.check_notes(unit.chart.path(_NOTES), unit.chart.notes)
-    return reader.read_templates(unit.chart.templates, folder=unit.chart.folder)
+    checks = check.Checks(most=document.MAX_VIOLATIONS)
+    found = Templates(Manifest(), {})
+    try:
+        found = reader.read_templates(unit.chart.templates, folder=unit.chart.folder)
+    except errors.InvalidField as error:
+        checks.note(error)
+    try:
+        if is_root:
+            reader.check_notes(unit.chart.path(_NOTES), unit.chart.notes)
+    except errors.InvalidField as error:
+        checks.note(error)
+    checks.finish()
+    return found
 
 
 def _place(unit: Unit, templates: Templates, field: str) -> str:
@@ -141,7 +159,7 @@ def _place(unit: Unit, templates: Templates, field: str) -> str:
         case ("plugs" | "resources" | "outputs" as kind, str(key), *_):
             written, _ = name.split_path(key)
             file = templates.files.get(parse.child(kind, written))
-            return f"{file}.{field}" if file else unit.chart.path(f"templates.{field}")
+            return f"{file}.{field}" if file else unit.chart.path("templates")
         case ("inputs", str(child), *_):
             declared = dependency.read_entries(unit.chart).by_name.get(child)
             rest = field.removeprefix(parse.child("inputs", child))
@@ -149,4 +167,4 @@ def _place(unit: Unit, templates: Templates, field: str) -> str:
         case ("notes", *_):
             return unit.chart.path(_NOTES)
         case _:
-            return unit.chart.path(f"templates.{field}") if field else unit.chart.path("templates")
+            return unit.chart.path("templates")

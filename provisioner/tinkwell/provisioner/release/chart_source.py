@@ -3,7 +3,6 @@
 import base64
 import binascii
 from collections.abc import Mapping
-from typing import cast
 
 from tinkwell.client.release import model
 from tinkwell.core import errors
@@ -11,8 +10,8 @@ from tinkwell.core.release.chart import archive, dependency, process
 from tinkwell.core.release.chart import chart as charts
 from tinkwell.core.release.chart.chart import Chart
 from tinkwell.core.release.chart.process import Unit
+from tinkwell.core.release.chart.source import ChartSource
 from tinkwell.core.value import document
-from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.release.expression.naming import ChartNames, FileTexts, Release
 
 MAX_SOURCE_BYTES = 4 * 1024 * 1024
@@ -45,11 +44,8 @@ def of_work(work: model.Work) -> Charts | None:
     """Read the charts of an operation, in a thread; None for one without. Raises `errors.InvalidField`."""
     if not work.source:
         return None
-    source = document.parse_json_object("source", work.source, max_bytes=MAX_SOURCE_BYTES)
-    if _FIELD not in source:
-        return None
-    values, is_strict = cast(JsonObject, source["user_values"]), bool(source.get("strict"))
-    return Charts(process.process(read(work.chart), values, strict=is_strict))
+    source = ChartSource.read(document.parse_json_object("source", work.source, max_bytes=MAX_SOURCE_BYTES))
+    return Charts(source.process(read(work.chart))) if source is not None else None
 
 
 def read(text: str) -> Chart:
@@ -76,5 +72,4 @@ def _child(chart: Chart, name: str) -> Chart | None:
     entries = dependency.read_entries(chart)
     if name in entries.by_name:
         return entries.by_name[name].chart
-    unnamed, _ = dependency.undeclared(chart, entries.all)
-    return next((child for child in unnamed if child.metadata.name == name), None)
+    return next((child for child in entries.unnamed if child.metadata.name == name), None)

@@ -17,7 +17,7 @@ from typing import TypedDict, cast
 from tinkwell.client.release import model
 from tinkwell.core import errors
 from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase, Wait
-from tinkwell.core.release.manifest import reader
+from tinkwell.core.release.manifest import name, reader
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import Options
@@ -129,9 +129,9 @@ class Preparation:
             )
         for path, each in manifest.resources.items():
             checks.take(self._host.images.check, f"{parse.child('resources', path)}.type", each.type)
-        for chart in manifest.charts or ("",):
+        for chart, plugs in manifest.plugs_by_chart().items():
             try:
-                Plugs(self._machine, manifest.plugs_of(chart), chart=chart)
+                Plugs(self._machine, plugs, chart=chart)
             except errors.InvalidField as error:
                 checks.note(error)
         checks.finish()
@@ -193,10 +193,14 @@ def build_plan(manifest: RenderedManifest | None, work: model.Work) -> Plan:
 
 async def former_revisions(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, Revision]:
     """Return the revisions by which resources were installed that are removed, as far as there are any."""
-    found: dict[int, Revision] = {}
     # An operation that is gone on with has removed some already, of which there is nothing any more.
-    for number in {row.revision for row in work.resources if row.path in gone} - {0}:
-        revision = await _former_revision(host, work.operation.id, number)
+    charts: dict[int, set[str]] = {}
+    for row in work.resources:
+        if row.path in gone and row.revision:
+            charts.setdefault(row.revision, set()).add(name.split_chart(row.path)[0])
+    found: dict[int, Revision] = {}
+    for number in charts:
+        revision = await _former_revision(host, work.operation.id, number, charts[number])
         if revision is not None:
             found[number] = revision
     return found
@@ -240,25 +244,26 @@ def release_of(work: model.Work, revision: int) -> Release:
     }
 
 
-async def _former_revision(host: Host, operation_id: str, revision: int) -> Revision | None:
+async def _former_revision(host: Host, operation_id: str, revision: int, charts: Iterable[str]) -> Revision | None:
     async def get(token: int) -> model.Work:
         return await retry.until_answered(
             lambda: host.api.work(operation_id, token, revision=revision), what="get the manifest of a revision"
         )
 
-    return await asyncio.to_thread(_read_revision, await host.lease.under(get))
+    return await asyncio.to_thread(_read_revision, await host.lease.under(get), charts)
 
 
-def _read_revision(work: model.Work) -> Revision | None:
-    """Read what is there of a former revision, in a thread."""
+def _read_revision(work: model.Work, charts: Iterable[str]) -> Revision | None:
+    """Read what is there of a former revision, in a thread, and of its charts the files of some."""
     if not work.manifest:
         return None
     given = document.parse_json("manifest", work.manifest, max_bytes=MAX_MANIFEST_BYTES)
     manifest = RenderedManifest.from_json(given, {})
     if not work.chart:
         return Revision(manifest=manifest)
-    chart = chart_source.read(work.chart)
-    return Revision(manifest=manifest, files=lambda path: chart_source.files_at(chart, path))
+    root = chart_source.read(work.chart)
+    files = {path: chart_source.files_at(root, path) for path in charts}
+    return Revision(manifest=manifest, files=files.__getitem__)
 
 
 def _revision(manifest: RenderedManifest | None, charts: Charts | None) -> Revision | None:

@@ -23,6 +23,7 @@ from tinkwell.core.release.decision import removal, view
 from tinkwell.core.release.decision.command import Finish
 from tinkwell.core.release.decision.view import StepKey
 from tinkwell.core.release.kinds import NodeTask, Phase
+from tinkwell.core.release.manifest.model import Plug
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import PhaseReport
 from tinkwell.core.release.transition.row import PLANNED_PHASES
@@ -91,6 +92,8 @@ class Undertaking:
         release = work.release
         folder = host.folder / release.id
         self._machine = Machine(host.grants, namespace=release.namespace, folder=folder)
+        # By the manifests themselves, and then by charts.
+        self._written_plugs: dict[int, Mapping[str, Mapping[str, Plug]]] = {}
         self._plugs: dict[tuple[int, str], Plugs] = {}
         self._phase = work.operation.phase
         self._entered: Awaitable[None] | None = None
@@ -283,8 +286,10 @@ class Undertaking:
         manifest, chart = known.manifest, known.chart
         key = (id(manifest), chart)  # which lives as long as this does
         if key not in self._plugs:
-            plugs = manifest.plugs_of(chart) if manifest is not None else {}
-            self._plugs[key] = Plugs(self._machine, plugs, chart=chart)
+            if key[0] not in self._written_plugs:
+                self._written_plugs[key[0]] = manifest.plugs_by_chart() if manifest is not None else {}
+            written = self._written_plugs[key[0]].get(chart, {})
+            self._plugs[key] = Plugs(self._machine, written, chart=chart)
         return self._plugs[key]
 
     async def _walk_of(self, planned: _Planned) -> Walk:

@@ -24,7 +24,7 @@ def test_releases_are_listed_by_namespace_and_state(deployed: Site, manifest: st
     cli = deployed.cli
     cli.ok("release", "apply", "back", manifest, "-n", "prod", "--detach")
     header, first, second = cli.ok("release", "list").splitlines()
-    assert header.split() == ["NAMESPACE", "NAME", "STATE", "REVISION", "UPDATED", "DESCRIPTION"]
+    assert header.split() == ["NAMESPACE", "NAME", "STATE", "REVISION", "CHART", "UPDATED", "DESCRIPTION"]
     assert first.split()[:4] == ["default", "shop", "DEPLOYED", "1"]
     assert first.endswith("  first")
     assert second.split()[:4] == ["prod", "back", "PENDING_INSTALL", "-"]

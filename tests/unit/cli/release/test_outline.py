@@ -6,11 +6,11 @@ import io
 from rich import console
 from unit.cli.operation import ID, at, failed, line, node, operation, running, step, tree
 
-from tinkwell.cli.release import outline
+from tinkwell.cli.release import arrangement, outline
 from tinkwell.cli.shell import display
 from tinkwell.cli.shell import outline as shell_outline
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.kinds import NodeState, NodeTask, OperationKind, Phase
+from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask, OperationKind, Phase
 
 
 def drawn(found: shell_outline.Node) -> list[str]:
@@ -107,3 +107,44 @@ def test_a_long_tree_is_folded_to_what_happens() -> None:
     assert "├── batch 1 of 5  10 READY" in rows
     assert any("n3-0  INSTALLING" in row for row in rows)
     assert "└── batch 5 of 5  10 PENDING" in rows
+
+
+def test_what_is_in_a_chart_stands_below_it_by_batches() -> None:
+    chart = NodeKind.CHART
+    followed = tree(
+        operation(total_nodes=3),
+        node(0, "shop.queue:q", NodeState.READY, started_at=at(1), finished_at=at(2), changed=True),
+        node(1, "shop.queue", NodeState.READY, kind=chart, started_at=at(1), finished_at=at(2), changed=True),
+        node(2, "shop.store:db", NodeState.INSTALLING, started_at=at(2)),
+        node(3, "shop.store", NodeState.INSTALLING, kind=chart, batch=2, started_at=at(2)),
+        node(4, "shop:web", after=("shop.store",)),
+        node(5, "shop", NodeState.INSTALLING, kind=chart, started_at=at(1)),
+    )
+    assert drawn(outline.outline(followed, at(5))) == [
+        f"shop upgrade {ID[:8]}  RUNNING    1 of 3 done (33%)  5s of 5m00s",
+        "└── shop  INSTALLING  4s",
+        "    ├── batch 1 of 2",
+        "    │   └── shop.queue  READY       1.0s",
+        "    │       └── shop.queue:q  READY       1.0s",
+        "    ├── batch 2 of 2",
+        "    │   └── shop.store  INSTALLING  3s",
+        "    │       └── shop.store:db  INSTALLING  3s",
+        "    └── shop:web  PENDING     waits for shop.store (INSTALLING)",
+    ]
+
+
+def test_what_is_removed_with_a_chart_stands_in_the_reverse_order() -> None:
+    gone = {"task": NodeTask.REMOVE}
+    followed = tree(
+        operation(total_nodes=2),
+        node(0, "shop:web", NodeState.PENDING, **gone),
+        node(1, "shop.store:db", NodeState.PENDING, **gone),
+        node(2, "shop.store", NodeState.PENDING, kind=NodeKind.CHART, after=("shop:web",), **gone),
+        node(3, "shop", NodeState.PENDING, kind=NodeKind.CHART, **gone),
+    )
+    [root] = outline.outline(followed, at(1)).children
+    assert [child.title for child in root.children] == ["shop:web", "shop.store"]
+    [database] = root.children[1].children
+    assert database.details == ("to be removed", "waits for shop:web (PENDING)")
+    rows = [found.path for found in arrangement.of(followed.nodes).flat()]
+    assert rows == ["shop", "shop:web", "shop.store", "shop.store:db"]

@@ -9,7 +9,7 @@ from tinkwell.cli.release import summary
 from tinkwell.client.release import failure
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report
-from tinkwell.core.release.kinds import NodeState, OperationKind, StepKind
+from tinkwell.core.release.kinds import NodeKind, NodeState, OperationKind, StepKind
 
 
 def test_a_success_counts_what_was_done() -> None:
@@ -50,11 +50,38 @@ def test_another_namespace_is_named_in_the_command() -> None:
 def test_before_a_plan_nothing_was_changed() -> None:
     cause = {"reason": "PREPARATION_FAILED", "message": "resources.db.config.size: replicas is unknown"}
     early = tree(operation(State.FAILED, total_nodes=0, finished_at=at(1.2), cause=cause))
-    assert summary.failure(early, may_resume=True) == [
-        "shop FAILED in 1.2s, before anything was changed: resources.db.config.size: replicas is unknown",
-        'mend that, and run "tinkwell release apply shop FILE..." again',
-    ]
+    told = "shop FAILED in 1.2s, before anything was changed: resources.db.config.size: replicas is unknown"
+    for source, again in (
+        (summary.Source.FILES, '"tinkwell release apply shop FILE..."'),
+        (summary.Source.CHART, '"tinkwell release upgrade shop CHART"'),
+        (None, "the command"),
+    ):
+        assert summary.failure(early, may_resume=True, source=source) == [told, f"mend that, and run {again} again"]
     assert len(summary.failure(early, may_resume=False)) == 1
+
+
+def test_only_the_resources_of_charts_are_counted() -> None:
+    done = tree(
+        operation(State.SUCCEEDED, revision=1, total_nodes=2, finished_at=at(1.5)),
+        node(0, "shop.store:db", NodeState.READY, changed=True),
+        node(1, "shop.store", NodeState.READY, kind=NodeKind.CHART, changed=True),
+        node(2, "shop:sign", NodeState.READY),
+        node(3, "shop", NodeState.READY, kind=NodeKind.CHART, changed=True),
+    )
+    assert summary.success(done) == "shop DEPLOYED as revision 1 in 1.5s: 1 changed, 1 unchanged"
+
+
+@pytest.mark.parametrize(("kind", "verb"), [(OperationKind.INSTALL, "install"), (OperationKind.UPGRADE, "upgrade")])
+def test_a_wrong_config_in_a_chart_is_mended_there(kind: OperationKind, verb: str) -> None:
+    message = report.wrong_config("acme/a", "a is missing")
+    ended = tree(
+        operation(State.FAILED, kind=kind, total_nodes=1, finished_at=at(1.2), cause={"reason": "NODE_FAILED"}),
+        node(0, "shop:a", NodeState.FAILED, message=message, finished_at=at(1)),
+        node(1, "shop", NodeState.FAILED, kind=NodeKind.CHART, message="not ready", finished_at=at(1)),
+    )
+    assert summary.failure(ended, may_resume=True)[1] == (
+        f'shop FAILED in 1.2s: 1 failed; mend that, and run "tinkwell release {verb} shop CHART" again'
+    )
 
 
 @pytest.mark.parametrize("kind", [OperationKind.ROLLBACK, OperationKind.UNINSTALL])

@@ -122,7 +122,7 @@ def brought(operation: Operation, texts: Mapping[str, str]) -> release_change.Do
         return release_change.Documents(manifest="", late="", plan=texts["plan"])
     for field in ("manifest", "late"):
         if not texts[field]:
-            raise errors.InvalidField.of(field, "is missing; an operation of files submits it")
+            raise errors.InvalidField.of(field, "is missing; an operation that renders it submits it")
     return release_change.Documents(**texts)
 
 

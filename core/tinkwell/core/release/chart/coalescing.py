@@ -4,12 +4,11 @@ First, from the leaves up, charts import values of their children, as defaults b
 down, each chart lays what it is given over its defaults, and gives each child its part with the globals.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from tinkwell.core.release.chart import chart as charts
 from tinkwell.core.release.chart import value
 from tinkwell.core.release.chart.fault import Fault, FaultKind, Faults
-from tinkwell.core.release.chart.metadata import Dependency
 from tinkwell.core.release.chart.selection import Selected
 from tinkwell.core.release.chart.value import Layer
 from tinkwell.core.value import document, parse
@@ -18,18 +17,6 @@ from tinkwell.core.value.document import JsonObject, JsonValue
 # Of all charts of a release together, and of what is imported on the way there.
 MAX_CHARACTERS = 8 * 1024 * 1024
 MAX_WARNINGS = 20
-
-_EXPORTS = "exports"
-
-
-def imports(entry: Dependency) -> Iterator[tuple[value.Path, value.Path]]:
-    """Iterate over what an entry imports: the path in the child's values, and the one in the parent's."""
-    for item in entry.import_values:
-        match item:
-            case str():
-                yield (_EXPORTS, *value.parse_path(item)), ()
-            case (source, target):
-                yield value.parse_path(source), value.parse_path(target)
 
 
 class Coalescing:
@@ -50,20 +37,22 @@ class Coalescing:
         return self._values
 
     def _import(self, node: Selected) -> None:
-        """Put together the defaults of a chart: its own, and below them what it imports; the first import wins."""
-        imported: JsonObject = {}
+        """Put together the defaults of a chart: its own, and below them what it imports, of which the first counts."""
+        imported = value.Pile()
         for child in node.children.values():
             self._import(child)
-            for source, target in imports(child.entry) if child.entry else ():
+            for source, target in child.imports:
                 table = self._table(node, child, source)
                 if table is None:
-                    node.warnings.append(
-                        f"{node.chart.path(charts.METADATA)}: {child.name} has no object {'.'.join(source)} to import"
-                    )
+                    missing = parse.excerpt(".".join(source[: document.MAX_DEPTH]))
+                    node.warn(f"{node.chart.path(charts.METADATA)}: {child.name} has no object {missing} to import")
                     continue
-                self._spend(node, table)
-                imported = value.overlay(imported, value.nest(target, table))
-        self._defaults[node] = value.overlay(node.chart.values, imported)
+                if self._spend(node, table) + len(target) > document.MAX_DEPTH:
+                    self._stop(node, f"would be nested deeper than {document.MAX_DEPTH} levels by what is imported")
+                imported.put_under(value.nest(target, table))
+        self._defaults[node] = value.overlay(node.chart.values, imported.values)
+        if imported.values:
+            self._spend(node, self._defaults[node])
 
     def _table(self, node: Selected, child: Selected, path: value.Path) -> JsonObject | None:
         """Return what a chart and its child say of an object of the child."""
@@ -146,7 +135,7 @@ class _Warnings:
     def note(self, sentence: str) -> None:
         """Note a sentence about the values of the chart."""
         if self._left > 0:
-            self._node.warnings.append(f"values of {self._node.path}: {sentence}")
+            self._node.warn(f"values of {self._node.path}: {sentence}")
         self._left -= 1
 
 

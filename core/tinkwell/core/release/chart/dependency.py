@@ -16,9 +16,13 @@ from tinkwell.core.value import document, parse
 
 TAGS = "tags"
 
+_EXPORTS = "exports"
+_SHOWN_CHARACTERS = 200
 # Charts of one author ask for the same ranges again and again.
 _is_within = functools.lru_cache(maxsize=1_024)(version.is_within)
 
+# A path in the values of a child, and the one in its parent's at which they are put.
+Import: TypeAlias = tuple[value.Path, value.Path]
 # Finds a value by its path.
 Find: TypeAlias = Callable[[value.Path], value.Found]
 
@@ -28,7 +32,7 @@ class Declared:
     """An entry, the name that it has in the release, and the chart that is vendored for it, if there is one.
 
     `field` is the path of the entry, such as `Chart.yaml.dependencies[2]`; `others` are the versions that are vendored
-    and do not lie in its range.
+    where none lies in its range. `conditions` are the paths of its condition.
     """
 
     index: int
@@ -36,6 +40,8 @@ class Declared:
     field: str
     chart: Chart | None
     others: tuple[str, ...] = ()
+    conditions: tuple[value.Path, ...] = ()
+    imports: tuple[Import, ...] = ()
 
     @property
     def name(self) -> str:
@@ -48,11 +54,20 @@ class Entries:
     """The entries of a chart, in their order and by the names that they have in the release.
 
     `references` says of each name and alias, as they are written in `depends-on`, which of these names it may mean.
+    Of the vendored charts no entry names those that are `unnamed`, and none asks for the versions that are `unasked`.
     """
 
     all: tuple[Declared, ...] = ()
     by_name: Mapping[str, Declared] = field(default_factory=dict)
     references: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    unnamed: tuple[Chart, ...] = ()
+    unasked: tuple[Chart, ...] = ()
+
+    @property
+    def weight(self) -> int:
+        """How much there is to be looked at wherever the chart is used."""
+        own = sum(1 + len(each.conditions) + len(each.entry.tags) + len(each.imports) for each in self.all)
+        return own + len(self.unnamed) + len(self.unasked)
 
 
 def read_entries(chart: Chart) -> Entries:
@@ -64,16 +79,16 @@ def read_entries(chart: Chart) -> Entries:
         _declare(index, entry, parse.child(chart.path(f"{charts.METADATA}.dependencies"), index), vendored)
         for index, entry in enumerate(chart.metadata.dependencies)
     )
-    return Entries(found, {each.name: each for each in found}, _references(found))
-
-
-def undeclared(chart: Chart, entries: Sequence[Declared]) -> tuple[list[Chart], list[Chart]]:
-    """Return the vendored charts that no entry names, and those that are named, but of no version that is asked for."""
-    names = {each.entry.name for each in entries}
-    meant = {id(each.chart) for each in entries}
-    found = [child for _, child in sorted(chart.charts.items())]
-    unnamed = [child for child in found if child.metadata.name not in names]
-    return unnamed, [child for child in found if child.metadata.name in names and id(child) not in meant]
+    meant = {id(each.chart) for each in found}
+    named = {each.entry.name for each in found}
+    unmeant = [child for those in vendored.values() for child in those if id(child) not in meant]
+    return Entries(
+        found,
+        {each.name: each for each in found},
+        _references(found),
+        tuple(child for child in unmeant if child.metadata.name not in named),
+        tuple(child for child in unmeant if child.metadata.name in named),
+    )
 
 
 class Decider(StrEnum):
@@ -103,10 +118,10 @@ class Decision:
         said = "true" if self.is_enabled else "false"
         match self.by:
             case Decider.CONDITION:
-                return f"condition {'.'.join(self.keys[0])} is {said}"
+                return f"condition {_shorten('.'.join(self.keys[0]))} is {said}"
             case Decider.TAGS:
-                tags = [key[-1] for key in self.keys]
-                return f"tag {tags[0]} is {said}" if len(tags) == 1 else f"tags {', '.join(tags)} are {said}"
+                tags = _shorten(", ".join(key[-1] for key in self.keys))
+                return f"tag {tags} is {said}" if len(self.keys) == 1 else f"tags {tags} are {said}"
             case Decider.NOTHING:
                 return "no condition and no tag says otherwise"
             case Decider.UNDECLARED:
@@ -118,13 +133,14 @@ def decide(each: Declared, place: value.Path, find: Find, find_at_root: Find, wa
 
     `place` is the path of the declaring chart's values within those of the release.
     """
-    for path in _conditions(each.entry):
+    for path in each.conditions:
         found = find(path)
         if isinstance(found, bool):
             return Decision(each.name, found, Decider.CONDITION, ((*place, *path),))
         if not isinstance(found, value.Nothing):
             said = document.describe(found)
-            warn(f"{each.field}.condition: {'.'.join(path)} is {said}, and decides nothing; make it true or false")
+            shown = parse.excerpt(".".join(path))
+            warn(f"{each.field}.condition: {shown} is {said}, and decides nothing; make it true or false")
     said_by = _tags(each, find_at_root, warn)
     for is_enabled in (True, False):
         if keys := tuple(key for key, said in said_by if said is is_enabled):
@@ -135,11 +151,18 @@ def decide(each: Declared, place: value.Path, find: Find, find_at_root: Find, wa
 def _declare(index: int, entry: Dependency, place: str, vendored: Mapping[str, Sequence[Chart]]) -> Declared:
     found = vendored.get(entry.name, ())
     fitting = [child for child in found if _is_within(child.metadata.version, entry.version)]
-    if len(fitting) == 1:
-        return Declared(index, entry, place, fitting[0])
-    if not fitting:
-        return Declared(index, entry, place, None, tuple(child.metadata.version for child in found))
-    return Declared(index, entry, place, max(fitting, key=lambda child: version.precedence(child.metadata.version)))
+    if len(fitting) > 1:
+        fitting = [max(fitting, key=lambda child: version.precedence(child.metadata.version))]
+    others = () if fitting else tuple(child.metadata.version for child in found)
+    return Declared(
+        index,
+        entry,
+        place,
+        fitting[0] if fitting else None,
+        others,
+        conditions=tuple(_conditions(entry)),
+        imports=tuple(_imports(entry)),
+    )
 
 
 def _references(entries: Sequence[Declared]) -> Mapping[str, Sequence[str]]:
@@ -151,10 +174,23 @@ def _references(entries: Sequence[Declared]) -> Mapping[str, Sequence[str]]:
     return {spelling: sorted(names) for spelling, names in found.items()}
 
 
+def _imports(entry: Dependency) -> Iterator[Import]:
+    for item in entry.import_values:
+        match item:
+            case str():
+                yield (_EXPORTS, *value.parse_path(item)), ()
+            case (source, target):
+                yield value.parse_path(source), value.parse_path(target)
+
+
 def _conditions(entry: Dependency) -> Iterator[value.Path]:
     for text in entry.condition.split(","):
         if path := value.parse_path(text.strip()):
             yield path
+
+
+def _shorten(text: str) -> str:
+    return f"{text[:_SHOWN_CHARACTERS]}…" if len(text) > _SHOWN_CHARACTERS else text
 
 
 def _tags(each: Declared, find_at_root: Find, warn: Callable[[str], None]) -> list[tuple[value.Path, bool]]:
@@ -165,5 +201,7 @@ def _tags(each: Declared, find_at_root: Find, warn: Callable[[str], None]) -> li
         if isinstance(found, bool):
             known.append(((TAGS, tag), found))
         elif not isinstance(found, value.Nothing):
-            warn(f"{each.field}.tags: the tag {tag} is {document.describe(found)}; make it true or false")
+            warn(
+                f"{each.field}.tags: the tag {parse.excerpt(tag)} is {document.describe(found)}; make it true or false"
+            )
     return known

@@ -12,27 +12,15 @@ from dataclasses import dataclass
 from ruamel.yaml.nodes import MappingNode, Node
 
 from tinkwell.core.release.chart import chart as charts
-from tinkwell.core.release.chart import coalescing, dependency, process, set_value, value
+from tinkwell.core.release.chart import dependency, process, set_value, value
 from tinkwell.core.release.chart.chart import Chart
 from tinkwell.core.release.chart.dependency import Decision
+from tinkwell.core.release.chart.given import Given
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.chart.sequence import Edge
 from tinkwell.core.release.chart.value import NOTHING, Path
 from tinkwell.core.value import position, yaml_node
 from tinkwell.core.value.document import JsonObject, JsonValue
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """Values that a user gave in one file or flag, which is called `name`, such as `prod.yaml` or `--set`.
-
-    `text` is the YAML of a file, by which lines are told; empty for a flag.
-    """
-
-    name: str
-    values: JsonObject
-    text: str = ""
-    is_secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +128,7 @@ class _Tracer:
         self._units = {_place(unit): unit for unit in process.units(root)}
         self._imports = {place: _imports(unit) for place, unit in self._units.items()}
         self._lines: dict[int, Mapping[Path, int]] = {}
+        self._entries: dict[int, dependency.Entries] = {}
 
     def trace(self, unit: Unit, path: Path) -> tuple[Source, ...]:
         """Return the sources of a value of a chart, the one that counts last."""
@@ -202,7 +191,9 @@ class _Tracer:
 
     def _defaults_below(self, chart: Chart, path: Path) -> _Way:
         """Follow what subcharts say themselves, be they enabled or not."""
-        child = dependency.read_entries(chart).by_name.get(path[0]) if len(path) > 1 else None
+        if id(chart) not in self._entries:
+            self._entries[id(chart)] = dependency.read_entries(chart)
+        child = self._entries[id(chart)].by_name.get(path[0]) if len(path) > 1 else None
         if child is None or child.chart is None:
             return _Way()
         return self._of_chart(child.chart, path[1:]).over(self._defaults_below(child.chart, path[1:])).above(1)
@@ -257,12 +248,11 @@ def _place(unit: Unit) -> Path:
 
 def _imports(unit: Unit) -> list[tuple[Unit, Path, Path]]:
     """Return what a chart imports from which child: from where, and to where; the first one counts."""
-    entries = {entry.effective_name: entry for entry in unit.chart.metadata.dependencies}
     return [
-        (child, source, target)
-        for name, child in unit.children.items()
-        if name in entries
-        for source, target in coalescing.imports(entries[name])
+        (unit.children[each.name], source, target)
+        for each in dependency.read_entries(unit.chart).all
+        if each.name in unit.children
+        for source, target in each.imports
     ]
 
 

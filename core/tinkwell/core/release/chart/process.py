@@ -97,7 +97,7 @@ def _unit(node: Selected, values: Mapping[Selected, JsonObject], sequencer: Sequ
         name=node.name,
         chart=node.chart,
         values=values[node],
-        inputs=node.entry.inputs if node.entry else {},
+        inputs=node.inputs,
         children={name: _unit(child, values, sequencer) for name, child in node.children.items()},
         sequence=sequencer.sequence(node),
         decisions=node.decisions,

@@ -14,15 +14,16 @@ from tinkwell.core import errors
 from tinkwell.core.release.chart import chart as charts
 from tinkwell.core.release.chart import dependency, value
 from tinkwell.core.release.chart.chart import Chart
-from tinkwell.core.release.chart.dependency import Decider, Decision, Declared, Entries
+from tinkwell.core.release.chart.dependency import Decider, Decision, Declared, Entries, Import
 from tinkwell.core.release.chart.fault import Fault, FaultKind, Faults
-from tinkwell.core.release.chart.metadata import Dependency
 from tinkwell.core.release.chart.value import Layer
 from tinkwell.core.release.manifest import name as names
 from tinkwell.core.value import parse
+from tinkwell.core.value.document import JsonObject
 
-# Of dependencies, enabled or not.
-MAX_ENTRIES = 10 * charts.MAX_SUBCHARTS
+# Dependencies, be they enabled or not, and all that they are decided by.
+MAX_LOOKED_AT = 25 * charts.MAX_SUBCHARTS
+MAX_WARNINGS = 100
 
 _SHOWN = 20
 _RESERVED = frozenset({value.GLOBAL, dependency.TAGS})
@@ -33,7 +34,8 @@ class Selected:
     """A chart of the release, in its place.
 
     `given` are the values that users and the charts above give it, the highest first; its own are not among them.
-    `children` are the enabled ones by their names, declared ones first; `decisions` are on the others as well.
+    `inputs` and `imports` are those of its entry in the parent. `children` are the enabled ones by their names,
+    declared ones first; `decisions` are on the others as well.
     """
 
     chart: Chart
@@ -42,11 +44,17 @@ class Selected:
     place: value.Path
     given: Sequence[Layer]
     parent: "Selected | None" = None
-    entry: Dependency | None = None
+    inputs: JsonObject = field(default_factory=dict)
+    imports: Sequence[Import] = ()
     entries: Entries = field(default_factory=Entries)
     children: dict[str, "Selected"] = field(default_factory=dict)
     decisions: dict[str, Decision] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+
+    def warn(self, sentence: str) -> None:
+        """Note a warning, of which the first ones are kept."""
+        if len(self.warnings) < MAX_WARNINGS:
+            self.warnings.append(sentence)
 
     @property
     def own(self) -> Layer:
@@ -73,16 +81,16 @@ class Selector:
 
     def _select_children(self, node: Selected, root: Selected, level: int) -> None:
         node.entries = self._entries_of(node.chart)
-        self._looked_at += len(node.entries.all)
-        if self._looked_at > MAX_ENTRIES:
-            self._stop(node, f"more than {MAX_ENTRIES:,} entries of dependencies are looked at for the release")
+        self._looked_at += node.entries.weight
+        if self._looked_at > MAX_LOOKED_AT:
+            self._stop(node, f"the release has more than {MAX_LOOKED_AT:,} dependencies, conditions, tags and imports")
         self._check_names(node)
         find, find_at_root = functools.partial(self._find, node), functools.partial(self._find, root)
         for each in node.entries.all:
-            decision = dependency.decide(each, node.place, find, find_at_root, node.warnings.append)
+            decision = dependency.decide(each, node.place, find, find_at_root, node.warn)
             node.decisions[each.name] = decision
             if decision.is_enabled and each.chart:
-                self._add(node, each.name, each.chart, each.entry, level)
+                self._add(node, each.name, each.chart, level, each)
         self._note_missing(node)
         self._add_undeclared(node, level)
         for child in node.children.values():
@@ -132,9 +140,8 @@ class Selector:
             self._note(FaultKind.MISSING, node, place, description, tuple(each.name for each in missing))
 
     def _add_undeclared(self, node: Selected, level: int) -> None:
-        unnamed, unasked = dependency.undeclared(node.chart, node.entries.all)
         taken = node.entries.by_name.keys() | {node.name, *_RESERVED}
-        for child in unnamed:
+        for child in node.entries.unnamed:
             folder, name = child.folder.rstrip("/"), child.metadata.name
             try:
                 names.parse_chart_name("", name)
@@ -147,15 +154,15 @@ class Selector:
                 continue
             taken.add(name)
             node.decisions[name] = Decision(name, is_enabled=True, by=Decider.UNDECLARED)
-            node.warnings.append(
+            node.warn(
                 f"{folder}: no dependency of {node.path} names it; it is installed last, together with {node.name}"
             )
-            self._add(node, name, child, None, level)
-        for child in unasked:
+            self._add(node, name, child, level)
+        for child in node.entries.unasked:
             folder = child.folder.rstrip("/")
-            node.warnings.append(f"{folder}: no dependency of {node.path} asks for version {child.metadata.version}")
+            node.warn(f"{folder}: no dependency of {node.path} asks for version {child.metadata.version}")
 
-    def _add(self, node: Selected, name: str, chart: Chart, entry: Dependency | None, level: int) -> None:
+    def _add(self, node: Selected, name: str, chart: Chart, level: int, each: Declared | None = None) -> None:
         self._subcharts += 1
         if self._subcharts > charts.MAX_SUBCHARTS:
             self._stop(
@@ -170,7 +177,8 @@ class Selector:
             place=(*node.place, name),
             given=_narrow((*node.given, node.own), name),
             parent=node,
-            entry=entry,
+            inputs=each.entry.inputs if each else {},
+            imports=each.imports if each else (),
         )
 
     def _note(self, kind: FaultKind, node: Selected, place: str, description: str, about: tuple[str, ...] = ()) -> None:

@@ -127,7 +127,7 @@ class Sequencer:
             self._note(node, FaultKind.DISABLED, about, reference.field, description)
         else:
             sentence = f"{reference.after} does not wait for {before}, which is disabled: {decision.why}"
-            node.warnings.append(f"{reference.field}: {sentence}")
+            node.warn(f"{reference.field}: {sentence}")
         return False
 
     def _layers(self, node: Selected, edges: tuple[Edge, ...]) -> list[list[str]]:

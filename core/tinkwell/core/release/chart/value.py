@@ -106,6 +106,29 @@ def nest(path: Path, table: JsonObject) -> JsonObject:
 
 
 @dataclass(slots=True)
+class Pile:
+    """Values that are put under each other one by one, each time in the time that the new ones need."""
+
+    values: JsonObject = field(default_factory=dict)
+    _own: set[int] = field(default_factory=set)
+
+    def put_under(self, values: JsonObject) -> None:
+        """Put values under all that are there, as `overlay` would; they are not changed."""
+        self._own.add(id(self.values))
+        self._fill(self.values, values)
+
+    def _fill(self, upper: JsonObject, lower: JsonObject) -> None:
+        for key, below in lower.items():
+            there = upper.setdefault(key, below)
+            if there is below or not isinstance(there, dict) or not isinstance(below, dict):
+                continue
+            if id(there) not in self._own:
+                there = upper[key] = dict(there)
+                self._own.add(id(there))
+            self._fill(there, below)
+
+
+@dataclass(slots=True)
 class Cleaner:
     """Takes nulls out of objects, and measures values; what is shared by many is looked at once.
 

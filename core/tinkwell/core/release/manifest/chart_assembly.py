@@ -84,7 +84,7 @@ class Joining:
         )
         checks = check.Checks()
         for field, what, found, most in (
-            ("charts", "charts", len(self._charts), MAX_CHARTS + 1),
+            ("charts", "charts", len(self._charts), MAX_CHARTS),
             ("resources", "resources", len(self._resources), MAX_RESOURCES),
             ("resources", "dependencies, those between charts included,", self._edges, MAX_EDGES),
             ("resources", "bytes", self._bytes, MAX_MANIFEST_BYTES),

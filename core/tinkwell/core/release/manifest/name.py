@@ -100,6 +100,11 @@ def split_chart(path: str) -> tuple[str, str]:
     return chart, own
 
 
+def parent_chart(path: str) -> str:
+    """Give the path of the chart that a resource, or a chart, is in; empty for a root and where there are no charts."""
+    return path.rpartition(":")[0] if ":" in path else path.rpartition(".")[0]
+
+
 def split_path(path: str) -> tuple[str, str | None]:
     """Take the path of a resource apart: its name, with its chart's path if it has one, and its key or None."""
     name, bracket, key = path.partition("[")

@@ -50,7 +50,8 @@ MAX_EDGES = 20_000
 # With the answer of a call it is stored by one message, which may have 4 MiB.
 MAX_CONFIG_BYTES = 2 * 1024 * 1024
 MAX_MANIFEST_BYTES = 8 * 1024 * 1024
-MAX_CHARTS = 2_000
+# The root is one of them.
+MAX_CHARTS = 2_001
 MAX_CHART_TEXT_BYTES = 1_024
 MAX_NOTES_BYTES = 1024 * 1024
 
@@ -217,12 +218,16 @@ class RenderedManifest:
         }
         return given | without_defaults(charts={path: found for path, found in charts.items() if found})
 
-    def plugs_of(self, chart: str) -> Mapping[str, Plug]:
-        """Return the plugs that resources of a chart may use, by their names in it; without charts, all of them."""
-        if not self.charts:
-            return self.plugs
-        found = ((name.split_chart(key), plug) for key, plug in self.plugs.items())
-        return {own: plug for (of_chart, own), plug in found if of_chart == chart}
+    def plugs_by_chart(self) -> Mapping[str, Mapping[str, Plug]]:
+        """Return the plugs that resources of a chart may use, by its path and their names in it.
+
+        Without charts it is the empty path that has them; a chart without plugs is not there.
+        """
+        found: dict[str, dict[str, Plug]] = {}
+        for path, plug in self.plugs.items():
+            chart, own = name.split_chart(path)
+            found.setdefault(chart, {})[own] = plug
+        return found
 
     @classmethod
     def from_json(cls, value: JsonValue, late: JsonValue) -> "RenderedManifest":

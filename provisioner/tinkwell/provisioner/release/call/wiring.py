@@ -94,6 +94,6 @@ def _needed(manifest: RenderedManifest, chart: str, after: str, document: JsonVa
     if any(map(names_inputs, written)):
         yield _Wire(chart, _Kind.INPUTS)
     named = frozenset().union(*map(named_subcharts, written))
-    for before, waiting in manifest.charts[chart].edges:
+    for before, waiting in manifest.charts[chart].edges if named else ():
         if waiting == after and before in named:
             yield _Wire(f"{chart}.{before}", _Kind.OUTPUTS)

@@ -4,7 +4,7 @@ A schema comes from an image, whose author is not trusted: one of a few lines ca
 anything against it takes for ever, or all memory.
 """
 
-from typing import cast
+from typing import Literal, cast
 
 from tinkwell.core import errors
 from tinkwell.core.value import document
@@ -31,9 +31,14 @@ class Schemas:
     def __init__(self, *, room: Room | None = None) -> None:
         self._child = Child(_MODULE, import_path.of("jsonschema_rs", extra="provisioner"), room=room)
 
-    async def check(self, path: str, schema: JsonObject, config: JsonObject | None) -> None:
-        """Check a config, whose path is `path`, against a schema; without a config, whether the schema is one."""
-        request = document.dump_json({"path": path, "schema": schema, "config": config})
+    async def check(
+        self, path: str, schema: JsonObject, config: JsonObject | None, *, draft: Literal["4", "7"] = "4"
+    ) -> None:
+        """Check a config, whose path is `path`, against a schema; without a config, whether the schema is one.
+
+        The schema is of this draft of JSON Schema if it names none.
+        """
+        request = document.dump_json({"path": path, "schema": schema, "config": config, "draft": draft})
         try:
             answer = await self._child.call(request.encode())
         except sandbox.Exceeded as error:

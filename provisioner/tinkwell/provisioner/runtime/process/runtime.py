@@ -35,6 +35,7 @@ T = TypeVar("T")
 
 POLL_SECONDS = 0.05
 START_SECONDS = 10.0
+LATE_SECONDS = 1.0
 KILL_SECONDS = 10.0
 READ_BYTES = 64 * 1024
 # The supervisor keeps somewhat more than is read, so that the note about what was dropped comes from one place.
@@ -67,7 +68,13 @@ class ProcessRuntime:
 
     async def start(self, spec: port.RunSpec, may_begin: Callable[[], bool] = port.always) -> port.Run:
         """Start the image's entry point."""
-        return await _call(self._threads, lambda: self._start(spec, may_begin))
+        try:
+            return await _call(self._threads, lambda: self._start(spec, may_begin))
+        except subprocess.TimeoutExpired as error:
+            # The supervisor may begin still, or have begun.
+            await ProcessRun(spec.key, self._directory.run_dir(spec.key), self._threads).remove()
+            message = f"the process's supervisor did not start within {error.timeout:.0f} s"
+            raise port.RunError(port.Reason.UNAVAILABLE, message) from error
 
     async def find(self, key: RunKey) -> port.Run | None:
         """Find a run by its folder."""
@@ -336,15 +343,29 @@ def _read_keys(paths: Iterable[Path]) -> Iterator[RunKey]:
 
 
 def _launch(path: Path) -> None:
-    """Start the supervisor; it belongs to nobody, so no child is left to reap."""
+    """Start the supervisor; it belongs to nobody, so no child is left to reap. Raises `subprocess.TimeoutExpired`."""
     command = [sys.executable, "-I", "-S", "-X", "utf8", shim.__file__, str(path)]
     try:
-        result = subprocess.run(  # noqa: S603
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=START_SECONDS, check=False
+        launcher = subprocess.Popen(  # noqa: S603
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except OSError as error:
         raise port.RunError(port.Reason.UNAVAILABLE, f"the process's supervisor did not start: {error}") from error
-    if result.returncode:
+    with launcher:
+        said = _hear_out(launcher).decode(errors="replace").strip()
+    if launcher.returncode:
         state_dir.remove_run(path)
-        message = result.stderr.decode(errors="replace").strip()
-        raise port.RunError(port.Reason.ENTRY_POINT, f"the entry point did not start: {message}")
+        raise port.RunError(port.Reason.ENTRY_POINT, f"the entry point did not start: {said}")
+
+
+def _hear_out(launcher: subprocess.Popen[bytes]) -> bytes:
+    """Wait for its end, and return what it says; raises `subprocess.TimeoutExpired`."""
+    try:
+        return launcher.communicate(timeout=START_SECONDS)[1]
+    except subprocess.TimeoutExpired as error:
+        # Who was asleep itself for so long has not waited for it.
+        try:
+            return launcher.communicate(timeout=LATE_SECONDS)[1]
+        except subprocess.TimeoutExpired:
+            launcher.kill()
+            raise error from None

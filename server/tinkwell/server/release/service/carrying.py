@@ -219,7 +219,7 @@ def _documents(operation: OperationRow, new: NewPlan, installation: str) -> chan
         checks = check.Checks()
         for field, text in (("manifest", manifest), ("late", late)):
             if not text:
-                checks.refuse(field, "is missing; an operation of files submits it")
+                checks.refuse(field, "is missing; an operation that renders it submits it")
         checks.finish()
     return change.Documents(manifest=manifest, late=late, plan=new.plan, installation=installation)
 

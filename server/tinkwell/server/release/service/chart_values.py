@@ -6,6 +6,7 @@ Everything here computes, some of it for long; callers do it aside.
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
+from tinkwell.core import errors
 from tinkwell.core.release.chart import chart as charts
 from tinkwell.core.release.chart import process as processing
 from tinkwell.core.release.chart import value
@@ -14,13 +15,14 @@ from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.chart.source import ChartSource
 from tinkwell.core.secret import document as secret_document
 from tinkwell.core.secret import sensitive
-from tinkwell.core.value import parse, pointer
+from tinkwell.core.value import document, parse, pointer
 from tinkwell.core.value.document import JsonObject
 from tinkwell.server.release.service import request as requests
 from tinkwell.server.release.service.chart_request import AskedOfChart
 from tinkwell.server.release.service.value_schema import Slice
 from tinkwell.server.release.store.request import Asked, NamedChart
 
+MAX_KEPT_BYTES = 2 * 1024 * 1024
 _USER_VALUES = "user_values"
 
 
@@ -44,7 +46,7 @@ def process(
     if former is not None and given.upgrade is not None and not given.upgrade.reset_values:
         under = former.user_values
         if former_chart is not None:
-            defaults = dataclasses.replace(former, strict=False).process(former_chart).values
+            defaults = _kept(dataclasses.replace(former, strict=False).process(former_chart).values)
     source = ChartSource(
         digest=given.request.chart,
         name=chart.metadata.name,
@@ -56,6 +58,14 @@ def process(
     unit = source.process(chart)
     charts.check_usable(each.chart for each in processing.units(unit))
     return Processed(source=source, unit=unit)
+
+
+def _kept(values: JsonObject) -> JsonObject:
+    """Return values that an upgrade keeps with its own, which are not to be larger than a chart may have."""
+    if (size := len(document.dump_json(values).encode())) > MAX_KEPT_BYTES:
+        why = f"all values of the former revision have {size:,} bytes; at most {MAX_KEPT_BYTES:,} can be kept"
+        raise errors.InvalidField.of("reuse_values", why)
+    return values
 
 
 def slices(root: Unit) -> list[Slice]:

@@ -21,14 +21,14 @@ _CHART = """
     c.updated_at
 """
 FIND = f"SELECT {_CHART}, CAST(c.metadata AS text) AS metadata FROM chart c WHERE c.digest = $1"  # noqa: S608
-_ARCHIVE = "SELECT CAST(id AS text) AS id, archive FROM chart WHERE digest = $1"
+ARCHIVE = "SELECT CAST(id AS text) AS id, archive FROM chart WHERE digest = $1"
 _INSERT = """
     INSERT INTO chart (digest, name, chart_version, metadata, warnings, archive, size)
     VALUES ($1, $2, $3, $4::text::json, $5::text[], $6, $7)
         ON CONFLICT (digest) DO NOTHING
     RETURNING id
 """
-_USE = """
+USE = """
     UPDATE chart SET used_at = clock_timestamp()
      WHERE digest = $1 AND used_at < clock_timestamp() - make_interval(secs => $2)
 """
@@ -45,14 +45,14 @@ _LIST = sqlalchemy.text(f"""
     SELECT {_CHART} FROM chart c WHERE CAST(:name AS text) = '' OR c.name = :name
      ORDER BY c.name, c.created_at DESC, c.id
 """).execution_options(yield_per=_LISTED_ROWS)  # noqa: S608
-_ARCHIVE_OF_OPERATION = sqlalchemy.text("""
+ARCHIVE_OF_OPERATION = sqlalchemy.text("""
     SELECT c.archive FROM operation o
       LEFT JOIN release_revision v
         ON v.release_id = o.release_id AND v.revision = coalesce(nullif(o.revision, 0), o.rollback_of)
       JOIN chart c ON c.id = coalesce(o.chart_id, v.chart_id)
      WHERE o.id = CAST(:operation_id AS uuid)
 """)
-_ARCHIVE_OF_REVISION = sqlalchemy.text("""
+ARCHIVE_OF_REVISION = sqlalchemy.text("""
     SELECT c.archive FROM release_revision v JOIN chart c ON c.id = v.chart_id
      WHERE v.release_id = CAST(:release_id AS uuid) AND v.revision = :revision
 """)
@@ -86,7 +86,7 @@ async def insert(transaction: Transaction, new: NewChart) -> bool:
 
 async def use(fetch: Fetch, digest: str) -> None:
     """Keep a chart from being forgotten for some time."""
-    await fetch(_USE, digest, _USE_SECONDS)
+    await fetch(USE, digest, _USE_SECONDS)
 
 
 async def find(fetch: Fetch, digest: str) -> record.Chart | None:
@@ -97,19 +97,19 @@ async def find(fetch: Fetch, digest: str) -> record.Chart | None:
 
 async def archive(fetch: Fetch, digest: str) -> Archive | None:
     """Return the archive of a chart; None if there is none."""
-    found = await fetch(_ARCHIVE, digest)
+    found = await fetch(ARCHIVE, digest)
     return Archive(found[0]["id"], found[0]["archive"]) if found else None
 
 
 async def archive_of_operation(connection: AsyncConnection, operation_id: str) -> bytes | None:
     """Return the archive of the chart that an operation brings about; None where it is about none."""
-    return (await connection.execute(_ARCHIVE_OF_OPERATION, {"operation_id": operation_id})).scalar_one_or_none()
+    return (await connection.execute(ARCHIVE_OF_OPERATION, {"operation_id": operation_id})).scalar_one_or_none()
 
 
 async def archive_of_revision(connection: AsyncConnection, release_id: str, revision: int) -> bytes | None:
     """Return the archive of a revision's chart; None where it has none."""
     values = {"release_id": release_id, "revision": revision}
-    return (await connection.execute(_ARCHIVE_OF_REVISION, values)).scalar_one_or_none()
+    return (await connection.execute(ARCHIVE_OF_REVISION, values)).scalar_one_or_none()
 
 
 async def list_charts(connection: AsyncConnection, name: str) -> AsyncGenerator[record.Chart, None]:

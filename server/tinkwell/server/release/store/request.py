@@ -15,7 +15,7 @@ FIND = """
      WHERE o.id = $1::text::uuid
 """
 # What an operation was begun on, and the revision whose values it has taken over.
-_FIND_FORMER = """
+FIND_FORMER = """
     SELECT CAST(release_id AS text) AS release_id, coalesce(CAST(request ->> 'former' AS integer), 0) AS former
       FROM operation WHERE id = $1::text::uuid
 """
@@ -98,7 +98,7 @@ class Former:
 
 async def find_former(fetch: Fetch, operation_id: str) -> Former | None:
     """Return what an operation was begun on; None if there is no such operation."""
-    found = await fetch(_FIND_FORMER, operation_id)
+    found = await fetch(FIND_FORMER, operation_id)
     return Former(found[0]["release_id"], found[0]["former"]) if found else None
 
 

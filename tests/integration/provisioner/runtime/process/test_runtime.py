@@ -286,6 +286,26 @@ async def test_an_image_is_another_one_when_a_file_of_it_has_changed(harness: Pr
     assert await harness.runtime.image_id("shell") not in (before, after)
 
 
+async def test_who_has_slept_while_a_run_began_finds_that_it_has(
+    harness: ProcessHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "START_SECONDS", 0.0)
+    monkeypatch.setattr(process, "LATE_SECONDS", 30.0)
+    assert await texts(await harness.runtime.start(harness.spec(new_key(), "echo began"))) == ["began"]
+
+
+async def test_a_run_that_does_not_begin_in_time_does_not_begin_at_all(
+    harness: ProcessHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("START_SECONDS", "LATE_SECONDS"):
+        monkeypatch.setattr(process, name, 0.0)
+    spec = harness.spec(new_key(), "sleep 1000")
+    with pytest.raises(port.RunError, match="did not start within 0 s") as caught:
+        await harness.runtime.start(spec)
+    assert caught.value.reason is port.Reason.UNAVAILABLE
+    assert list((harness.directory.path / "runs").iterdir()) == []
+
+
 async def test_a_run_does_not_begin_once_somebody_has_removed_it(harness: ProcessHarness) -> None:
     spec = harness.spec(new_key(kind=RunKind.RELEASE), "touch $WORKFLOW_DIR/began")
 

@@ -310,6 +310,15 @@ def test_values_are_limited_in_size_and_depth(monkeypatch: pytest.MonkeyPatch) -
         process.process(line({}, {}, {"a": {"b": {"c": deep}}}), {})
 
 
+def test_what_is_imported_cannot_be_nested_too_deeply() -> None:
+    path = ".".join("abcdefghij" * 6)
+    assert process.process(app({}, ("deep", path)), {}).values["a"]
+    with pytest.raises(ChartFaulty, match="would be nested deeper than 64 levels by what is imported"):
+        process.process(app({}, ("deep", f"{path}.x.y.z")), {})
+    with pytest.raises(ChartFaulty, match="would be nested deeper than 64 levels by what is imported"):
+        process.process(app({}, ("deep", ".".join("a" * 30_000))), {})
+
+
 def test_values_of_users_are_limited() -> None:
     with pytest.raises(errors.InvalidField, match=r"values: has .* bytes; at most 1,048,576 are allowed"):
         process.process(chart("top"), {"a": "x" * 1024 * 1024})

@@ -252,5 +252,7 @@ def test_subcharts_levels_and_entries_are_limited(monkeypatch: pytest.MonkeyPatc
     [(kind, sentence)] = faults(bomb)
     assert kind is FaultKind.LIMIT
     assert "more than 2,000 subcharts" in sentence
-    monkeypatch.setattr(selection, "MAX_ENTRIES", 3)
-    assert "more than 3 entries" in faults(family("parent", "a", "b", "c", "d"))[0][1]
+    monkeypatch.setattr(selection, "MAX_LOOKED_AT", 7)
+    assert (
+        "more than 7 dependencies, conditions, tags and imports" in faults(family("parent", "a", "b", "c", "d"))[0][1]
+    )

@@ -10,8 +10,8 @@ from unit.core.release_chart import chart as built
 from tinkwell.core import errors
 from tinkwell.core.release.chart import chart, origin, process, set_value, value
 from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart.given import Given
 from tinkwell.core.release.chart.metadata import Dependency
-from tinkwell.core.release.chart.origin import Given
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.value.document import JsonObject
 

@@ -100,6 +100,17 @@ def test_all_charts_together_are_no_larger_than_one_manifest() -> None:
         joining.add(Part(path="a.b", chart=chart("b"), manifest=half))
 
 
+@pytest.mark.parametrize("is_sequenced", [True, False])
+def test_a_root_may_have_as_many_subcharts_as_are_allowed(is_sequenced: bool) -> None:
+    names = tuple(f"c{number}" for number in range(rendered.MAX_CHARTS - 1))
+    batches = tuple((name,) for name in names) if is_sequenced else ()
+    last = ("top",) if is_sequenced else (*names, "top")
+    root = RenderedChart(name="top", version="1.0.0", batches=(*batches, last))
+    parts = [Part(path=f"top.{name}", chart=chart(name), manifest=RenderedManifest()) for name in names]
+    found = joined(Part(path="top", chart=root, manifest=RenderedManifest()), *parts)
+    assert RenderedManifest.from_json(found.as_json(), found.late_as_json()) == found
+
+
 def test_dependencies_of_all_charts_count_together_with_what_charts_wait_for() -> None:
     many = RenderedManifest(
         resources={

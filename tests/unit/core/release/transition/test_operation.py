@@ -71,6 +71,36 @@ def test_a_name_that_is_free_and_a_release_that_was_never_deployed_are_installed
     assert rule.begin_apply(found) == Begun(kind=INSTALL, former_state=ReleaseState.FAILED)
 
 
+@pytest.mark.parametrize("state", SETTLED)
+def test_a_chart_is_installed_under_a_name_that_no_deployed_release_has(state: ReleaseState) -> None:
+    assert rule.begin_install(None) == Begun(kind=INSTALL, former_state=ReleaseState.FAILED)
+    gone = release(ReleaseState.UNINSTALLED, revision=2)
+    assert rule.begin_install(gone) == Begun(kind=INSTALL, former_state=ReleaseState.FAILED)
+    never = release(ReleaseState.FAILED, latest_revision=1)
+    assert rule.begin_install(never) == Begun(kind=INSTALL, former_state=ReleaseState.FAILED)
+    with pytest.raises(errors.AlreadyExists, match="upgrade that one, or uninstall it first"):
+        rule.begin_install(release(state, revision=2))
+
+
+def test_an_upgrade_needs_a_release_unless_it_may_install_one() -> None:
+    for found in (None, release(ReleaseState.UNINSTALLED, revision=2)):
+        with pytest.raises(errors.NotFound, match="release shop"):
+            rule.begin_upgrade(found, name="shop", install=False)
+        begun = rule.begin_upgrade(found, name="shop", install=True)
+        assert begun == Begun(kind=INSTALL, former_state=ReleaseState.FAILED)
+    for install in (False, True):
+        begun = rule.begin_upgrade(release(ReleaseState.DEPLOYED, revision=2), name="shop", install=install)
+        assert begun == Begun(kind=UPGRADE, former_state=ReleaseState.DEPLOYED)
+        with pytest.raises(errors.OperationActive):
+            rule.begin_upgrade(release(ReleaseState.PENDING_UPGRADE, revision=2), name="shop", install=install)
+
+
+@pytest.mark.parametrize("state", CHANGING)
+def test_no_chart_is_installed_beside_an_operation(state: ReleaseState) -> None:
+    with pytest.raises(errors.OperationActive):
+        rule.begin_install(release(state, revision=2))
+
+
 @pytest.mark.parametrize("state", RevisionState)
 def test_only_a_revision_that_was_brought_about_can_be_gone_back_to(state: RevisionState) -> None:
     target = RevisionRow(revision=1, state=state)

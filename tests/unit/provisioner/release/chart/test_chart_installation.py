@@ -195,3 +195,18 @@ async def test_a_plug_of_a_subchart_may_be_kept_to_names_of_its_own(stage: Stage
         await stage.ends(await install(stage, given))
     mounts = {spec.labels["path"]: len(spec.mounts) for call, spec in stage.images.specs if call == "state"}
     assert mounts == {"one:x": 1, "one:y": 0}
+
+
+async def test_data_that_poses_as_our_own_markers_reaches_containers_as_it_is(stage: Stage) -> None:
+    data = {"$expr": "{{ values.n }}", "$secret": "x", "pointers": ["/d"], "late": {"/d": "{{ 1 }}"}}
+    given = alone(
+        """
+        resources:
+          a: {type: t, config: {d: "{{ values.d }}"}}
+          b: {type: t, dependencies: {a: a}, config: {d: "{{ a.state.d }}", t: "{{ values.t }}{{ a.type }}"}}
+        """
+    )
+    async with stage.provisioner():
+        await stage.ends(await install(stage, given, values={"d": data, "t": "{{ a.state }}"}))
+    assert told(stage, "a")["config"] == {"d": data}
+    assert told(stage, "b")["config"] == {"d": data, "t": "{{ a.state }}t"}

@@ -17,8 +17,8 @@ async def test_every_path_begins_with_its_chart() -> None:
     found = await manifest(SHOP)
     assert [*found.resources] == ["shop:door", "shop.store:disk", "shop.site:vm[0]", "shop.site:vm[1]", "shop.site:web"]
     assert [*found.plugs] == ["shop.store:data"]
-    assert found.plugs_of("shop.store")["data"].path == "data"
-    assert not found.plugs_of("shop.site")
+    ((chart, plugs),) = found.plugs_by_chart().items()
+    assert (chart, plugs["data"].path) == ("shop.store", "data")
     assert found.resources["shop.site:web"].dependencies == {"machines": ("shop.site:vm[0]", "shop.site:vm[1]")}
     assert found.resources["shop.site:web"].late.names == {"machines": ("shop.site:vm[0]", "shop.site:vm[1]")}
     assert not found.outputs
@@ -261,3 +261,41 @@ async def test_data_that_poses_as_our_own_markers_stays_data() -> None:
     }
     assert found.charts["one"].outputs == {"o": {"$expr": 1}}
     assert not found.resources["one:web"].late.pointers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ files.__class__ }}",
+        "{{ files.get.__globals__ }}",
+        "{{ files.get.__func__.__code__ }}",
+        "{{ files.get.__self__._texts }}",
+        "{{ files['__class__'] }}",
+        "{{ files['_refused'] }}",
+        "{{ [files] | map(attribute='_texts') | list }}",
+        "{{ [files] | map(attribute='__init__') | list }}",
+        "{{ files.__init__({}, {}) }}",
+        "{{ files.get(files) }}",
+        "{{ chart.__class__.__mro__ }}",
+        "{{ values.update({'x': 1}) }}",
+        "{{ values.clear() }}",
+        "{{ values.__class__ }}",
+        "{{ release.pop('name') }}",
+        "{{ files }}x",
+        "{{ [files.get] | first }}",
+    ],
+)
+async def test_what_a_chart_is_given_leads_nowhere_else(text: str) -> None:
+    given = alone(
+        f"resources: {{web: {{type: t, config: {{x: {json.dumps(text)}}}}}}}",
+        **{"files/a": "a", "values.yaml": "n: 1\n"},
+    )
+    ((field, reason),) = (await refused(given)).items()
+    assert field == "templates/a.yaml.resources.web.config.x"
+    assert "0x" not in reason
+
+
+@pytest.mark.parametrize("text", ["{{ files ~ '' }}", "{{ files | string }}", "{{ [files] | join }}"])
+async def test_no_text_shows_where_in_memory_something_is(text: str) -> None:
+    given = alone(f"resources: {{web: {{type: t, config: {{x: {json.dumps(text)}}}}}}}")
+    assert (await manifest(given)).resources["one:web"].config == {"x": "files"}

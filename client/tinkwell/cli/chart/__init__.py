@@ -1,0 +1,1 @@
+"""The commands for charts that need a server."""

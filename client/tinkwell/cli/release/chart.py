@@ -1,0 +1,133 @@
+"""What the commands share that make releases of charts: their options, the chart itself, and its notes."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from tinkwell.cli import failure
+from tinkwell.cli.release import values
+from tinkwell.cli.shell import command, output
+from tinkwell.core import errors
+from tinkwell.core.release.kinds import Wait
+
+if TYPE_CHECKING:
+    from tinkwell.client import Client, Revision
+    from tinkwell.core.release.chart.user_values import Given, UserValues
+
+_DIGEST = "sha256:"
+
+
+class Command(command.Command):
+    """A command whose option `--wait` may go without its value."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Write out what a bare `--wait` means, which click would take the next argument for."""
+        return super().parse_args(ctx, written_out(args))
+
+
+_OPTIONS = (
+    click.argument("chart", metavar="CHART"),
+    values.options,
+    click.option(
+        "--wait",
+        type=click.Choice([each.value for each in Wait]),
+        metavar="|".join(Wait),
+        help="In which order subcharts are installed: batch after batch, each as soon as those are ready that it "
+        "depends on, or all at once. [default: ordered]",
+    ),
+    click.option("--strict", is_flag=True, help="Refuse a chart in which a part depends on one that is disabled."),
+    click.option("--verify", is_flag=True, help="Check the signature of the archive CHART before it is uploaded."),
+    click.option(
+        "--keyring", type=click.Path(path_type=Path), metavar="FILE", help="Keys for --verify, as gpg --export writes."
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The values of the options."""
+
+    chart: str
+    given: "Given"
+    wait: str | None
+    strict: bool
+    verify: bool
+    keyring: Path | None
+
+    def source(self) -> "Path | bytes | str":
+        """Give the chart as the client takes it: a path, verified bytes, or a digest. Raises `Failure`."""
+        if self.verify != (self.keyring is not None):
+            raise click.UsageError("--verify and --keyring FILE go together")
+        if self.keyring is not None:
+            return self._verified(self.keyring)
+        if self.chart.startswith(_DIGEST):
+            return self.chart
+        if not Path(self.chart).exists():
+            known = "name a folder, an archive, or the digest of a chart that the server has (sha256:…)"
+            raise failure.Failure(f"{self.chart}: there is no such chart; {known}")
+        return Path(self.chart)
+
+    def values(self) -> "UserValues":
+        """Read the values; raises `Failure`."""
+        return values.read(self.given)
+
+    def explain(self, violations: Sequence[errors.Violation]) -> failure.Failure:
+        """Say where in the chart each violation is."""
+        from tinkwell.core.release.chart import place
+
+        return failure.Failure(*(place.describe(each, self.chart) for each in violations))
+
+    def _verified(self, keyring: Path) -> bytes:
+        from tinkwell.client.release import provenance  # it costs start-up time, see main
+
+        try:
+            found = provenance.verify(Path(self.chart), keyring)
+        except errors.ChartInvalid as error:
+            raise failure.Failure(str(error)) from error
+        output.note(f"{self.chart} is signed by {found.signer}, key {found.fingerprint}.")
+        return found.data
+
+
+def options(command: Callable[..., object]) -> Callable[..., object]:
+    """Add the chart and its options to a command, which is given their values as `chosen`."""
+
+    @functools.wraps(command)
+    def with_chosen(*args: Any, **kwargs: Any) -> object:
+        fields = {field.name: kwargs.pop(field.name) for field in dataclasses.fields(Wanted)}
+        return command(*args, chosen=Wanted(**fields), **kwargs)
+
+    result: Callable[..., object] = with_chosen
+    for add in reversed(_OPTIONS):
+        result = add(result)
+    return result
+
+
+async def show_notes(client: "Client", name: str, namespace: str) -> None:
+    """Print what the chart of a release has to say to its users."""
+    found = await client.releases.revision(name, namespace=namespace)
+    if text := notes(found):
+        output.line("")
+        output.line(text)
+
+
+def notes(revision: "Revision") -> str:
+    """Give the notes of a revision's chart, without those of its subcharts; empty where there are none."""
+    charts: dict[str, Any] = (revision.manifest or {}).get("charts", {})
+    text: str = next((chart.get("notes", "") for path, chart in charts.items() if "." not in path), "")
+    return "\n".join(map(output.clean, text.rstrip("\n").split("\n")))
+
+
+def written_out(args: Sequence[str]) -> list[str]:
+    """Give the words of a command line with `--wait=ordered` for each `--wait` that no way to wait follows."""
+    found: list[str] = []
+    for place, word in enumerate(args):
+        if word == "--":
+            return [*found, *args[place:]]
+        following = args[place + 1] if place + 1 < len(args) else ""
+        found.append(f"--wait={Wait.ORDERED}" if word == "--wait" and following not in set(Wait) else word)
+    return found

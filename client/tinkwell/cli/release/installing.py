@@ -1,0 +1,124 @@
+"""The commands that make a release of a chart."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from tinkwell.cli.release import begin, chart, summary
+from tinkwell.cli.shell import output, session
+
+if TYPE_CHECKING:
+    from tinkwell.client import Client, OperationHandle
+
+_name = click.argument("name", type=begin.ReleaseName(), metavar="NAME")
+
+
+@click.command(cls=chart.Command)
+@_name
+@chart.options
+@begin.options
+@begin.atomic
+@begin.history_max
+@begin.description
+@session.connected
+async def install(
+    client: "Client",
+    name: str,
+    chosen: chart.Wanted,
+    wanted: begin.Wanted,
+    atomic: bool,
+    history_max: int | None,
+    description: str,
+) -> None:
+    """Install a chart as the release NAME, which must be a new one, or one that was never deployed.
+
+    CHART is a folder, an archive, or the digest of a chart that the server has. What happens is shown until the
+    operation has ended, as `tinkwell release watch` shows it, with the outcome as exit code; Ctrl-C ends the showing,
+    not the operation.
+    """
+    await _carry_out(
+        client, name, chosen, wanted, client.releases.install, atomic, history_max, description=description
+    )
+
+
+@click.command(cls=chart.Command)
+@_name
+@chart.options
+@click.option("--install", is_flag=True, help="Install the release where there is none.")
+@click.option("--reset-values", is_flag=True, help="Forget the values that were given before.")
+@click.option("--reuse-values", is_flag=True, help="Keep all former values, those of the former chart included.")
+@begin.options
+@begin.atomic
+@begin.history_max
+@begin.description
+@session.connected
+async def upgrade(
+    client: "Client",
+    name: str,
+    chosen: chart.Wanted,
+    install: bool,
+    reset_values: bool,
+    reuse_values: bool,
+    wanted: begin.Wanted,
+    atomic: bool,
+    history_max: int | None,
+    description: str,
+) -> None:
+    """Make the next revision of the release NAME from a chart.
+
+    Values that were given before still count, unless they are given anew; the chart's own are those of CHART. Parts
+    that the release has and CHART does not are removed. The rest is as `tinkwell release install` says.
+    """
+    if reset_values and reuse_values:
+        raise click.UsageError("--reset-values and --reuse-values exclude each other")
+    await _carry_out(
+        client,
+        name,
+        chosen,
+        wanted,
+        client.releases.upgrade,
+        atomic,
+        history_max,
+        description=description,
+        install=install,
+        reset_values=reset_values,
+        reuse_values=reuse_values,
+    )
+
+
+async def _carry_out(
+    client: "Client",
+    name: str,
+    chosen: chart.Wanted,
+    wanted: begin.Wanted,
+    call: "Callable[..., Awaitable[OperationHandle]]",
+    atomic: bool,
+    history_max: int | None,
+    **others: Any,
+) -> None:
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
+
+    source, values = chosen.source(), chosen.values()
+    options = wanted.operation_options(
+        atomic=atomic or None, history_max=history_max, wait=chosen.wait, strict=chosen.strict or None
+    )
+
+    async def begin_it() -> "OperationHandle":
+        try:
+            return await call(
+                name,
+                source,
+                values=values.values,
+                secret_values=values.secrets,
+                namespace=wanted.namespace,
+                reason=wanted.reason,
+                **others,
+                **options,
+            )
+        except errors.ChartInvalid as error:
+            raise chosen.explain(error.violations) from error
+
+    await begin.carry_out(client, wanted, begin_it, summary.Source.CHART)
+    if not wanted.detach and wanted.output_format is output.Format.TABLE:
+        await chart.show_notes(client, name, wanted.namespace)

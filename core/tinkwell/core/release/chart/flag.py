@@ -1,0 +1,36 @@
+"""The flags of command lines by which a user gives values to a chart; `user_values` says what comes of them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A flag: the name under which `user_values.unite` takes its texts, how it is written, and what help says of it."""
+
+    key: str
+    options: tuple[str, ...]
+    metavar: str
+    help: str
+
+
+FILES = Flag("values", ("-f", "--values"), "FILE|-", "A file of values. Later ones count more.")
+JSON = Flag("set_json", ("--set-json",), "KEY=JSON", "A value as JSON, or one object of values.")
+TYPED = Flag("set", ("--set",), "KEY=VALUE", "A value: a text, a whole number, true, false or null. a.b[0]={x,y},c=1")
+STRING = Flag("set_string", ("--set-string",), "KEY=VALUE", "A value that is a text whatever it looks like.")
+FILE_TEXT = Flag("set_file", ("--set-file",), "KEY=FILE", "A value that is the text of a file.")
+LITERAL = Flag("set_literal", ("--set-literal",), "KEY=VALUE", "A value that is taken letter by letter.")
+SECRET = Flag(
+    "set_secret",
+    ("--set-secret",),
+    "KEY=VALUE",
+    "A text that nobody but resources may see; the history of a shell keeps it.",
+)
+SECRET_FILE = Flag(
+    "set_secret_file",
+    ("--set-secret-file",),
+    "KEY=FILE",
+    "A text that nobody but resources may see, and the file that holds it.",
+)
+
+# In the order in which they are put over each other.
+FLAGS = (FILES, JSON, TYPED, STRING, FILE_TEXT, LITERAL, SECRET, SECRET_FILE)

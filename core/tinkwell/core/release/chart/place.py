@@ -1,0 +1,22 @@
+"""Says where in a chart's files something is wrong, as compilers do: `shop/Chart.yaml:7:5: dependencies[0].name: …`."""
+
+import re
+
+from tinkwell.core import errors
+
+# The field of a violation is the path of a file, and behind it that of what stands in the file.
+_FIELD = re.compile(r"(?P<file>.+/|.+?\.(?:yaml|yml|json|txt|tpl|lua))(?:\.(?P<path>.+)|(?P<item>\[.+))?")
+_PLACE = re.compile(r"line (\d+), column (\d+): ")
+
+
+def describe(violation: errors.Violation, chart: str) -> str:
+    """Put a violation into one line; `chart` is the chart's folder or archive as its user named it."""
+    field = _FIELD.fullmatch(violation.field)
+    place = _PLACE.match(violation.description)
+    description = violation.description[place.end() if place else 0 :]
+    if not field:
+        where = ":".join(filter(None, (chart.rstrip("/"), *(place.groups() if place else ()))))
+        return f"{where}: {violation.field}: {description}" if violation.field else f"{where}: {description}"
+    where = ":".join((f"{chart.rstrip('/')}/{field['file']}", *(place.groups() if place else ())))
+    path = field["path"] or field["item"]
+    return f"{where}: {path}: {description}" if path else f"{where}: {description}"

@@ -1,0 +1,34 @@
+"""Charts as users of Helm write them: their order is understood as it is."""
+
+import pytest
+from unit.provisioner.chart.conftest import HELM_CHARTS, CommandLine
+
+BATCHES = {
+    "batch": [["batch"]],
+    "blog": [["database", "blog"]],
+    "common": [["common"]],
+    "legacy": [["legacy"]],
+    "operator": [["operator"]],
+    "platform": [["api", "worker", "platform"]],
+    "replicas": [["primary"], ["standby"], ["replicas"]],
+    "sequenced": [["database"], ["application"], ["sequenced"]],
+    "stack": [["monitoring", "stack"]],
+    "web": [["web"]],
+}
+
+
+def test_there_are_ten_charts() -> None:
+    assert sorted(path.name for path in HELM_CHARTS.iterdir()) == sorted(BATCHES)
+    assert len(BATCHES) == 10
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_its_order_is_shown(cli: CommandLine, name: str) -> None:
+    assert cli.json("dag", str(HELM_CHARTS / name))["batches"] == BATCHES[name]
+
+
+def test_dependencies_of_helm_2_are_told_where_they_belong(cli: CommandLine) -> None:
+    chart = cli.chart({"requirements.yaml": "dependencies: []\n"})
+    assert cli.fails("dag", chart) == (
+        f"Error: {chart}/requirements.yaml: is of Helm 2; write its entries as dependencies in Chart.yaml\n"
+    )
