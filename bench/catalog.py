@@ -3,6 +3,7 @@
 from bench import (
     api,
     bulk,
+    chart,
     commit,
     container,
     dispatch,
@@ -35,4 +36,5 @@ CASES = (
     Case("throughput", throughput.run),
     Case("container", container.run),
     Case("release", release.run),
+    Case("chart", chart.run),
 )

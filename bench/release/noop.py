@@ -26,10 +26,10 @@ class AnsweringRun(NoopRun):
 
 @dataclass(frozen=True, slots=True)
 class AnsweringRuntime(NoopRuntime):
-    """Keeps the configs of what actions have made, by release and name."""
+    """Keeps the configs of what actions have made, by release, chart and name."""
 
     is_local: bool = True
-    _made: dict[tuple[str, str], Any] = field(default_factory=dict)
+    _made: dict[tuple[str, str, str], Any] = field(default_factory=dict)
 
     def workspace(self, key: RunKey) -> str:
         """Return any folder."""
@@ -45,7 +45,7 @@ class AnsweringRuntime(NoopRuntime):
 
     def _perform(self, spec: port.RunSpec) -> dict[str, Any]:
         given = json.loads(spec.stdin or b"{}")
-        resource = spec.key.owner, given["name"]
+        resource = spec.key.owner, given.get("chart_path", ""), given["name"]
         match spec.command:
             case None:
                 return _INIT

@@ -16,7 +16,7 @@ from bench.release import resource
 from tinkwell.client import Operation
 
 LONGEST_SECONDS = 120
-_CALLED = re.compile(r"^called (\d+) (\d+)$", re.MULTILINE)
+_CALLED = re.compile(r"^called (\d+) (\d+) \d+ \S+$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import asyncpg
 from support.history.record import Watcher
 from support.release_history.record import Event, History, Hold, Node, Step
 from tinkwell.core.event.kinds import EventType, ResourceType, State
-from tinkwell.core.release.kinds import NodeState, NodeTask, StepKind
+from tinkwell.core.release.kinds import NodeState, NodeTask, PlanKind, StepKind
 from tinkwell.core.release.plan import Plan
 
 _EVENTS = """
@@ -65,11 +65,14 @@ async def read_nodes(connection: asyncpg.Connection) -> list[Node]:
     for id_, node_id, ordinal, kind, state, message in await connection.fetch(_STEPS):
         step = Step(id=id_, ordinal=ordinal, kind=StepKind(kind), state=State(state), message=message)
         steps.setdefault(node_id, []).append(step)
-    after = {
-        (operation_id, node.path): node.after
-        for operation_id, plan in await connection.fetch(_PLANS)
-        for node in Plan.load(plan).nodes
-    }
+    after: dict[tuple[str, str], tuple[str, ...]] = {}
+    for operation_id, text in await connection.fetch(_PLANS):
+        plan = Plan.load(text)
+        real = {node.path for node in plan.real}
+        # Gates and barriers have no state, and charts come after what is in them only in the end.
+        for node in plan.real:
+            named = () if node.kind is PlanKind.CHART else node.after
+            after[operation_id, node.path] = tuple(path for path in named if path in real)
     return [
         Node(
             id=str(id_),

@@ -13,6 +13,7 @@ from support.waiting import eventually
 from tinkwell.client import Operation, errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.cause import Reason
+from tinkwell.core.release.kinds import OnFailure
 from tinkwell.core.release.transition.ending import follow_up_id
 
 T = TypeVar("T")
@@ -67,7 +68,7 @@ class Author:
     async def make(self, release: str, change: Change) -> None:
         """Make a change, and see it to its end."""
         self.wanted.pop(release, None)
-        self.plans.append(Plan(change.operation_id, release, change.ends, change.culprit))
+        self.plans.append(Plan(change.operation_id, release, change.ends, change.culprit, change.charts))
         await self._begin(release, change)
         if change.cancel_after is not None:
             await asyncio.sleep(change.cancel_after)
@@ -75,20 +76,28 @@ class Author:
         ended = await self._end(change.operation_id)
         wants = change.wants
         if change.put_back is not None and ended.state is not State.SUCCEEDED:
-            ended, wants = await self._put_back(release, change), change.put_back
+            ended, wants = await self._put_back(release, change, change.put_back), change.put_back.wants
         if _is_lost(ended):
             ended = await self._resume(release, ended, change)
+        if ended.state is State.FAILED and change.on_failure is OnFailure.CONTINUE:
+            # Beside what it has failed by, something else may have been lost.
+            await self._see_that_nothing_runs(release)
         if ended.state is State.SUCCEEDED:
             self.wanted[release] = dict(wants)
 
     async def _begin(self, release: str, change: Change) -> None:
         releases = self._client.releases
         more: Any = {"id": change.operation_id, "namespace": self._namespace, "timeout_seconds": _TIMEOUT_SECONDS}
+        if change.installs:
+            more |= {"atomic": change.put_back is not None, "on_failure": change.on_failure}
         if change.resources is not None:
             manifest = {"resources": dict(change.resources)}
-            is_atomic = change.put_back is not None
+            await self._call(lambda: releases.apply(release, manifest=manifest, **more), f"apply {release}")
+        elif change.chart:
+            assert change.charts is not None
+            more["wait"] = change.charts.wait
             await self._call(
-                lambda: releases.apply(release, manifest=manifest, atomic=is_atomic, **more), f"apply {release}"
+                lambda: releases.upgrade(release, change.chart, install=True, **more), f"upgrade {release}"
             )
         elif change.revision:
             await self._call(lambda: releases.rollback(release, change.revision, **more), f"roll {release} back")
@@ -102,20 +111,22 @@ class Author:
             f"cancel {change.operation_id}",
         )
 
-    async def _put_back(self, release: str, change: Change) -> Operation:
-        """See to the operation that makes up for one."""
+    async def _put_back(self, release: str, change: Change, former: Change) -> Operation:
+        """See to the operation that makes up for one, by what was there before."""
         operation_id = follow_up_id(change.operation_id)
-        self.plans.append(Plan(operation_id, release, _SUCCEEDS))
+        self.plans.append(Plan(operation_id, release, _SUCCEEDS, charts=former.charts))
         return await self._end(operation_id)
 
     async def _resume(self, release: str, ended: Operation, change: Change) -> Operation:
         """Go on where an action was lost, once nothing of the release runs any more, until nothing was."""
         is_first = ended.id == change.operation_id
-        ends, culprit = (change.ends, change.culprit) if is_first else (_SUCCEEDS, "")
+        ends, culprit, charts = change.ends, change.culprit, change.charts
+        if not is_first:
+            ends, culprit, charts = _SUCCEEDS, "", change.put_back.charts if change.put_back else None
         while _is_lost(ended):
             await self._see_that_nothing_runs(release)
             operation_id = str(uuid.uuid4())
-            self.plans.append(Plan(operation_id, release, ends | _SUCCEEDS, culprit))
+            self.plans.append(Plan(operation_id, release, ends | _SUCCEEDS, culprit, charts))
             self.accepting.add(operation_id)
             self.resumed += 1
             await self._call(

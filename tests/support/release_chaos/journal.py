@@ -26,11 +26,11 @@ class Journal(journal.Journal):
         return list(self.locked(f"lock-{release}." if release else "lock-"))
 
     def contents(self) -> dict[str, dict[str, str]]:
-        """Return what resources hold, by release and name."""
+        """Return what resources hold, by release and path."""
         found: dict[str, dict[str, str]] = {}
         for path in sorted(self.folder.glob(f"{_THING}*")):
-            release, name, *unfinished = path.name.removeprefix(_THING).split(".")
-            # What a killed call was just writing.
-            if not unfinished:
-                found.setdefault(release, {})[name] = path.read_text()
+            release, _, resource = path.name.removeprefix(_THING).partition(".")
+            # But for what a killed call was just writing.
+            if "~" not in resource:
+                found.setdefault(release, {})[resource] = path.read_text()
         return found

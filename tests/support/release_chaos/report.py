@@ -57,8 +57,10 @@ def _operations(history: History) -> Iterator[str]:
     )
     ends["unfinished"] = len(history.plans) - ends.total()
     releases = {plan.release for plan in history.plans}
+    waits = Counter(plan.charts.wait.value for plan in history.plans if plan.charts is not None)
     states = Counter(node.state.value for node in history.nodes)
     yield f"operations {len(history.plans)} on {len(releases)} releases: {report.counted(ends)}"
+    yield f"           {waits.total()} of them install charts: {report.counted(waits) or 'none'}"
     yield f"nodes      {len(history.nodes)}: {report.counted(states)}"
 
 

@@ -7,10 +7,14 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from support.release_chaos import journal
+from support.release_chaos import chart, journal
+from support.release_history.record import Charts
 from tinkwell.core.event.kinds import State
+from tinkwell.core.release.kinds import OnFailure
+from tinkwell.core.release.manifest.name import join_chart, split_chart
 
 RESOURCES = 10
+_CHART_SHARE = 0.5
 _NEVER = 1_000_000
 _TOO_LONG_SECONDS = 60
 _SUCCEEDS = frozenset({State.SUCCEEDED})
@@ -31,21 +35,38 @@ _STORIES = {
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """An operation to be: it applies `resources`, or rolls back to a revision, or without either uninstalls.
+    """An operation to be: it applies `resources`, brings a chart about, rolls back, or without any of these uninstalls.
 
-    `wants` is what the resources hold after its success, `put_back` after that of the operation that makes up for it.
-    `cancel_after` is in seconds.
+    `chart` is an archive, and `charts` is what is in order where charts are installed, be it by a rollback. `wants` is
+    what the resources hold after its success. `put_back` is the change whose success the operation restores that makes
+    up for this one. `cancel_after` is in seconds.
     """
 
     operation_id: str
     resources: Mapping[str, Any] | None = None
+    chart: bytes = b""
+    charts: Charts | None = None
     revision: int = 0
     ends: frozenset[State] = _SUCCEEDS
     culprit: str = ""
     wants: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    put_back: Mapping[str, str] | None = None
+    put_back: "Change | None" = None
+    on_failure: OnFailure = OnFailure.STOP
     cancel_after: float | None = None
     cancels_now: bool = False
+
+    @property
+    def installs(self) -> bool:
+        """Whether it brings something about that is sent along."""
+        return self.resources is not None or bool(self.chart)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Source:
+    """All resources of a release by their paths, and its charts if it has any; see `chart`."""
+
+    resources: Mapping[str, Any]
+    charts: Charts | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,7 +97,7 @@ class _Draw:
 
     def story(self) -> Sequence[Change]:
         """Draw all that is done to it."""
-        first = self._resources()
+        first = self._source()
         (kind,) = self._chance.choices([*_STORIES], [*_STORIES.values()])
         installed = self._apply(first)
         match kind:
@@ -86,52 +107,70 @@ class _Draw:
                 return installed, self._change()
             case "returns":
                 changed = self._apply(self._changed(first))
-                return installed, changed, self._change(revision=1, wants=installed.wants)
+                return installed, changed, self._change(revision=1, wants=installed.wants, charts=installed.charts)
             case "fails":
                 bad, culprit = self._failing(first)
-                return self._apply(bad, ends=_FAILS, culprit=culprit), installed
+                return self._failed(bad, culprit), installed
             case "times out":
                 bad, culprit = self._late(first)
-                return self._apply(bad, ends=_FAILS, culprit=culprit), installed
+                return self._failed(bad, culprit), installed
             case "is put back":
                 bad, culprit = self._failing(self._changed(first))
-                put_back = self._apply(bad, ends=_FAILS, culprit=culprit, put_back=installed.wants)
+                put_back = self._apply(bad, ends=_FAILS, culprit=culprit, put_back=installed)
                 return installed, put_back
             case "is cancelled":
                 return self._cancelled(first), installed
             case _:
                 return (installed,)
 
-    def _cancelled(self, resources: Mapping[str, Any]) -> Change:
+    def _failed(self, source: _Source, culprit: str) -> Change:
+        on_failure = self._chance.choice([*OnFailure])
+        return self._apply(source, ends=_FAILS, culprit=culprit, on_failure=on_failure)
+
+    def _cancelled(self, source: _Source) -> Change:
         return self._apply(
-            resources,
+            source,
             ends=_IS_CANCELLED,
             cancel_after=self._pace * self._chance.uniform(0.1, 8),
             cancels_now=self._chance.random() < 0.5,
         )
 
-    def _apply(self, resources: Mapping[str, Any], **more: Any) -> Change:
-        return self._change(resources=resources, wants=contents(resources), **more)
+    def _apply(self, source: _Source, **more: Any) -> Change:
+        if source.charts is None:
+            sent: dict[str, Any] = {"resources": chart.plain(source.resources)}
+        else:
+            sent = {"chart": chart.pack(source.charts, source.resources), "charts": source.charts}
+        return self._change(wants=contents(source.resources), **sent, **more)
 
     def _change(self, **more: Any) -> Change:
         return Change(operation_id=str(uuid.UUID(int=self._chance.getrandbits(128), version=4)), **more)
 
-    def _resources(self) -> dict[str, Any]:
-        """Draw resources, each of which depends on some of those before; some say what a dependency holds."""
-        resources: dict[str, Any] = {}
+    def _source(self) -> _Source:
+        """Draw a release."""
+        if self._chance.random() < _CHART_SHARE:
+            charts, resources = chart.draw(self._chance, self._resource)
+            return _Source(resources, charts)
+        resources = {}
         for number in range(RESOURCES):
-            before = self._chance.sample(sorted(resources), min(len(resources), self._chance.choice((0, 0, 1, 1, 2))))
-            name = f"r{number}"
-            content = f"{name} v1"
-            if before and self._chance.random() < 0.3:
-                content += f" of {{{{ {before[0]}.state.content }}}}"
-            resources[name] = {
-                "type": journal.IMAGE,
-                "dependencies": {other: other for other in before},
-                "config": self._config(content),
-                "timeouts": {"action": 120, "state": 120},
-            }
-        return resources
+            resources[f"r{number}"] = self._resource(f"r{number}", sorted(resources), {})
+        return _Source(resources)
+
+    def _resource(self, path: str, before: Sequence[str], readable: Mapping[str, str]) -> dict[str, Any]:
+        """Draw a resource that depends on some of those before; some say what one of these or something else holds."""
+        named = self._chance.sample(before, min(len(before), self._chance.choice((0, 0, 1, 1, 2))))
+        dependencies = {split_chart(other)[1]: other for other in named}
+        texts = {f"{{{{ {alias}.state.content }}}}": other for alias, other in dependencies.items()}
+        reads = dict([*texts.items()][:1]) if self._chance.random() < 0.3 else {}
+        if readable and self._chance.random() < 0.6:
+            text = self._chance.choice(sorted(readable))
+            reads[text] = readable[text]
+        return {
+            "type": journal.IMAGE,
+            "dependencies": dependencies,
+            "reads": reads,
+            "config": self._config("".join((f"{path} v1", *(f" of {text}" for text in reads)))),
+            "timeouts": {"action": 120, "state": 120},
+        }
 
     def _config(self, content: str) -> dict[str, Any]:
         return {
@@ -150,43 +189,49 @@ class _Draw:
     def _seconds(self, low: float, high: float) -> float:
         return round(self._pace * self._chance.uniform(low, high), 2)
 
-    def _changed(self, resources: Mapping[str, Any]) -> dict[str, Any]:
+    def _changed(self, source: _Source) -> _Source:
         """Return resources of which three hold something else, one is new, and two are gone that nothing needs."""
+        charts, resources = source.charts, source.resources
+        if charts is not None:
+            charts, resources = chart.change(self._chance, charts, resources)
         changed = copy.deepcopy(dict(resources))
-        needed = {other for resource in changed.values() for other in resource["dependencies"]}
-        idle = [name for name in changed if name not in needed]
-        for name in self._chance.sample(idle, min(2, len(idle))):
-            del changed[name]
-        for name in self._chance.sample(sorted(changed), 3):
-            config = changed[name]["config"]
-            config["content"] = config["content"].replace(f"{name} v1", f"{name} v2")
-        changed["new"] = {
-            "type": journal.IMAGE,
-            "dependencies": {"other": self._chance.choice(sorted(changed))},
-            "config": self._config("new"),
+        needed = {
+            other for each in changed.values() for other in (*each["dependencies"].values(), *each["reads"].values())
         }
-        return changed
+        idle = [path for path in changed if path not in needed]
+        for path in self._chance.sample(idle, min(2, len(idle) - 1)):
+            del changed[path]
+        for path in self._chance.sample(sorted(changed), min(3, len(changed))):
+            config = changed[path]["config"]
+            config["content"] = config["content"].replace(f"{path} v1", f"{path} v2")
+        other = self._chance.choice(sorted(changed))
+        new = join_chart(split_chart(other)[0], chart.NEW)
+        changed[new] = self._resource(new, [other], {})
+        if charts is not None:
+            added = join_chart(f"{chart.ROOT}.{chart.NEW}", chart.NEW)
+            changed[added] = self._resource(added, [], {})
+        return _Source(changed, charts)
 
-    def _failing(self, resources: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        """Return resources one of which fails, and its name."""
-        bad, culprit = self._spoilt(resources)
+    def _failing(self, source: _Source) -> tuple[_Source, str]:
+        """Return resources one of which fails, and its path."""
+        bad, culprit = self._spoilt(source)
         config, resource = bad[culprit]["config"], bad[culprit]
         config["actions"][-1]["first_good_attempt"] = _NEVER
         resource["retries"] = 0
-        return bad, culprit
+        return _Source(bad, source.charts), culprit
 
-    def _late(self, resources: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        """Return resources one of which takes too long, and its name."""
-        bad, culprit = self._spoilt(resources)
+    def _late(self, source: _Source) -> tuple[_Source, str]:
+        """Return resources one of which takes too long, and its path."""
+        bad, culprit = self._spoilt(source)
         bad[culprit]["config"]["actions"][-1]["seconds"] = _TOO_LONG_SECONDS
         bad[culprit] |= {"retries": 0, "timeouts": {"action": self._chance.randint(1, 3), "state": 120}}
-        return bad, culprit
+        return _Source(bad, source.charts), culprit
 
-    def _spoilt(self, resources: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        """Return resources one of which is to be spoilt, which acts once, and its name."""
-        bad = copy.deepcopy(dict(resources))
+    def _spoilt(self, source: _Source) -> tuple[dict[str, Any], str]:
+        """Return resources one of which is to be spoilt, which acts once, and its path."""
+        bad = copy.deepcopy(dict(source.resources))
         # What is new is removed again, without a second attempt where that is killed.
-        culprit = self._chance.choice(sorted(bad.keys() - {"new"}))
+        culprit = self._chance.choice(sorted(path for path in bad if split_chart(path)[1] != chart.NEW))
         config = bad[culprit]["config"]
         config["content"] += " in vain"
         config["actions"] = [{"seconds": self._seconds(0.05, 0.5), "first_good_attempt": 1}]
@@ -194,11 +239,11 @@ class _Draw:
 
 
 def contents(resources: Mapping[str, Any]) -> dict[str, str]:
-    """Return what resources hold once all of them are there; each stands behind those that it depends on."""
+    """Return what resources hold once all of them are there; each stands behind those that it reads."""
     found: dict[str, str] = {}
-    for name, resource in resources.items():
+    for path, resource in resources.items():
         text: str = resource["config"]["content"]
-        for other in resource["dependencies"].values():
-            text = text.replace(f"{{{{ {other}.state.content }}}}", found[other])
-        found[name] = text
+        for expression, other in resource["reads"].items():
+            text = text.replace(expression, found[other])
+        found[path] = text
     return found

@@ -10,10 +10,10 @@ Run with `FOLDER [CALL]`, and the protocol's document on stdin. Its config:
     destroy_seconds    the seconds that the removal takes
 
     FOLDER/journal                   a line of JSON for each mark, in the order in which they were written
-    FOLDER/thing-RELEASE.NAME        the file
-    FOLDER/lock-RELEASE.NAME         locked while a call is alive that may change the file: the kernel unlocks it when
+    FOLDER/thing-RELEASE.PATH        the file; the path is that of the resource, with its chart's
+    FOLDER/lock-RELEASE.PATH         locked while a call is alive that may change the file: the kernel unlocks it when
                                      that dies
-    FOLDER/holder-RELEASE.NAME       which call that is, or was
+    FOLDER/holder-RELEASE.PATH       which call that is, or was
 """
 
 import json
@@ -42,14 +42,16 @@ class Call:
         self._folder = folder
         self._name = name
         self._config = given["config"]
-        self._thing = f"{given['release']}.{given['name']}"
+        chart = given.get("chart_path")
+        path = f"{chart}:{given['name']}" if chart else given["name"]
+        self._thing = f"{given['release']}.{path}"
         self._marks = Marks(folder)
         # The workspace is STATE_DIR/runs/STEP.ATTEMPT/workspace.
         parts = given["workspace"].split("/")
         self._run = parts[-2]
         step_id, _, attempt = self._run.rpartition(".")
         self._attempt = int(attempt)
-        self._who = (given["release"], given["name"], given["operation_id"], step_id, self._attempt, name)
+        self._who = (given["release"], path, given["operation_id"], step_id, self._attempt, name)
         self._engine = parts[-4]
 
     def run(self) -> int:
@@ -129,7 +131,7 @@ def _read(path: str) -> str | None:
 
 def _replace(path: str, text: str) -> None:
     """Write a file that others see whole."""
-    unfinished = f"{path}.{os.getpid()}"
+    unfinished = f"{path}~{os.getpid()}"
     with open(unfinished, "w") as file:  # noqa: PTH123
         file.write(text)
     os.replace(unfinished, path)  # noqa: PTH105

@@ -6,24 +6,41 @@ one clock of the machine.
 
 import dataclasses
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tinkwell.core.event.kinds import EventType, ResourceType, State
-from tinkwell.core.release.kinds import NodeState, NodeTask, StepKind
+from tinkwell.core.release.kinds import NodeState, NodeTask, StepKind, Wait
 from tinkwell.core.release.report import STEP_LOST
+
+# What stands in edges for the resources of the chart itself.
+OWN = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Charts:
+    """The charts of a release, by their paths: the names of the subcharts of each, and which of them wait for which.
+
+    An edge is (before, after), both of them names of subcharts; the latter may be OWN.
+    """
+
+    wait: Wait
+    children: Mapping[str, Sequence[str]]
+    edges: Mapping[str, Collection[tuple[str, str]]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plan:
     """What is meant to become of an operation: how it may end.
 
-    Where it ends as FAILED the resource `culprit` must be why, unless an action of it was lost.
+    Where it ends as FAILED the resource `culprit` must be why, unless an action of it was lost. What it installs has
+    `charts`, None for manifests, and where it installs nothing.
     """
 
     operation_id: str
     release: str
     ends: frozenset[State]
     culprit: str = ""
+    charts: Charts | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +89,7 @@ class Step:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A node as it is stored in the end, with its steps in order; `after` is what the plan says."""
+    """A node as it is stored in the end, with its steps in order; `after` are the nodes that the plan names."""
 
     id: str
     operation_id: str

@@ -10,6 +10,10 @@ T3   what is reported of an attempt's end is how its script ended
 E1   no two calls that may change a resource are alive at once; but on another engine one may be that was given up
 E2   no action of a resource begins in an operation in which it is READY
 X1   what runs is lost only on another engine; then it has failed where it is STALE, and has not where it is VALID
+C1   what waits for a chart begins after that is ready, and after what that waits for
+C2   a batch begins after the former has ended, and at least a chart's own resources after all that have an edge
+C3   what is in a chart begins after it, and ends before it
+C4   what is removed goes in the reverse of the order in which it was installed last
 O1   every operation ends
 O2   it ends as it was meant to, and for that reason, and then resources hold what they are to hold
 O3   nothing of it is left behind
@@ -19,7 +23,7 @@ O4   the events with the plans tell the state of every node
 from collections.abc import Iterator
 
 from support.history.record import Violation
-from support.release_history import effect, lost
+from support.release_history import effect, lost, order
 from support.release_history.record import History, Plan
 from support.release_history.world import Operation, World
 from tinkwell.core.event.kinds import State
@@ -32,6 +36,7 @@ def judge(history: History) -> list[Violation]:
     found = list(world.violations)
     found += effect.check(history.events, history.effects)
     found += lost.check(history.events, history.nodes, history.effects, history.holds, history.accepting)
+    found += order.check(history.events, history.nodes, history.plans)
     for plan in history.plans:
         found += _check_outcome(plan, world.operations.get(plan.operation_id))
     known = {plan.operation_id for plan in history.plans}
