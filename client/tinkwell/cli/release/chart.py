@@ -17,7 +17,7 @@ from tinkwell.core.release.kinds import Wait
 
 if TYPE_CHECKING:
     from tinkwell.client import Client, Revision
-    from tinkwell.core.release.chart.user_values import Given, UserValues
+    from tinkwell.core.release.chart.value.user_values import Given, UserValues
 
 _DIGEST = "sha256:"
 _HIDDEN = "•••"

@@ -11,7 +11,7 @@ from support.command_line import CommandLine
 from support.release_provisioner import Provisioner
 from tinkwell.cli.release import chart as release_chart
 from tinkwell.client import Client, Revision
-from tinkwell.core.release.chart import archive
+from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.plan import Plan
 
 CHART = str(Path(__file__).parents[4] / "examples" / "charts" / "shop")
