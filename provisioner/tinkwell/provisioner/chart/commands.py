@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart.value.value import flag
+from tinkwell.core.release.chart.value import flag
 
 if TYPE_CHECKING:
     from tinkwell.core.release.chart.value.user_values import Given

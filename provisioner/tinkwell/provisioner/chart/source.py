@@ -13,8 +13,8 @@ from tinkwell.core.release.chart import place, process
 from tinkwell.core.release.chart.file import archive, chart
 from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.process import Unit
+from tinkwell.core.release.chart.value import user_values
 from tinkwell.core.release.chart.value.user_values import Given, UserValues
-from tinkwell.core.release.chart.value.value import user_values
 
 MAX_FILE_BYTES = 1024 * 1024
 

@@ -16,7 +16,7 @@ from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.process import units
 from tinkwell.core.release.chart.source import ChartSource
-from tinkwell.core.release.chart.value.value import value
+from tinkwell.core.release.chart.value import value
 from tinkwell.core.release.transition import operation as rule
 from tinkwell.core.release.transition.operation import Begun
 from tinkwell.core.release.transition.row import ReleaseRow

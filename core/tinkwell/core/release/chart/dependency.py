@@ -12,7 +12,7 @@ from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.file import version
 from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.file.metadata import Dependency
-from tinkwell.core.release.chart.value.value import value
+from tinkwell.core.release.chart.value import value
 from tinkwell.core.value import document, parse
 
 TAGS = "tags"

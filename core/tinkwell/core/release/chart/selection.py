@@ -16,7 +16,8 @@ from tinkwell.core.release.chart.dependency import Decider, Decision, Declared, 
 from tinkwell.core.release.chart.fault import Fault, FaultKind, Faults
 from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.file.chart import Chart
-from tinkwell.core.release.chart.value.value import Layer, value
+from tinkwell.core.release.chart.value import value
+from tinkwell.core.release.chart.value.value import Layer
 from tinkwell.core.release.manifest import name as names
 from tinkwell.core.value import parse
 from tinkwell.core.value.document import JsonObject

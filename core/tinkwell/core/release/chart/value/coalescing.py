@@ -9,7 +9,8 @@ from collections.abc import Callable
 from tinkwell.core.release.chart.fault import Fault, FaultKind, Faults
 from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.selection import Selected
-from tinkwell.core.release.chart.value.value import Layer, value
+from tinkwell.core.release.chart.value import value
+from tinkwell.core.release.chart.value.value import Layer
 from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 

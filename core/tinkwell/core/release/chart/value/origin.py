@@ -17,8 +17,9 @@ from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.chart.sequence import Edge
+from tinkwell.core.release.chart.value import set_value, value
 from tinkwell.core.release.chart.value.given import Given
-from tinkwell.core.release.chart.value.value import NOTHING, Path, set_value, value
+from tinkwell.core.release.chart.value.value import NOTHING, Path
 from tinkwell.core.value import position, yaml_node
 from tinkwell.core.value.document import JsonObject, JsonValue
 

@@ -16,9 +16,9 @@ from tinkwell.core.release.transition.row import ReleaseRow
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.release.service.beginning import Beginning
+from tinkwell.server.release.service.chart import request as requests
+from tinkwell.server.release.service.chart import values as chart_values
 from tinkwell.server.release.service.chart.charts import Charts
-from tinkwell.server.release.service.chart.charts import request as requests
-from tinkwell.server.release.service.chart.charts import values as chart_values
 from tinkwell.server.release.service.chart.request import AskedOfChart
 from tinkwell.server.release.service.chart.value_schema import ValueSchemas
 from tinkwell.server.release.service.document import Documents

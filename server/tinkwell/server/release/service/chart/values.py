@@ -12,7 +12,7 @@ from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.chart.source import ChartSource
-from tinkwell.core.release.chart.value.value import value
+from tinkwell.core.release.chart.value import value
 from tinkwell.core.secret import document as secret_document
 from tinkwell.core.secret import sensitive
 from tinkwell.core.value import document, parse, pointer

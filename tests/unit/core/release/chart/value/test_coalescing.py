@@ -13,7 +13,7 @@ from tinkwell.core.release.chart import process
 from tinkwell.core.release.chart.fault import ChartFaulty
 from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.file.metadata import Dependency
-from tinkwell.core.release.chart.value.value import coalescing
+from tinkwell.core.release.chart.value import coalescing
 from tinkwell.core.value.document import JsonObject, JsonValue
 
 

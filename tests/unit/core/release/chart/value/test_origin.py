@@ -13,8 +13,8 @@ from tinkwell.core.release.chart.file import chart
 from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.file.metadata import Dependency
 from tinkwell.core.release.chart.process import Unit
+from tinkwell.core.release.chart.value import origin, set_value, value
 from tinkwell.core.release.chart.value.given import Given
-from tinkwell.core.release.chart.value.value import origin, set_value, value
 from tinkwell.core.value.document import JsonObject
 
 ROOT = """\
