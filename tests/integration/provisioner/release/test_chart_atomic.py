@@ -8,7 +8,6 @@ import pytest
 from support.chart_stage import chart, thing
 from support.chart_story import archive_file, install, order, three, tinkwell, upgrade
 from support.release_stage import SECONDS, Stage
-from support.waiting import eventually
 from tinkwell import client as client_library
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import NodeTask, OperationKind, ReleaseState, ResourceStatus, RevisionState
@@ -103,11 +102,7 @@ async def test_what_makes_up_for_an_operation_past_its_deadline_has_its_own_time
         second = chart("shop", {"own": thing("own", "two"), **slow})
         handle = await upgrade(stage, second, atomic=True, timeout_seconds=40)
         await stage.has_begun("slow", "write-1")
-
-        async def is_late() -> bool:
-            return ((await stage.client.releases.operation(handle.id)).remaining_seconds or 1.0) < 0
-
-        await eventually(is_late, deadline_seconds=SECONDS)
+        await stage.is_late(handle.id)
         # Its action has time to end of its own; nothing else begins.
         stage.go("slow")
         failed = await fails(handle)
