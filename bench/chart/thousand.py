@@ -16,14 +16,14 @@ from bench.chart.tree import OWN, Tree
 from bench.context import Context
 from bench.release.part import Part
 from bench.result import Table, Verdict, number, span
-from tinkwell.core.release.chart import archive
-from tinkwell.core.release.chart import chart as charts
 from tinkwell.core.release.chart import process as processing
-from tinkwell.core.release.chart.coalescing import Coalescing
 from tinkwell.core.release.chart.fault import Faults
+from tinkwell.core.release.chart.file import archive
+from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.selection import Selector
 from tinkwell.core.release.chart.sequence import Sequencer
-from tinkwell.core.release.chart.value import Layer
+from tinkwell.core.release.chart.value.coalescing import Coalescing
+from tinkwell.core.release.chart.value.value import Layer
 from tinkwell.core.release.kinds import Phase
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from typing import Any
 
 import networkx
 
-from tinkwell.core.release.chart import archive
+from tinkwell.core.release.chart.file import archive
 
 # What stands in `before` for the resources of the chart itself.
 OWN = ""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tinkwell.core.release.chart import archive
+from tinkwell.core.release.chart.file import archive
 
 Files = Mapping[str, str]
 

@@ -13,7 +13,7 @@ from support.client_conformance import Check
 from support.release_provisioner import RENDERED, Provisioner
 from tinkwell.client import Client, Event, OperationHandle, errors
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.chart import archive
+from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.kinds import OperationKind, ReleaseState, RevisionState
 
 CHECKS: list[Check] = []

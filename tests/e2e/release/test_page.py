@@ -35,7 +35,7 @@ def beside(path: str) -> set[str]:
 
 def agrees(command: page.Command, printed: str) -> bool:
     """Compare what a command has printed; of a tree, which terminals alone get, the line after it."""
-    is_tree = any(line.startswith("├") for line in command.output)
+    is_tree = any(line.lstrip(" │").startswith(("├", "└")) for line in command.output)
     told = ("…", *command.output[-1:]) if is_tree else command.output
     return page.agrees(told, printed)
 

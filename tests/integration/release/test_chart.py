@@ -13,7 +13,7 @@ import pytest
 from support import chart_archive, edge
 from support.release_site import Site
 from tinkwell.api.v1 import release_service_pb2 as pb
-from tinkwell.core.release.chart import archive
+from tinkwell.core.release.chart.file import archive
 
 SHOP = chart_archive.packed(values={"size": 1})
 MIB = 1024 * 1024

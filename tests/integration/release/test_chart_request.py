@@ -12,7 +12,7 @@ import pytest
 from support import chart_archive, edge
 from support.release_site import FAILED, Flow, Site, finish, manifest, open_site
 from tinkwell.api.v1 import release_service_pb2 as pb
-from tinkwell.core.release.chart import archive
+from tinkwell.core.release.chart.file import archive
 from tinkwell.server.secret.keys import Key, Keys
 
 SHOP = chart_archive.packed(values={"size": 1, "color": "red"})

@@ -4,8 +4,9 @@ import pytest
 
 from bench.chart import thousand, tree
 from bench.chart.tree import OWN, Tree
-from tinkwell.core.release.chart import archive, process
-from tinkwell.core.release.chart import chart as charts
+from tinkwell.core.release.chart import process
+from tinkwell.core.release.chart.file import archive
+from tinkwell.core.release.chart.file import chart as charts
 
 SHOP = Tree(
     {"r": {}},

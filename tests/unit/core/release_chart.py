@@ -5,8 +5,8 @@ import re
 from collections.abc import Collection, Iterable
 
 from tinkwell.core.release.chart import process
-from tinkwell.core.release.chart.chart import Chart
-from tinkwell.core.release.chart.metadata import Dependency, Metadata
+from tinkwell.core.release.chart.file.chart import Chart
+from tinkwell.core.release.chart.file.metadata import Dependency, Metadata
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.value.document import JsonObject
 

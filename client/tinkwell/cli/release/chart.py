@@ -17,9 +17,10 @@ from tinkwell.core.release.kinds import Wait
 
 if TYPE_CHECKING:
     from tinkwell.client import Client, Revision
-    from tinkwell.core.release.chart.user_values import Given, UserValues
+    from tinkwell.core.release.chart.value.user_values import Given, UserValues
 
 _DIGEST = "sha256:"
+_HIDDEN = "•••"
 
 
 class Command(command.Command):
@@ -116,9 +117,14 @@ async def show_notes(client: "Client", name: str, namespace: str) -> None:
 
 
 def notes(revision: "Revision") -> str:
-    """Give the notes of a revision's chart, without those of its subcharts; empty where there are none."""
+    """Give the notes of a revision's chart, without those of its subcharts; empty where there are none.
+
+    Notes with a secret in them are nobody's to read.
+    """
     charts: dict[str, Any] = (revision.manifest or {}).get("charts", {})
-    text: str = next((chart.get("notes", "") for path, chart in charts.items() if "." not in path), "")
+    text: str | None = next((chart.get("notes", "") for path, chart in charts.items() if "." not in path), "")
+    if text is None:
+        return _HIDDEN
     return "\n".join(map(output.clean, text.rstrip("\n").split("\n")))
 
 

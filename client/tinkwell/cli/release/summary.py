@@ -1,6 +1,5 @@
 """What came of an operation, in a sentence or two."""
 
-from collections import Counter
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -80,9 +79,15 @@ def way_on(operation: "Operation", nodes: "Collection[Node]", source: Source | N
 
 def counts(tree: release_tree.Tree) -> str:
     """Count the resources by what became of them; what becomes of a chart follows from these."""
-    found = Counter(_became(node) for node in tree.nodes if node.kind is not NodeKind.CHART)
-    words = ("changed", "unchanged", "removed", "left in place", "failed", "skipped")
-    return ", ".join(f"{found[word]} {word}" for word in words if found[word])
+    found = {
+        "changed": tree.count(NodeState.READY, changed=True),
+        "unchanged": tree.count(NodeState.READY, changed=False),
+        "removed": tree.count(NodeState.REMOVED),
+        "left in place": tree.count(NodeState.LEFT),
+        "failed": tree.count(NodeState.FAILED),
+        "skipped": tree.count(NodeState.SKIPPED),
+    }
+    return ", ".join(f"{number} {what}" for what, number in found.items() if number)
 
 
 def command(verb: str, operation: "Operation", *options: str) -> str:
@@ -90,16 +95,6 @@ def command(verb: str, operation: "Operation", *options: str) -> str:
     words = " ".join(("", *options)) if options else ""
     elsewhere = f" -n {operation.namespace}" if operation.namespace != DEFAULT_NAMESPACE else ""
     return f'"tinkwell release {verb} {operation.release_name}{elsewhere}{words}"'
-
-
-def _became(node: "Node") -> str:
-    match node.state:
-        case NodeState.READY:
-            return "changed" if node.changed else "unchanged"
-        case NodeState.LEFT:
-            return "left in place"
-        case state:
-            return state.lower()
 
 
 def _same_again(operation: "Operation", source: Source | None) -> str:

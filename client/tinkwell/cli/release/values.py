@@ -9,10 +9,10 @@ import rich_click as click
 from tinkwell.cli import failure
 from tinkwell.cli.document import files
 from tinkwell.core import errors
-from tinkwell.core.release.chart import flag
+from tinkwell.core.release.chart.value import flag
 
 if TYPE_CHECKING:
-    from tinkwell.core.release.chart.user_values import Given, UserValues
+    from tinkwell.core.release.chart.value.user_values import Given, UserValues
 
 _MAX_FILE_BYTES = 1024 * 1024
 
@@ -36,7 +36,7 @@ def options(command: Callable[..., object]) -> Callable[..., object]:
 
 def read(given: "Given") -> "UserValues":
     """Unite the texts of the options; raises `Failure`."""
-    from tinkwell.core.release.chart import user_values  # ruamel.yaml costs start-up time, see main
+    from tinkwell.core.release.chart.value import user_values
 
     try:
         return user_values.unite(given, lambda path: files.read(path, max_bytes=_MAX_FILE_BYTES).text)

@@ -14,7 +14,7 @@ from tinkwell.client.release.model import Chart
 from tinkwell.client.release.worker import ReleaseWorker
 from tinkwell.client.value import field
 from tinkwell.core import errors as core_errors
-from tinkwell.core.release.chart import archive
+from tinkwell.core.release.chart.file import archive
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tinkwell.client.release.ignore import Rules
 from tinkwell.core import errors
-from tinkwell.core.release.chart import archive
+from tinkwell.core.release.chart.file import archive
 from tinkwell.core.value import parse, position
 from tinkwell.core.value.document import JsonObject
 

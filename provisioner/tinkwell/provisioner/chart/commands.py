@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import flag
+from tinkwell.core.release.chart.value import flag
 
 if TYPE_CHECKING:
-    from tinkwell.core.release.chart.user_values import Given
+    from tinkwell.core.release.chart.value.user_values import Given
 
 _chart = click.argument("chart", type=click.Path(exists=True, path_type=Path), metavar="CHART")
 _strict = click.option("--strict", is_flag=True, help="Refuse a chart in which a part depends on one that is disabled.")
@@ -148,7 +148,7 @@ def package(*, chart: Path, destination: Path) -> None:
     The same files give the same archive. Files that .helmignore names stay out, and dependencies with a repository
     file://… are vendored.
     """
-    from tinkwell.core.release.chart import archive
+    from tinkwell.core.release.chart.file import archive
     from tinkwell.provisioner.chart import source
 
     with _told(chart):
@@ -166,7 +166,7 @@ def package(*, chart: Path, destination: Path) -> None:
 def verify(*, archive: Path, keyring: Path) -> None:
     """Check that a chart's archive is what was signed by ARCHIVE.prov, by a key of the keyring."""
     from tinkwell.client.release import provenance
-    from tinkwell.core.release.chart import archive as archives
+    from tinkwell.core.release.chart.file import archive as archives
 
     found = provenance.verify(archive, keyring)
     click.echo(f"{archive}  {archives.digest(found.data)}")

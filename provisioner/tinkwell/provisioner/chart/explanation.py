@@ -4,8 +4,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from tinkwell.core.release.chart import origin
-from tinkwell.core.release.chart.origin import Source
+from tinkwell.core.release.chart.value import origin
+from tinkwell.core.release.chart.value.origin import Source
 from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.chart.source import Opened

@@ -7,11 +7,11 @@ from enum import StrEnum
 from pathlib import Path
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import chart as charts
 from tinkwell.core.release.chart import place, process
-from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart.file import chart as charts
+from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.process import Unit
-from tinkwell.core.release.chart.user_values import Given
+from tinkwell.core.release.chart.value.user_values import Given
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.chart import rendering, source
 from tinkwell.provisioner.chart.source import Opened

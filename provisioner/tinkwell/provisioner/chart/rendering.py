@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import chart as charts
 from tinkwell.core.release.chart import process
+from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.kinds import Wait
 from tinkwell.core.release.manifest import name as names

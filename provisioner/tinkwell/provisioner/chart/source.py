@@ -9,10 +9,12 @@ import rich_click as click
 
 from tinkwell.client.release import package
 from tinkwell.core import errors
-from tinkwell.core.release.chart import archive, chart, place, process, user_values
-from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart import place, process
+from tinkwell.core.release.chart.file import archive, chart
+from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.process import Unit
-from tinkwell.core.release.chart.user_values import Given, UserValues
+from tinkwell.core.release.chart.value import user_values
+from tinkwell.core.release.chart.value.user_values import Given, UserValues
 
 MAX_FILE_BYTES = 1024 * 1024
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tinkwell.core import errors
 from tinkwell.core.release.chart import awaited, dependency, process
-from tinkwell.core.release.chart import chart as chart_files
+from tinkwell.core.release.chart.file import chart as chart_files
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.kinds import Wait
 from tinkwell.core.release.manifest import name, reader

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from tinkwell.client.release import model
 from tinkwell.core import errors
-from tinkwell.core.release.chart import archive, dependency, process
-from tinkwell.core.release.chart import chart as charts
-from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart import dependency, process
+from tinkwell.core.release.chart.file import archive
+from tinkwell.core.release.chart.file import chart as charts
+from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.chart.source import ChartSource
 from tinkwell.core.value import document

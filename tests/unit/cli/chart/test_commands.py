@@ -4,7 +4,7 @@ from pathlib import Path
 
 from support.command_line import CommandLine
 from tinkwell.client.release import package
-from tinkwell.core.release.chart import archive
+from tinkwell.core.release.chart.file import archive
 
 CHARTS = Path(__file__).parents[4] / "examples" / "charts"
 

@@ -10,8 +10,8 @@ from support import signing
 from support.command_line import CommandLine
 from support.release_provisioner import Provisioner
 from tinkwell.cli.release import chart as release_chart
-from tinkwell.client import Client
-from tinkwell.core.release.chart import archive
+from tinkwell.client import Client, Revision
+from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.plan import Plan
 
 CHART = str(Path(__file__).parents[4] / "examples" / "charts" / "shop")
@@ -167,6 +167,13 @@ def test_values_are_had_as_they_were_given_and_with_those_of_the_chart(installed
 def test_notes_are_those_of_the_root_and_move_no_cursor(installed: Site) -> None:
     assert installed.cli.ok("release", "get", "notes", "shop") == "Open the shop at port 80.\\x1b[2J\nBye.\n"
     assert installed.cli.json("release", "get", "notes", "shop").endswith("Bye.")
+
+
+def test_notes_with_a_secret_are_not_shown() -> None:
+    charts = {"shop": {"notes": None}, "shop.store": {"notes": "of it"}}
+    assert release_chart.notes(Revision("r1", manifest={"charts": charts})) == "•••"
+    assert release_chart.notes(Revision("r1", manifest={"charts": {"shop": {}}})) == ""
+    assert release_chart.notes(Revision("r1")) == ""
 
 
 def test_releases_are_listed_with_their_charts(installed: Site) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from support import chart_archive
 from tinkwell.client import Client, blocking, errors, testing
-from tinkwell.core.release.chart import archive
+from tinkwell.core.release.chart.file import archive
 
 SHOP = chart_archive.packed(values={"size": 1})
 

@@ -8,7 +8,7 @@ import pytest
 from tinkwell.client.release import package
 from tinkwell.client.release.ignore import Rules
 from tinkwell.core import errors
-from tinkwell.core.release.chart import archive
+from tinkwell.core.release.chart.file import archive
 
 CHART = "apiVersion: v2\nname: shop\nversion: 1.0.0\n"
 

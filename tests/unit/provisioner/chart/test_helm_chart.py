@@ -27,6 +27,16 @@ def test_its_order_is_shown(cli: CommandLine, name: str) -> None:
     assert cli.json("dag", str(HELM_CHARTS / name))["batches"] == BATCHES[name]
 
 
+@pytest.mark.parametrize("name", BATCHES)
+def test_to_render_it_gives_its_own_errors_and_no_others(cli: CommandLine, name: str) -> None:
+    chart = str(HELM_CHARTS / name)
+    for line in cli.fails("template", chart).splitlines():
+        assert line.startswith(f"Error: {chart}/"), line
+        assert any(sentence in line for sentence in ("is a Kubernetes ", "Go template", "for Kubernetes", "library")), (
+            line
+        )
+
+
 def test_dependencies_of_helm_2_are_told_where_they_belong(cli: CommandLine) -> None:
     chart = cli.chart({"requirements.yaml": "dependencies: []\n"})
     assert cli.fails("dag", chart) == (

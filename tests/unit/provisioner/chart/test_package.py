@@ -6,7 +6,7 @@ from pathlib import Path
 from unit.provisioner.chart.conftest import EXAMPLES, HELM_CHARTS, CommandLine
 
 from support import signing
-from tinkwell.core.release.chart import archive
+from tinkwell.core.release.chart.file import archive
 
 SHOP = str(EXAMPLES / "shop")
 

@@ -8,7 +8,7 @@ import pytest
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.core import errors
 from tinkwell.server.release.api import chart_stream, stream
-from tinkwell.server.release.service.chart import MAX_ARCHIVE_BYTES
+from tinkwell.server.release.service.chart.charts import MAX_ARCHIVE_BYTES
 
 PART = bytes(1024 * 1024)
 

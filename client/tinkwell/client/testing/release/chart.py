@@ -12,10 +12,11 @@ from tinkwell.client.testing.release.book import ReleaseBook, StoredRevision
 from tinkwell.client.testing.world import World
 from tinkwell.core import errors
 from tinkwell.core.release import name as release_name
-from tinkwell.core.release.chart import archive, value
-from tinkwell.core.release.chart import chart as charts
+from tinkwell.core.release.chart.file import archive
+from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.process import units
 from tinkwell.core.release.chart.source import ChartSource
+from tinkwell.core.release.chart.value import value
 from tinkwell.core.release.transition import operation as rule
 from tinkwell.core.release.transition.operation import Begun
 from tinkwell.core.release.transition.row import ReleaseRow

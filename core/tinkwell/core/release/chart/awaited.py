@@ -7,8 +7,8 @@ there and nowhere else. An expression that names one without that is told the li
 import json
 from collections.abc import Callable, Collection
 
-from tinkwell.core.release.chart import chart as charts
-from tinkwell.core.release.chart import metadata
+from tinkwell.core.release.chart.file import chart as charts
+from tinkwell.core.release.chart.file import metadata
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.manifest.scope import Subcharts
 

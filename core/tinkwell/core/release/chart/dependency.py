@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from tinkwell.core.release.chart import chart as charts
-from tinkwell.core.release.chart import value, version
-from tinkwell.core.release.chart.chart import Chart
-from tinkwell.core.release.chart.metadata import Dependency
+from tinkwell.core.release.chart.file import chart as charts
+from tinkwell.core.release.chart.file import version
+from tinkwell.core.release.chart.file.chart import Chart
+from tinkwell.core.release.chart.file.metadata import Dependency
+from tinkwell.core.release.chart.value import value
 from tinkwell.core.value import document, parse
 
 TAGS = "tags"

@@ -9,8 +9,8 @@ from typing import NoReturn
 from ruamel.yaml.nodes import Node
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import chart as charts
-from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart.file import chart as charts
+from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.value import position, yaml_node
 from tinkwell.core.value.document import MAX_VIOLATIONS
 

@@ -8,13 +8,13 @@ The same chart and values always give the same. Schemas are checked by the calle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tinkwell.core.release.chart.chart import Chart
-from tinkwell.core.release.chart.coalescing import Coalescing
 from tinkwell.core.release.chart.dependency import Decision
 from tinkwell.core.release.chart.fault import Faults
+from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.selection import Selected, Selector
 from tinkwell.core.release.chart.sequence import Sequence, Sequencer
-from tinkwell.core.release.chart.value import Layer
+from tinkwell.core.release.chart.value.coalescing import Coalescing
+from tinkwell.core.release.chart.value.value import Layer
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonObject, JsonValue
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import chart as charts
-from tinkwell.core.release.chart import dependency, value
-from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart import dependency
 from tinkwell.core.release.chart.dependency import Decider, Decision, Declared, Entries, Import
 from tinkwell.core.release.chart.fault import Fault, FaultKind, Faults
-from tinkwell.core.release.chart.value import Layer
+from tinkwell.core.release.chart.file import chart as charts
+from tinkwell.core.release.chart.file.chart import Chart
+from tinkwell.core.release.chart.value import value
+from tinkwell.core.release.chart.value.value import Layer
 from tinkwell.core.release.manifest import name as names
 from tinkwell.core.value import parse
 from tinkwell.core.value.document import JsonObject

@@ -8,9 +8,9 @@ with the chart itself. No edge leaves a level.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tinkwell.core.release.chart import chart as charts
-from tinkwell.core.release.chart import metadata
 from tinkwell.core.release.chart.fault import Fault, FaultKind, Faults
+from tinkwell.core.release.chart.file import chart as charts
+from tinkwell.core.release.chart.file import metadata
 from tinkwell.core.release.chart.selection import Selected
 from tinkwell.core.release.graph import order
 from tinkwell.core.value import closed_object, parse

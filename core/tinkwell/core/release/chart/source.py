@@ -12,7 +12,7 @@ import dataclasses
 from typing import cast
 
 from tinkwell.core.release.chart import process as processing
-from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.value.document import JsonObject
 

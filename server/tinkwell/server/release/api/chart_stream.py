@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.core import errors
 from tinkwell.server.release.api import stream
-from tinkwell.server.release.service.chart import MAX_ARCHIVE_BYTES
+from tinkwell.server.release.service.chart.charts import MAX_ARCHIVE_BYTES
 
 
 async def receive(

@@ -9,8 +9,8 @@ from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.server.database import offload
 from tinkwell.server.release.api import chart_stream, document_stream, message, report
-from tinkwell.server.release.service import chart_request as chart_requests
 from tinkwell.server.release.service import request as requests
+from tinkwell.server.release.service.chart import request as chart_requests
 from tinkwell.server.release.service.operations import ReleaseService
 from tinkwell.server.release.service.output import StepLogs
 from tinkwell.server.rpc import auth

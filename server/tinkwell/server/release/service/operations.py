@@ -16,11 +16,11 @@ from tinkwell.core.value import check, parse
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.release.service import ending
 from tinkwell.server.release.service import request as requests
-from tinkwell.server.release.service.all_values import AllValues
 from tinkwell.server.release.service.beginning import Beginning
 from tinkwell.server.release.service.carrying import Carrying
-from tinkwell.server.release.service.chart import Charts
-from tinkwell.server.release.service.chart_beginning import ChartBeginning
+from tinkwell.server.release.service.chart.all_values import AllValues
+from tinkwell.server.release.service.chart.beginning import ChartBeginning
+from tinkwell.server.release.service.chart.charts import Charts
 from tinkwell.server.release.service.document import Documents
 from tinkwell.server.release.service.ending import Expiry
 from tinkwell.server.release.service.work import WorkReader

@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 from unit.core.release_chart import chart, depends, enabled, family
 
-from tinkwell.core.release.chart import chart as charts
 from tinkwell.core.release.chart import process, selection
-from tinkwell.core.release.chart.chart import Chart
 from tinkwell.core.release.chart.fault import ChartFaulty, FaultKind
-from tinkwell.core.release.chart.metadata import Dependency
+from tinkwell.core.release.chart.file import chart as charts
+from tinkwell.core.release.chart.file.chart import Chart
+from tinkwell.core.release.chart.file.metadata import Dependency
 from tinkwell.core.value.document import JsonObject
 
 

@@ -3,9 +3,10 @@
 import pytest
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import chart, process
-from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart import process
 from tinkwell.core.release.chart.fault import ChartFaulty
+from tinkwell.core.release.chart.file import chart
+from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.value.document import JsonObject
 
 ROOT = """\

@@ -8,7 +8,8 @@ import pytest
 from unit.provisioner.release.expression.asking import RELEASE, same_process
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import chart, process
+from tinkwell.core.release.chart import process
+from tinkwell.core.release.chart.file import chart
 from tinkwell.core.release.kinds import Wait
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.value.document import JsonObject

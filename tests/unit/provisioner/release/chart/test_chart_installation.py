@@ -7,7 +7,7 @@ from unit.provisioner.release.chart.releasing import SHOP, alone, files
 from unit.provisioner.release.stage import Stage
 
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.chart import archive
+from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.kinds import ReleaseState
 
 # What the images of a test say of a disk is its config.

@@ -6,7 +6,7 @@ import pytest
 from unit.provisioner.release.chart.releasing import SHOP, charts, files
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import archive
+from tinkwell.core.release.chart.file import archive
 from tinkwell.provisioner.release import chart_source
 from tinkwell.provisioner.release.expression.naming import MAX_FILE_BYTES, FileTexts
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import flag as flags
-from tinkwell.core.release.chart import given as givens
-from tinkwell.core.release.chart import set_value
-from tinkwell.core.release.chart.set_value import Mode
+from tinkwell.core.release.chart.value import flag as flags
+from tinkwell.core.release.chart.value import given as givens
+from tinkwell.core.release.chart.value import set_value
+from tinkwell.core.release.chart.value.set_value import Mode
 from tinkwell.core.release.manifest import variables
 from tinkwell.core.value import parse, pointer, position, yaml_node
 from tinkwell.core.value.document import JsonObject

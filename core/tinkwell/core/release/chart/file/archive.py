@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import tar
+from tinkwell.core.release.chart.file import tar
 from tinkwell.core.value import parse
 
 MAX_PACKED_BYTES = 8 * 1024 * 1024

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import archive
+from tinkwell.core.release.chart.file import archive
 
 FILES = {"Chart.yaml": b"name: foo\n", "values.yaml": b"", "templates/web.yaml": b"resources: {}\n"}
 

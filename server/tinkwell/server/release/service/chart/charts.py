@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterator
 
 from tinkwell.core import errors
 from tinkwell.core.release import record
-from tinkwell.core.release.chart import archive, chart
+from tinkwell.core.release.chart.file import archive, chart
 from tinkwell.core.value import document, parse
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Database, Transaction

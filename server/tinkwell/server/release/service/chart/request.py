@@ -7,8 +7,8 @@ from tinkwell.core import errors
 from tinkwell.core.secret import sensitive
 from tinkwell.core.value import check, document
 from tinkwell.core.value.document import JsonObject
-from tinkwell.server.release.service import chart as charts
 from tinkwell.server.release.service import request as requests
+from tinkwell.server.release.service.chart import charts
 from tinkwell.server.release.store.request import Asked
 
 MAX_VALUES_BYTES = 1024 * 1024

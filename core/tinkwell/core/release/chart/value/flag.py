@@ -15,7 +15,9 @@ class Flag:
 
 FILES = Flag("values", ("-f", "--values"), "FILE|-", "A file of values. Later ones count more.")
 JSON = Flag("set_json", ("--set-json",), "KEY=JSON", "A value as JSON, or one object of values.")
-TYPED = Flag("set", ("--set",), "KEY=VALUE", "A value: a text, a whole number, true, false or null. a.b[0]={x,y},c=1")
+TYPED = Flag(
+    "set", ("--set",), "KEY=VALUE", "A value: a text, a whole number, true, false or null, as in a.b[0]={x,y},c=1."
+)
 STRING = Flag("set_string", ("--set-string",), "KEY=VALUE", "A value that is a text whatever it looks like.")
 FILE_TEXT = Flag("set_file", ("--set-file",), "KEY=FILE", "A value that is the text of a file.")
 LITERAL = Flag("set_literal", ("--set-literal",), "KEY=VALUE", "A value that is taken letter by letter.")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import set_value
-from tinkwell.core.release.chart.set_value import Mode
+from tinkwell.core.release.chart.value import set_value
+from tinkwell.core.release.chart.value.set_value import Mode
 from tinkwell.core.value.document import JsonObject, JsonValue
 
 TYPED: list[tuple[str, JsonObject]] = [

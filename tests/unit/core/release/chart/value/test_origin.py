@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 from unit.core.release_chart import chart as built
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import chart, origin, process, set_value, value
-from tinkwell.core.release.chart.chart import Chart
-from tinkwell.core.release.chart.given import Given
-from tinkwell.core.release.chart.metadata import Dependency
+from tinkwell.core.release.chart import process
+from tinkwell.core.release.chart.file import chart
+from tinkwell.core.release.chart.file.chart import Chart
+from tinkwell.core.release.chart.file.metadata import Dependency
 from tinkwell.core.release.chart.process import Unit
+from tinkwell.core.release.chart.value import origin, set_value, value
+from tinkwell.core.release.chart.value.given import Given
 from tinkwell.core.value.document import JsonObject
 
 ROOT = """\

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import constraint
+from tinkwell.core.release.chart.file import constraint
 from tinkwell.core.release.manifest import name as names
 from tinkwell.core.value import check, document, parse, yaml_file
 from tinkwell.core.value.closed_object import ClosedObject, Parse, nearest

@@ -6,11 +6,11 @@ down, each chart lays what it is given over its defaults, and gives each child i
 
 from collections.abc import Callable
 
-from tinkwell.core.release.chart import chart as charts
-from tinkwell.core.release.chart import value
 from tinkwell.core.release.chart.fault import Fault, FaultKind, Faults
+from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.selection import Selected
-from tinkwell.core.release.chart.value import Layer
+from tinkwell.core.release.chart.value import value
+from tinkwell.core.release.chart.value.value import Layer
 from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 

@@ -5,8 +5,8 @@ import decimal
 import pytest
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import flag, user_values
-from tinkwell.core.release.chart.user_values import UserValues
+from tinkwell.core.release.chart.value import flag, user_values
+from tinkwell.core.release.chart.value.user_values import UserValues
 from tinkwell.core.value.document import JsonObject
 
 FILES = {

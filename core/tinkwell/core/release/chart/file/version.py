@@ -6,8 +6,8 @@ does not.
 
 import semantic_version
 
-from tinkwell.core.release.chart import constraint
-from tinkwell.core.release.chart.constraint import Comparator
+from tinkwell.core.release.chart.file import constraint
+from tinkwell.core.release.chart.file.constraint import Comparator
 
 # Stands for "and whatever comes after it" where the release before 1.3.0 is asked for.
 _HIGHEST = 2**63

@@ -7,19 +7,19 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import chart as charts
 from tinkwell.core.release.chart import process as processing
-from tinkwell.core.release.chart import value
-from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart.file import chart as charts
+from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.chart.source import ChartSource
+from tinkwell.core.release.chart.value import value
 from tinkwell.core.secret import document as secret_document
 from tinkwell.core.secret import sensitive
 from tinkwell.core.value import document, parse, pointer
 from tinkwell.core.value.document import JsonObject
 from tinkwell.server.release.service import request as requests
-from tinkwell.server.release.service.chart_request import AskedOfChart
-from tinkwell.server.release.service.value_schema import Slice
+from tinkwell.server.release.service.chart.request import AskedOfChart
+from tinkwell.server.release.service.chart.value_schema import Slice
 from tinkwell.server.release.store.request import Asked, NamedChart
 
 MAX_KEPT_BYTES = 2 * 1024 * 1024

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 
 from ruamel.yaml.nodes import MappingNode, Node
 
-from tinkwell.core.release.chart import chart as charts
-from tinkwell.core.release.chart import dependency, process, set_value, value
-from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart import dependency, process
 from tinkwell.core.release.chart.dependency import Decision
-from tinkwell.core.release.chart.given import Given
+from tinkwell.core.release.chart.file import chart as charts
+from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.chart.sequence import Edge
-from tinkwell.core.release.chart.value import NOTHING, Path
+from tinkwell.core.release.chart.value import set_value, value
+from tinkwell.core.release.chart.value.given import Given
+from tinkwell.core.release.chart.value.value import NOTHING, Path
 from tinkwell.core.value import position, yaml_node
 from tinkwell.core.value.document import JsonObject, JsonValue
 

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from unit.core.release_chart import chart, depends, family, off
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import coalescing, process
-from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart import process
 from tinkwell.core.release.chart.fault import ChartFaulty
-from tinkwell.core.release.chart.metadata import Dependency
+from tinkwell.core.release.chart.file.chart import Chart
+from tinkwell.core.release.chart.file.metadata import Dependency
+from tinkwell.core.release.chart.value import coalescing
 from tinkwell.core.value.document import JsonObject, JsonValue
 
 

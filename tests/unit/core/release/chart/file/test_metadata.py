@@ -3,8 +3,8 @@
 import pytest
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import metadata
-from tinkwell.core.release.chart.metadata import Dependency, Metadata
+from tinkwell.core.release.chart.file import metadata
+from tinkwell.core.release.chart.file.metadata import Dependency, Metadata
 
 HEAD = "apiVersion: v2\nname: foo\nversion: 1.0.0\n"
 SEED = """\

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.value.document import JsonObject, JsonValue
 
 GLOBAL = "global"

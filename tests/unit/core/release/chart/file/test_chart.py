@@ -7,8 +7,8 @@ from types import MappingProxyType
 import pytest
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import archive, chart
-from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart.file import archive, chart
+from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.value import document
 
 

@@ -15,15 +15,15 @@ from tinkwell.core.release.transition.operation import Begun
 from tinkwell.core.release.transition.row import ReleaseRow
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Database, Transaction
-from tinkwell.server.release.service import chart_request as requests
-from tinkwell.server.release.service import chart_values
 from tinkwell.server.release.service.beginning import Beginning
-from tinkwell.server.release.service.chart import Charts
-from tinkwell.server.release.service.chart_request import AskedOfChart
+from tinkwell.server.release.service.chart import request as requests
+from tinkwell.server.release.service.chart import values as chart_values
+from tinkwell.server.release.service.chart.charts import Charts
+from tinkwell.server.release.service.chart.request import AskedOfChart
+from tinkwell.server.release.service.chart.value_schema import ValueSchemas
 from tinkwell.server.release.service.document import Documents
 from tinkwell.server.release.service.ending import Expiry
 from tinkwell.server.release.service.request import title
-from tinkwell.server.release.service.value_schema import ValueSchemas
 from tinkwell.server.release.store import lock
 from tinkwell.server.release.store import request as store
 from tinkwell.server.release.store.request import Asked

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import constraint, version
+from tinkwell.core.release.chart.file import constraint, version
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart import archive, metadata
-from tinkwell.core.release.chart.metadata import Metadata
+from tinkwell.core.release.chart.file import archive, metadata
+from tinkwell.core.release.chart.file.metadata import Metadata
 from tinkwell.core.release.manifest import name as names
 from tinkwell.core.value import check, document, parse, yaml_file
 from tinkwell.core.value.document import MAX_VIOLATIONS, JsonObject, JsonValue

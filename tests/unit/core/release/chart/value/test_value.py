@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinkwell.core.release.chart import value
-from tinkwell.core.release.chart.value import NOTHING, Layer
+from tinkwell.core.release.chart.value import value
+from tinkwell.core.release.chart.value.value import NOTHING, Layer
 from tinkwell.core.value.document import JsonObject, JsonValue
 
 _KEYS = st.sampled_from("abc")

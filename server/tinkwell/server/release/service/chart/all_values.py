@@ -3,13 +3,13 @@
 import dataclasses
 
 from tinkwell.core import errors
-from tinkwell.core.release.chart.chart import Chart
+from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.source import ChartSource
 from tinkwell.core.secret import document as secret_document
 from tinkwell.core.value import document, pointer
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Database, Transaction
-from tinkwell.server.release.service.chart import Charts
+from tinkwell.server.release.service.chart.charts import Charts
 from tinkwell.server.release.service.document import Documents, OpenedSource
 from tinkwell.server.secret.service.operations import masker_of
 

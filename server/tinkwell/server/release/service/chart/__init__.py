@@ -1,0 +1,1 @@
+"""Charts on the server: uploads, and the operations that they begin."""
