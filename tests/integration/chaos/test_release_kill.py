@@ -27,7 +27,7 @@ _POINTS: tuple[tuple[Deed, Moment, int, Fate, bool], ...] = (
 @pytest.mark.timeout(300)
 async def test_whoever_dies_at_whatever_deed_the_operation_settles_and_no_action_runs_twice(tmp_path: Path) -> None:
     cases = [
-        Case(number=number, deed=deed, moment=moment, nth=nth, fate=fate, removes=removes, is_chart=number % 2 == 0)
+        Case(number=number, deed=deed, moment=moment, nth=nth, fate=fate, removes=removes, is_chart=number % 2 == 1)
         for number, (deed, moment, nth, fate, removes) in enumerate(_POINTS, 1)
     ]
     with place.temporary() as directory:
