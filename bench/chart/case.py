@@ -32,8 +32,8 @@ _NOTES = (
         f" {thousand.COUNT:,} subcharts had no peer to be held against."
     ),
     (
-        "A call of the other caller takes what PostgreSQL and the network take, too; what it takes while nothing else"
-        " is asked stands beside it."
+        "A call of the other caller takes what PostgreSQL and the network take, too, and what else this machine does;"
+        " the longest one while nothing else is asked stands beside it."
     ),
 )
 

@@ -10,7 +10,7 @@ from typing import Any
 from support.release_chaos import chart, journal
 from support.release_history.record import Charts
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.kinds import OnFailure
+from tinkwell.core.release.kinds import OnFailure, Wait
 from tinkwell.core.release.manifest.name import join_chart, split_chart
 
 RESOURCES = 10
@@ -139,7 +139,7 @@ class _Draw:
         if source.charts is None:
             sent: dict[str, Any] = {"resources": chart.plain(source.resources)}
         else:
-            sent = {"chart": chart.pack(source.charts, source.resources), "charts": source.charts}
+            sent = {"chart": chart.pack(source.charts, _settled(source)), "charts": source.charts}
         return self._change(wants=contents(source.resources), **sent, **more)
 
     def _change(self, **more: Any) -> Change:
@@ -236,6 +236,15 @@ class _Draw:
         config["content"] += " in vain"
         config["actions"] = [{"seconds": self._seconds(0.05, 0.5), "first_good_attempt": 1}]
         return bad, culprit
+
+
+def _settled(source: _Source) -> Mapping[str, Any]:
+    """Return the resources of charts; where nothing is waited for, they are ready as soon as they are written."""
+    if source.charts is None or source.charts.wait is not Wait.NONE:
+        return source.resources
+    return {
+        path: resource | {"config": resource["config"] | {"settles": 0}} for path, resource in source.resources.items()
+    }
 
 
 def contents(resources: Mapping[str, Any]) -> dict[str, str]:

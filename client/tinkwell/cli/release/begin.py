@@ -33,7 +33,7 @@ class ReleaseName(click.ParamType[str]):
             return release_name.parse_name("", text)
         except core_errors.InvalidField as error:
             is_file = text == "-" or Path(text).exists()
-            hint = "; the name of the release comes before its files" if is_file else ""
+            hint = "; the name of the release comes before its files or its chart" if is_file else ""
             self.fail(f"{error.violations[0].description}{hint}", param, ctx)
 
 

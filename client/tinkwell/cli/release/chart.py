@@ -28,7 +28,14 @@ class Command(command.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Write out what a bare `--wait` means, which click would take the next argument for."""
-        return super().parse_args(ctx, written_out(args))
+        try:
+            return super().parse_args(ctx, written_out(args))
+        except click.UsageError as error:
+            # What follows a bare --wait is taken for an argument, of which there is then one too many.
+            if "--wait" in args and type(error) is click.UsageError:
+                told = f"{error.message.rstrip('.')}; --wait takes {', '.join(Wait)}, or nothing"
+                raise click.UsageError(told, ctx=error.ctx) from error
+            raise
 
 
 _OPTIONS = (

@@ -1,6 +1,6 @@
 """`tinkwell release`: resources brought about together, and everything that happens to them."""
 
-from collections.abc import Sequence
+import json
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,10 @@ from tinkwell.cli.event import watching
 from tinkwell.cli.release import begin, changing, chart, follow, installing, status
 from tinkwell.cli.release import tree as release_tree
 from tinkwell.cli.shell import command, log_line, option, output, session
+from tinkwell.core.release import prerequisite
 from tinkwell.core.release.kinds import ReleaseState
+from tinkwell.core.release.manifest import name as manifest_name
+from tinkwell.core.release.plan import Plan
 
 if TYPE_CHECKING:
     from tinkwell.client import Client, Release, Revision
@@ -105,7 +108,7 @@ async def get(
     found = await client.releases.revision(name, revision or 0, namespace=namespace, with_all_values=with_defaults)
     match Part(part):
         case Part.PLAN if output_format is output.Format.TABLE:
-            output.table(_PLAN_HEADER, map(_plan_row, (found.plan or {}).get("nodes", ())))
+            output.table(_PLAN_HEADER, plan_rows(found.plan))
         case Part.NOTES if output_format is output.Format.TABLE:
             output.line(chart.notes(found))
         case wanted:
@@ -235,5 +238,19 @@ def _revision_row(item: "Revision") -> tuple[str, ...]:
     return str(item.revision), item.state, created, rollback_of, item.operation_id, item.description
 
 
-def _plan_row(node: dict[str, Any]) -> Sequence[str]:
-    return str(node.get("batch", "")), str(node.get("path", "")), ", ".join(node.get("after", ()))
+def plan_rows(plan: dict[str, Any] | None) -> list[tuple[str, ...]]:
+    """Give a row for each node, without gates and barriers, with the nodes after which it starts.
+
+    What starts with the charts that it is in comes after what they come after.
+    """
+    nodes = Plan.load(json.dumps(plan)).nodes if plan else ()
+    named = prerequisite.named(nodes)
+    rows: list[tuple[str, ...]] = []
+    for node in nodes:
+        if not node.is_real:
+            continue
+        after, outer = named[node.path], manifest_name.parent_chart(node.path)
+        while not after and outer:
+            after, outer = named.get(outer, ()), manifest_name.parent_chart(outer)
+        rows.append((str(node.batch), node.path, ", ".join(after)))
+    return rows

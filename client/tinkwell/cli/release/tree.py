@@ -162,7 +162,7 @@ class Tree:
         blockers = self._blockers(node.path)
         if not blockers:
             return "" if self.current_step(node) is not None else self._turn()
-        names = [f"{found.path} ({found.state})" if with_states else found.path for found in blockers[:_MAX_NAMED]]
+        names = [self._named(found) if with_states else found.path for found in blockers[:_MAX_NAMED]]
         more = f" and {len(blockers) - _MAX_NAMED} more" if len(blockers) > _MAX_NAMED else ""
         return f"waits for {', '.join(names)}{more}"
 
@@ -188,6 +188,14 @@ class Tree:
             found = walk.waits_for(self._plan(), states, chart) if chart in states else ()
             chart = name.parent_chart(chart)
         return found
+
+    def _named(self, blocker: walk.Blocker) -> str:
+        """Name what is waited for with its state; of a chart that is worked on also how far it is."""
+        inside = (f"{blocker.path}:", f"{blocker.path}.")
+        states = [node.state for node in self.resources if node.path.startswith(inside)]
+        is_counted = blocker.state is NodeState.INSTALLING and len(states) > 1
+        far = f", {states.count(NodeState.READY)} of {len(states)} ready" if is_counted else ""
+        return f"{blocker.path} ({blocker.state}{far})"
 
     def _turn(self) -> str:
         options = self.operation.options if self.operation is not None else None

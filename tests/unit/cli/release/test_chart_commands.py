@@ -10,9 +10,11 @@ from support import signing
 from support.command_line import CommandLine
 from support.release_provisioner import Provisioner
 from tinkwell.cli.release import chart as release_chart
+from tinkwell.cli.release import commands as release_commands
 from tinkwell.client import Client, Revision
 from tinkwell.core.release.chart.file import archive
-from tinkwell.core.release.plan import Plan
+from tinkwell.core.release.kinds import PlanKind
+from tinkwell.core.release.plan import Plan, PlanNode
 
 CHART = str(Path(__file__).parents[4] / "examples" / "charts" / "shop")
 OPTIONS = ("--detach", "-o", "json")
@@ -106,6 +108,16 @@ def test_what_is_wrong_with_a_chart_is_told_with_its_file(cli: CommandLine, tmp_
     assert "there is no such chart; name a folder" in cli.fails("release", "install", "shop", "./nowhere")
 
 
+def test_a_chart_that_is_applied_is_told_from_manifests(cli: CommandLine) -> None:
+    found = cli.fails("release", "apply", "shop", CHART)
+    assert found == f'Error: {CHART} is a chart; "tinkwell release install NAME {CHART}" makes a release of it\n'
+
+
+def test_a_way_to_wait_that_there_is_none_of_is_told_as_such(cli: CommandLine) -> None:
+    for line in (("--wait", "watcher"), ("--wait=watcher",)):
+        assert "ordered" in cli.fails("release", "install", "shop", CHART, *line, code=2)
+
+
 def test_what_is_wrong_with_values_is_told_with_their_flag(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "prod.yaml").write_text("a: 1\na: 2\n")
     install = ("release", "install", "shop", CHART)
@@ -174,6 +186,20 @@ def test_notes_with_a_secret_are_not_shown() -> None:
     assert release_chart.notes(Revision("r1", manifest={"charts": charts})) == "•••"
     assert release_chart.notes(Revision("r1", manifest={"charts": {"shop": {}}})) == ""
     assert release_chart.notes(Revision("r1")) == ""
+
+
+def test_the_plan_is_shown_without_what_is_in_plans_alone() -> None:
+    first = PlanNode(path="a/begin", kind=PlanKind.GATE)
+    store = PlanNode(path="a.b", kind=PlanKind.CHART, after=("a/begin",), begin="a/begin")
+    barrier = PlanNode(path="a@1", kind=PlanKind.BARRIER, after=("a.b",))
+    second = PlanNode(path="a.c/begin", kind=PlanKind.GATE, after=("a/begin", "a@1"))
+    page = PlanNode(path="a.c:page", after=("a.c/begin",))
+    web = PlanNode(path="a.c", kind=PlanKind.CHART, batch=2, after=("a.c/begin", "a.c:page"), begin="a.c/begin")
+    root = PlanNode(path="a", kind=PlanKind.CHART, after=("a/begin", "a.b", "a.c"), begin="a/begin")
+    plan = Plan((first, store, barrier, second, page, web, root))
+    found = release_commands.plan_rows(json.loads(plan.dump()))
+    assert found == [("1", "a.b", ""), ("1", "a.c:page", "a.b"), ("2", "a.c", "a.b"), ("1", "a", "")]
+    assert release_commands.plan_rows(None) == []
 
 
 def test_releases_are_listed_with_their_charts(installed: Site) -> None:

@@ -133,6 +133,19 @@ def test_what_is_in_a_chart_stands_below_it_by_batches() -> None:
     ]
 
 
+def test_of_a_chart_that_is_waited_for_it_is_told_how_far_it_is() -> None:
+    waiting = node(3, "shop.stores:db", after=("shop.store",))
+    followed = tree(
+        operation(total_nodes=3),
+        node(0, "shop.store:db", NodeState.READY),
+        node(1, "shop.store.inner:db", NodeState.INSTALLING),
+        node(2, "shop.store", NodeState.INSTALLING, kind=NodeKind.CHART),
+        waiting,
+    )
+    assert followed.wait(waiting) == "waits for shop.store (INSTALLING, 1 of 2 ready)"
+    assert followed.wait(waiting, with_states=False) == "waits for shop.store"
+
+
 def test_what_is_removed_with_a_chart_stands_in_the_reverse_order() -> None:
     gone = {"task": NodeTask.REMOVE}
     followed = tree(

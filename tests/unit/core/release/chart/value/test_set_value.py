@@ -5,7 +5,7 @@ import copy
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tinkwell.core import errors
@@ -162,6 +162,8 @@ def _escaped(text: str) -> str:
 
 
 @given(st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=5), st.integers(-(2**63), 2**63 - 1))
+@example(["a"], -(10**18))  # a sign is none of the nineteen digits
+@example(["a"], -(2**63))
 def test_a_path_whose_characters_have_no_meaning_leads_to_its_value(path: list[str], value: int) -> None:
     found: JsonValue = set_value.apply_set({}, f"{'.'.join(map(_escaped, path))}={value}")
     for key in path:
