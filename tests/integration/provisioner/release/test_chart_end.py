@@ -105,6 +105,7 @@ async def test_an_action_may_end_within_the_time_that_is_left_to_it_and_nothing_
     assert stage.journal("after") == stage.journal("late") == []
 
 
+@pytest.mark.slow
 async def test_what_is_cancelled_while_no_provisioner_is_there_ends_and_the_next_one_clears_up(stage: Stage) -> None:
     async with stage.provisioner() as first:
         operation_id = await install(stage)
@@ -118,6 +119,7 @@ async def test_what_is_cancelled_while_no_provisioner_is_there_ends_and_the_next
         await eventually(lambda: stage.runs() == [] and processes(stage) == [], deadline_seconds=SECONDS)
 
 
+@pytest.mark.slow
 async def test_a_deadline_ends_an_operation_in_the_action_of_a_subchart(stage: Stage) -> None:
     async with stage.provisioner():
         operation_id = await install(stage, timeout_seconds=8)
