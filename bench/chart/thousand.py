@@ -55,18 +55,18 @@ class _Whole:
     provisioner: float
 
 
-def large() -> bytes:
-    """Return a chart of as many distinct subcharts, in layers, each of which waits for two of the layer before."""
-    width = COUNT // _LAYERS
+def large(count: int = COUNT) -> bytes:
+    """Return a chart of so many distinct subcharts, in layers, each of which waits for two of the layer before."""
+    width = count // _LAYERS
     children: dict[str, Tree] = {}
     before: dict[str, Sequence[str]] = {}
-    for place in range(COUNT):
+    for place in range(count):
         name = f"c{place}"
         if place >= width:
             start = (place // width - 1) * width
             before[name] = [f"c{start + place % width}", f"c{start + (7 * place + 3) % width}"]
         children[name] = Tree(_resources(place), values=_values(place))
-    before[OWN] = [f"c{place}" for place in range(COUNT - width, COUNT)]
+    before[OWN] = [f"c{place}" for place in range(count - width, count)]
     return tree.pack("large", Tree(children=children, before=before, values={"global": {"region": "here"}}))
 
 
@@ -76,7 +76,12 @@ async def measure(context: Context) -> Part:
     root = charts.load(archive.unpack(data))
     graph = [_graph_seconds(root) for _ in range(_ROUNDS)]
     values = [_spent(lambda: processing.process(root, {}))[0] for _ in range(_ROUNDS)]
-    wholes = [await _install(context, data) for _ in range(context.scale.choose(quick=1, full=_ROUNDS))]
+    # To see whether it works, fewer are enough.
+    installed = context.scale.choose(quick=COUNT // 10, full=COUNT)
+    archived = await asyncio.to_thread(large, installed)
+    wholes = [
+        await _install(context, archived, count=installed) for _ in range(context.scale.choose(quick=1, full=_ROUNDS))
+    ]
     planned = await _planned(context)
     found = {
         GRAPH: statistic.spread(graph),
@@ -134,7 +139,7 @@ def _spent(work: Callable[[], T]) -> tuple[float, T]:
     return time.process_time() - began, result
 
 
-async def _install(context: Context, data: bytes) -> _Whole:
+async def _install(context: Context, data: bytes, *, count: int) -> _Whole:
     """Install the chart by a provisioner whose calls do nothing."""
     async with contextlib.AsyncExitStack() as stack:
         url = await stack.enter_async_context(context.cluster.database())
@@ -150,7 +155,7 @@ async def _install(context: Context, data: bytes) -> _Whole:
             rendered = usage.of(worker.pid).cpu_seconds - before
             ended = await handle.result()
             seconds = time.perf_counter() - began
-        if ended.changed_nodes < COUNT:
+        if ended.changed_nodes < count:
             raise process.Failed(f"only {ended.changed_nodes} nodes were changed")
         server_mib, worker_mib = (each.most_bytes / (1 << 20) for each in memory)
         return _Whole(rendered, usage.of(worker.pid).cpu_seconds - before, seconds, server_mib, worker_mib)

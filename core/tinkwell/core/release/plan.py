@@ -58,21 +58,31 @@ class PlanNode:
         return self.kind in (PlanKind.RESOURCE, PlanKind.CHART)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
-    """The nodes of an operation in the order in which ready ones start."""
+    """The nodes of an operation in the order in which ready ones start. What is asked for again and again is kept."""
 
     nodes: Sequence[PlanNode]
 
-    @property
+    @functools.cached_property
     def real(self) -> Sequence[PlanNode]:
         """The nodes that have a state: resources and charts."""
         return tuple(node for node in self.nodes if node.is_real)
 
-    @property
+    @functools.cached_property
     def resources(self) -> Sequence[PlanNode]:
         """The resources that are installed or removed."""
         return tuple(node for node in self.nodes if node.kind is PlanKind.RESOURCE)
+
+    @functools.cached_property
+    def charts(self) -> Sequence[PlanNode]:
+        """The charts that are installed or removed."""
+        return tuple(node for node in self.nodes if node.kind is PlanKind.CHART)
+
+    @functools.cached_property
+    def installs(self) -> Sequence[PlanNode]:
+        """The resources and charts that are installed."""
+        return tuple(node for node in self.real if node.task is NodeTask.INSTALL)
 
     @property
     def installation(self) -> "Plan":

@@ -58,9 +58,8 @@ class Survey:
         self._ended: set[str] = set()
         # What is never done, with what is to blame for it.
         self._never: dict[str, Blocker] = {}
-        installs = [node for node in plan.nodes if node.is_real and node.task is NodeTask.INSTALL]
-        self.is_installed = all(states[node.path] in DONE for node in installs)
-        missing = next((node.path for node in installs if states[node.path] in _DEAD), None)
+        self.is_installed = all(states[node.path] in DONE for node in plan.installs)
+        missing = next((node.path for node in plan.installs if states[node.path] in _DEAD), None)
         self._missing = None if missing is None else Blocker(missing, states[missing])
         for node in plan.nodes:
             if node.is_real:
@@ -83,16 +82,16 @@ class Survey:
 
     def opening(self) -> tuple[PlanNode, ...]:
         """Return the PENDING charts that begin now, parents first."""
-        charts = (node for node in self._plan.nodes if node.kind is PlanKind.CHART)
-        found = (node for node in charts if self._may_begin(node) and (not node.begin or node.begin in self._done))
+        found = (
+            node for node in self._plan.charts if self._may_begin(node) and (not node.begin or node.begin in self._done)
+        )
         return tuple(sorted(found, key=lambda node: node.path.count(".")))
 
     def closing(self) -> tuple[Closing, ...]:
         """Return the charts that were begun and of which everything has ended, in the order of the plan."""
-        charts = (node for node in self._plan.nodes if node.kind is PlanKind.CHART)
         return tuple(
             Closing(node.path, node.task, self._blame(node.after))
-            for node in charts
+            for node in self._plan.charts
             if self._states[node.path] in BEGUN and all(path in self._ended for path in node.after)
         )
 
@@ -110,8 +109,7 @@ class Survey:
         by_path = {node.path: node for node in self._plan.nodes}
         waited = self._unfinished(by_path, by_path[path])
         if by_path[path].task is NodeTask.REMOVE and not self.is_installed:
-            installs = (node for node in self._plan.real if node.task is NodeTask.INSTALL)
-            waited |= {node.path for node in installs if node.path not in self._done}
+            waited |= {node.path for node in self._plan.installs if node.path not in self._done}
         return tuple(Blocker(each.path, self._states[each.path]) for each in self._plan.real if each.path in waited)
 
     def _see_real(self, node: PlanNode, state: NodeState) -> None:
