@@ -28,7 +28,7 @@ def nearest(name: str, known: Sequence[str]) -> str:
         return f"did you mean {near[0]}?"
     names = sorted(set(known))
     listed = ", ".join(names[:_LISTED_NAMES])
-    return f"known are {listed}{' and more' if len(names) > _LISTED_NAMES else ''}" if names else "there is none"
+    return f"known are {listed}{' and more' if len(names) > _LISTED_NAMES else ''}" if names else "there are none"
 
 
 class ClosedObject:

@@ -88,4 +88,4 @@ def test_a_name_is_near_to_what_it_may_have_been() -> None:
     assert closed_object.nearest("dsk", ["net", "disk"]) == "did you mean disk?"
     assert closed_object.nearest("zzz", ["net", "disk"]) == "known are disk, net"
     assert closed_object.nearest("zzz", [f"n{number:02}" for number in range(99)]).endswith("n14 and more")
-    assert closed_object.nearest("zzz", []) == "there is none"
+    assert closed_object.nearest("zzz", []) == "there are none"

@@ -93,6 +93,12 @@ def test_warnings_do_not_mix_with_the_manifest(cli: CommandLine) -> None:
     assert "no dependency of shop names it" in stderr
 
 
+def test_an_expression_is_shown_without_the_end_of_its_line(cli: CommandLine) -> None:
+    chart = cli.chart({"templates/NOTES.txt": "{{ values.x }}\n"})
+    sentence = "`{{ values.x }}`: there is no x in it; there are none"
+    assert cli.fails("template", chart) == f"Error: {chart}/templates/NOTES.txt: {sentence}\n"
+
+
 def test_a_library_is_not_installed(cli: CommandLine) -> None:
     chart = cli.chart({"Chart.yaml": metadata_of("shop", "type: library\n")})
     assert "cannot be installed" in cli.fails("template", chart)

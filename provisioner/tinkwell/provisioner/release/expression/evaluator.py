@@ -78,7 +78,7 @@ class Evaluator:
         except Fault as fault:
             reason = fault.reason
         self.refused += 1
-        self.checks.refuse(place.field, f"`{parse.excerpt(text)}`: {reason}")
+        self.checks.refuse(place.field, f"`{parse.excerpt(text.rstrip())}`: {reason}")
         return None
 
 

@@ -96,7 +96,7 @@ async def test_expressions_of_charts_give_values_with_their_types(text: str, val
         ("{{ subcharts[values.replicas] }}", "subcharts must be followed by the name of one, so that it is known"),
         ('{{ subcharts["a" "b"] }}', "subcharts must be followed by the name of one, so that it is known which"),
         ("{% set all = subcharts %}x", "subcharts must be followed by the name of one, so that it is known which"),
-        ("{{ subcharts.web }}", "there is no subchart web; there is none"),
+        ("{{ subcharts.web }}", "there is no subchart web; there are none"),
     ],
 )
 async def test_what_cannot_be_evaluated_is_told_by_its_file(text: str, reason: str) -> None:
