@@ -75,14 +75,22 @@ class Stack:
         return await self.outcome(await self._end(handle))
 
     async def install(
-        self, name: str, chart: Path, values: Mapping[str, Any] | None = None, **options: Unpack[OperationOptions]
+        self,
+        name: str,
+        chart: Path | bytes,
+        values: Mapping[str, Any] | None = None,
+        **options: Unpack[OperationOptions],
     ) -> Outcome:
         """Install a chart, and wait for the end."""
         handle = await self.client.releases.install(name, chart, values=values or {}, **options)
         return await self.outcome(await self._end(handle))
 
     async def upgrade(
-        self, name: str, chart: Path, values: Mapping[str, Any] | None = None, **options: Unpack[OperationOptions]
+        self,
+        name: str,
+        chart: Path | bytes,
+        values: Mapping[str, Any] | None = None,
+        **options: Unpack[OperationOptions],
     ) -> Outcome:
         """Upgrade to a chart, and wait for the end."""
         handle = await self.client.releases.upgrade(name, chart, values=values or {}, **options)

@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import json
+import os
 import sys
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from support.waiting import eventually
 from tinkwell.client import Client, Operation
 from tinkwell.core.event.kinds import State
 
+TESTS = Path(__file__).parents[1]
 IMAGES = Path(__file__).parent / "resource_images"
 SECONDS = 60.0
 
@@ -29,13 +31,17 @@ class Stage:
         self.folder.mkdir()
 
     @contextlib.asynccontextmanager
-    async def provisioner(self, *arguments: str, state_dir: Path | None = None) -> AsyncIterator[Process]:
+    async def provisioner(
+        self, *arguments: str, state_dir: Path | None = None, module: Sequence[str] = ("tinkwell.provisioner",)
+    ) -> AsyncIterator[Process]:
         """Run a provisioner that serves all namespaces; one that still runs at the end is killed."""
-        command = [sys.executable, "-m", "tinkwell.provisioner", "--server", self.address, "--releases", "all"]
+        command = [sys.executable, "-m", *module, "--server", self.address, "--releases", "all"]
         command += ["--runtime", "process", "--process-images", str(IMAGES)]
         command += ["--state-dir", str(state_dir or self.state_dir), "--log-level", "debug", *arguments]
         with (self.path / "stderr").open("ab") as stderr:
-            process = await asyncio.create_subprocess_exec(*command, stderr=stderr)
+            process = await asyncio.create_subprocess_exec(
+                *command, stderr=stderr, env={**os.environ, "PYTHONPATH": str(TESTS)}
+            )
         try:
             yield process
         finally:

@@ -1,5 +1,6 @@
 """Provisioners that die at their deeds, a few times; `make kill-releases` does it two hundred times."""
 
+import itertools
 import random
 from pathlib import Path
 
@@ -26,7 +27,7 @@ _POINTS: tuple[tuple[Deed, Moment, int, Fate, bool], ...] = (
 @pytest.mark.timeout(300)
 async def test_whoever_dies_at_whatever_deed_the_operation_settles_and_no_action_runs_twice(tmp_path: Path) -> None:
     cases = [
-        Case(number=number, deed=deed, moment=moment, nth=nth, fate=fate, removes=removes)
+        Case(number=number, deed=deed, moment=moment, nth=nth, fate=fate, removes=removes, is_chart=number % 2 == 1)
         for number, (deed, moment, nth, fate, removes) in enumerate(_POINTS, 1)
     ]
     with place.temporary() as directory:
@@ -40,4 +41,4 @@ def test_all_deeds_meet_all_fates_before_any_does_again() -> None:
     pairs = [(each.deed, each.moment, each.fate) for each in cases]
     assert len(set(pairs[:150])) == 150
     assert {each.deed for each in cases} == set(Deed)
-    assert {each.removes for each in cases} == {True, False}
+    assert {(each.removes, each.is_chart) for each in cases} == {*itertools.product((True, False), repeat=2)}

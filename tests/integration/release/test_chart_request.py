@@ -164,6 +164,23 @@ async def test_what_is_marked_as_write_only_is_sealed(database_url: str) -> None
         assert given["default_values"]["password"] == "hunter22"
 
 
+async def test_what_is_marked_as_write_only_is_sealed_also_where_the_chart_itself_gives_it(database_url: str) -> None:
+    inner = chart_archive.chart("db", values={"password": "correct horse", "none": ""}, schema=SCHEMA)
+    chart = chart_archive.packed(subcharts={"db": inner}, dependencies=[{"name": "db"}])
+    async with open_site(database_url, keys=KEYS) as site:
+        flow = await begin(site, "Install", chart, description="with correct horse")
+        await flow.acquire()
+        text = json.dumps({"resources": {"db": {"type": "postgres", "config": {"dsn": "x:correct horse@y"}}}})
+        await flow.submit("db", manifest=text)
+        await flow.carry_on("db")
+        _, everything = await revision(site)
+        assert (everything["db"]["password"], everything["db"]["none"]) == (None, "")
+        stored = await site.sql.fetch("SELECT manifest::text, source::text, description FROM release_revision")
+        assert "correct horse" not in str(stored)
+    async with open_site(database_url) as site:
+        assert (await refused(site, chart, name="other")).reason == "SECRETS_DISABLED"
+
+
 async def test_secrets_need_keys_and_what_could_not_be_found_again_is_refused(site: Site) -> None:
     told = await refused(site, WITH_SCHEMA, values={"password": "hunter22"})
     assert told.reason == "SECRETS_DISABLED"

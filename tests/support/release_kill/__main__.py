@@ -17,6 +17,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="kill-releases", description=__doc__)
     parser.add_argument("--seed", type=int, default=None, help="what to repeat; a new one by default")
     parser.add_argument("--points", type=int, default=200, help="how many cases")
+    parser.add_argument("--charts", type=float, default=case.CHART_SHARE, help="the share of them that is of charts")
     parser.add_argument("--jobs", type=int, default=2, help="how many at once")
     parser.add_argument("--output", type=Path, default=Path("build/kill-releases"), help="where logs are kept")
     arguments = parser.parse_args()
@@ -28,7 +29,7 @@ def main() -> int:
     with place.temporary() as directory:
         options = run.Options(
             seed=seed,
-            cases=case.draw(random.Random(seed), arguments.points),
+            cases=case.draw(random.Random(seed), arguments.points, chart_share=arguments.charts),
             directory=directory,
             output=kept / "history.jsonl",
             jobs=arguments.jobs,

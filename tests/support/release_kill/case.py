@@ -9,15 +9,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from support.release_chaos import journal
-from support.release_chaos.scenario import Change
+from support.release_chaos import chart, journal
+from support.release_chaos.scenario import Change, contents
+from support.release_history.record import OWN, Charts
 from support.release_kill.deed import Deed, Moment
 from tinkwell.core.event.kinds import State
+from tinkwell.core.release.kinds import Wait
 
-# The runs of the operation below: two resources are asked what they are, their state, and that once more after actions,
-# of which the first has two.
+# The runs of an operation below, at least: two resources are asked what they are, their state, and that once more after
+# actions, of which the first has two.
 _INSTALL_RUNS, _INSTALL_ANSWERS, _INSTALL_ACTIONS, _RESOURCES = 9, 6, 3, 2
 _REMOVAL_SHARE = 0.3
+CHART_SHARE = 0.5
+# With a resource in each chart but the first: one is told by an output, the next one by an output and an input.
+_CHARTS = Charts(
+    Wait.ORDERED,
+    {"top": ("a", "b"), "top.a": ("c",), "top.a.c": (), "top.b": ()},
+    {
+        "top": frozenset({("a", "b"), ("b", OWN)}),
+        "top.a": frozenset({("c", OWN)}),
+        "top.a.c": frozenset(),
+        "top.b": frozenset(),
+    },
+)
 _ONCE = frozenset({Deed.ACQUIRE, Deed.PLAN, Deed.FINISH})
 _IS_CANCELLED = frozenset({State.CANCELLED, State.SUCCEEDED})
 _OF_ACTIONS = frozenset({Deed.INTENT, Deed.REPORT})
@@ -38,7 +52,8 @@ class Fate(enum.StrEnum):
 class Case:
     """One of the points: it is stopped when it does a deed for the nth time, in an installation or a removal.
 
-    `lateness` is from 0 to 1, for what need not happen at once.
+    With `is_chart` the release is made of a chart with subcharts, instead of a manifest. `lateness` is from 0 to 1, for
+    what need not happen at once.
     """
 
     number: int
@@ -47,6 +62,7 @@ class Case:
     nth: int
     fate: Fate
     removes: bool = False
+    is_chart: bool = False
     lateness: float = 0.5
 
     @property
@@ -56,11 +72,12 @@ class Case:
 
     def __str__(self) -> str:
         what = "uninstall" if self.removes else "install"
-        return f"{self.release} ({what}; {self.moment} it {self.deed}, {self.nth}: {self.fate})"
+        of = "a chart" if self.is_chart else "a manifest"
+        return f"{self.release} ({what} {of}; {self.moment} it {self.deed}, {self.nth}: {self.fate})"
 
 
-def draw(chance: random.Random, count: int) -> Sequence[Case]:
-    """Draw so many cases: all deeds meet all fates before any does for the second time."""
+def draw(chance: random.Random, count: int, *, chart_share: float = CHART_SHARE) -> Sequence[Case]:
+    """Draw so many cases, a share of charts: all deeds meet all fates before any does for the second time."""
     moments = (Moment.BEFORE, Moment.AFTER)
     points = [(deed, moment) for deed in Deed if deed is not Deed.INPUT for moment in moments]
     pairs = list(itertools.product([*points, (Deed.INPUT, Moment.AMID)], Fate))
@@ -76,6 +93,7 @@ def draw(chance: random.Random, count: int) -> Sequence[Case]:
                     nth=chance.randint(1, _times(deed, removes=removes)),
                     fate=fate,
                     removes=removes,
+                    is_chart=chance.random() < chart_share,
                     lateness=chance.random(),
                 )
             )
@@ -84,7 +102,11 @@ def draw(chance: random.Random, count: int) -> Sequence[Case]:
 
 def installation(case: Case) -> Change:
     """Return the operation that installs its release, which it is stopped in, or which comes before that one."""
-    change = Change(operation_id=str(uuid.uuid4()), resources=_resources(case), wants=_contents(case))
+    resources = _of_charts(case) if case.is_chart else _of_manifest(case)
+    sent: dict[str, Any] = {"resources": chart.plain(resources)}
+    if case.is_chart:
+        sent = {"chart": chart.pack(_CHARTS, resources), "charts": _CHARTS}
+    change = Change(operation_id=str(uuid.uuid4()), wants=contents(resources), **sent)
     return change if case.removes else _meant(case, change)
 
 
@@ -100,19 +122,27 @@ def _meant(case: Case, change: Change) -> Change:
     return dataclasses.replace(change, ends=_IS_CANCELLED, cancels_now=case.lateness < 0.5)
 
 
-def _resources(case: Case) -> Mapping[str, Any]:
+def _of_manifest(case: Case) -> Mapping[str, Any]:
     """Return two resources, of which the second needs the first."""
-    lateness = case.lateness
+    text = "{{ first.state.content }}"
+    second = _resource(f"of {text}", seconds=(0.4 * (1 - case.lateness),), reads={text: "first"})
+    return {"first": _first(case), "second": second | {"dependencies": {"first": "first"}}}
+
+
+def _of_charts(case: Case) -> Mapping[str, Any]:
+    """Return three resources, in a chart within one, in that, and in the one beside it."""
+    output, given = "{{ subcharts.c.outputs.text }}", "{{ inputs.text }}"
     return {
-        "first": _resource(f"first of {case.number}", seconds=(0.05, 0.4 * lateness)),
-        "second": _resource("of {{ first.state.content }}", seconds=(0.4 * (1 - lateness),))
-        | {"dependencies": {"first": "first"}},
+        "top.a.c:first": _first(case),
+        "top.a:second": _resource(
+            f"of {output}", seconds=(0.4 * (1 - case.lateness),), reads={output: "top.a.c:first"}
+        ),
+        "top.b:third": _resource(f"and of {given}", seconds=(0.1,), reads={given: "top.a:second"}),
     }
 
 
-def _contents(case: Case) -> Mapping[str, str]:
-    """Return what they hold."""
-    return {"first": f"first of {case.number}", "second": f"of first of {case.number}"}
+def _first(case: Case) -> dict[str, Any]:
+    return _resource(f"first of {case.number}", seconds=(0.05, 0.4 * case.lateness))
 
 
 def _times(deed: Deed, *, removes: bool) -> int:
@@ -126,9 +156,11 @@ def _times(deed: Deed, *, removes: bool) -> int:
     return _INSTALL_ANSWERS if deed is Deed.ANSWER else _INSTALL_RUNS
 
 
-def _resource(content: str, *, seconds: Sequence[float]) -> dict[str, Any]:
+def _resource(content: str, *, seconds: Sequence[float], reads: Mapping[str, str] | None = None) -> dict[str, Any]:
     return {
         "type": journal.IMAGE,
+        "dependencies": {},
+        "reads": reads or {},
         "config": {
             "content": content,
             "looks": 0.0,

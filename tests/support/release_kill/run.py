@@ -129,8 +129,9 @@ async def _read(url: str, plays: Sequence[Play], journal: Journal) -> History:
 
 def _tell(plays: Sequence[Play]) -> Iterator[str]:
     reached = [play.case for play in plays if play.was_reached]
-    removals = sum(each.removes for each in reached)
-    yield f"points     {len(plays)}, of which {len(reached)} were reached, {removals} of them in removals"
+    removals, charts = (sum(getattr(each, name) for each in reached) for name in ("removes", "is_chart"))
+    yield f"points     {len(plays)}, of which {len(reached)} were reached"
+    yield f"           {removals} of them in removals, {charts} with charts"
     for fate, count in sorted(Counter(each.fate.value for each in reached).items()):
         yield f"  {fate:62} {count:3}"
     for deed, count in Counter(f"{each.moment} it {each.deed}" for each in reached).most_common():

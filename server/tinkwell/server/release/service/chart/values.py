@@ -87,7 +87,9 @@ def asked(
     """
     values = made.source.user_values
     pointers = sorted({*given.secret, *_marked(made.unit, marked)})
+    # What a schema marks may also stand in the chart itself.
     texts = secret_document.texts_at("values", values, pointers)
+    texts |= secret_document.texts_at("values", made.unit.values, pointers)
     shown = requests.without(given.asked, texts)
     modes = {}
     if given.upgrade is not None:
@@ -102,12 +104,6 @@ def asked(
         secrets=texts,
         chart=NamedChart(id=chart_id, name=made.source.name, version=made.source.version),
     )
-
-
-def _below(place: str) -> str | None:
-    """Return the place within the values that is a place of the source; None for another one."""
-    first, *parts = pointer.parse_pointer("source", place) or ("",)
-    return pointer.write_pointer(parts) if first == _USER_VALUES else None
 
 
 def _marked(root: Unit, marked: Mapping[str, Iterable[str]]) -> Iterator[str]:
