@@ -112,7 +112,7 @@ def test_where_nothing_goes_wrong_everything_is_brought_about(seed: int) -> None
 def test_the_walk_starts_what_is_ready_and_no_more_than_it_may(data: st.DataObject, parallel: int) -> None:
     of = draw_any_plan(Drawn(data))
     states = {node.path: data.draw(st.sampled_from(NodeState)) for node in of.real}
-    started = walk.startable(of, states, parallel=parallel)
+    started = walk.Survey(of, states).startable(parallel=parallel)
     begun = sum(states[node.path] in walk.BEGUN for node in of.resources)
     assert len(started) <= max(parallel - begun, 0)
     assert list(started) == [node.path for node in of.nodes if node.path in started]
