@@ -152,6 +152,21 @@ async def test_a_removal_that_fails_lets_nothing_before_it_go(stage: Stage) -> N
     assert "destroy begins" not in stage.journal("a")
 
 
+async def test_a_removal_that_takes_too_long_in_the_first_batch_fails_and_no_other_begins(stage: Stage) -> None:
+    slow = three(own={"own": thing("own", waits=["destroy"]) | {"timeouts": {"destroy": 1}}})
+    async with stage.provisioner():
+        await stage.ends((await install(stage, slow)).id)
+        removal = await stage.client.releases.uninstall("shop")
+        operation = await stage.ends(removal.id, State.FAILED)
+        begun = await order(stage, removal.id, NodeTask.REMOVE)
+        assert stage.runs() == []
+    assert operation.cause is not None
+    assert operation.cause["path"] == "shop:own"
+    assert "TIMEOUT" in operation.cause["message"]
+    assert begun == ["shop:own"]
+    assert [stage.content(name) for name in ("a", "b", "own")] == ["one", "one", "content"]
+
+
 @pytest.mark.slow
 async def test_a_deadline_that_passes_in_a_batch_is_told_and_the_next_does_not_begin(stage: Stage) -> None:
     async with stage.provisioner():

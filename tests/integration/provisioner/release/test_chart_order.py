@@ -76,7 +76,11 @@ def draw(seeds: Iterable[int]) -> list[Case]:
     """Draw charts, each of them with every way to wait."""
     found = []
     for seed in seeds:
-        rendered = draw_charts(random.Random(seed).choice, levels=2, subcharts=(1, 2, 2, 3), inside=(0, 1, 1, 2))
+        chance = random.Random(seed)
+        rendered = RenderedManifest()
+        # Where nothing was installed nothing is removed, and no chart of it is told of.
+        while not rendered.resources:
+            rendered = draw_charts(chance.choice, levels=2, subcharts=(1, 2, 2, 3), inside=(0, 1, 1, 2))
         found += [Case(f"shop-{seed}-{wait}", wait, rendered) for wait in Wait]
     return found
 
