@@ -85,9 +85,27 @@ class Stage:
         for journal in self.folder.glob("*.journal"):
             self.go(journal.name.removesuffix(".journal"))
 
-    async def has_begun(self, name: str, call: str) -> None:
-        """Wait until a call of a thing has begun."""
-        await eventually(lambda: f"{call} begins" in self.journal(name), deadline_seconds=SECONDS)
+    async def has_begun(self, name: str, call: str, *, times: int = 1) -> None:
+        """Wait until a call of a thing has begun, so many times."""
+        await eventually(lambda: self.journal(name).count(f"{call} begins") >= times, deadline_seconds=SECONDS)
+
+    async def has_failed(self, name: str, call: str) -> None:
+        """Wait until a call of a thing has failed."""
+        await eventually(lambda: f"{call} fails" in self.journal(name), deadline_seconds=SECONDS)
+
+    async def holds(self, **contents: str | None) -> None:
+        """Wait until things hold what they are to hold."""
+        await eventually(
+            lambda: all(self.content(name) == text for name, text in contents.items()), deadline_seconds=SECONDS
+        )
+
+    async def is_late(self, operation_id: str) -> None:
+        """Wait until the deadline of an operation has passed."""
+
+        async def is_late() -> bool:
+            return ((await self.client.releases.operation(operation_id)).remaining_seconds or 1.0) < 0
+
+        await eventually(is_late, deadline_seconds=SECONDS)
 
     def runs(self) -> list[str]:
         """What there is of runs."""

@@ -36,6 +36,12 @@ async def test_the_newest_revisions_are_kept_with_their_operations(site: Site) -
     assert (told.reason, told.metadata["resource_id"]) == ("NOT_FOUND", "1 of release shop")
 
 
+async def test_before_its_first_plan_a_release_has_no_revision_to_be_shown(site: Site) -> None:
+    await site.apply("db")
+    told = await edge.refused(site.stub.GetRevision(pb.GetRevisionRequest(name="shop")))
+    assert (told.reason, told.metadata["resource_id"]) == ("NOT_FOUND", "of release shop")
+
+
 async def test_what_is_deployed_and_what_resources_were_seen_in_stays(site: Site) -> None:
     await upgrade(site, "old", number=0, keep=1)
     flow = await site.apply("db", variables='{"n": 1}', options=keeping(1))

@@ -166,16 +166,6 @@ class Survey:
         return found
 
 
-def startable(plan: Plan, states: Mapping[str, NodeState], *, parallel: int) -> tuple[str, ...]:
-    """Return the resources that may start now, as `Survey.startable` does."""
-    return Survey(plan, states).startable(parallel=parallel)
-
-
-def hopeless(plan: Plan, states: Mapping[str, NodeState]) -> tuple[tuple[str, Blocker], ...]:
-    """Return the PENDING nodes that can never start, as `Survey.hopeless` does."""
-    return Survey(plan, states).hopeless()
-
-
 def waits_for(plan: Plan, states: Mapping[str, NodeState], path: str) -> tuple[Blocker, ...]:
     """Return what a PENDING node waits for, as `Survey.waits_for` does."""
     return Survey(plan, states).waits_for(path)

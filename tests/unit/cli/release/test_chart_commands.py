@@ -202,6 +202,11 @@ def test_the_plan_is_shown_without_what_is_in_plans_alone() -> None:
     assert release_commands.plan_rows(None) == []
 
 
+def test_before_its_first_plan_a_release_has_no_revision(cli: CommandLine) -> None:
+    cli.ok("release", "install", "new", CHART, "--detach")
+    assert cli.fails("release", "get", "plan", "new") == "Error: revision of release new does not exist\n"
+
+
 def test_releases_are_listed_with_their_charts(installed: Site) -> None:
     header, row = installed.cli.ok("release", "list").splitlines()
     assert header.split()[4] == "CHART"

@@ -118,7 +118,8 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         number = request.revision or release.revision or release.latest_revision
         stored = self._book.stored(release.id, number)
         if stored is None:
-            raise errors.NotFound("REVISION", f"{number} of release {release.name}")
+            which = f"{number} of" if number else "of"
+            raise errors.NotFound("REVISION", f"{which} release {release.name}")
         found = stored.whole()
         if request.with_all_values:
             found = dataclasses.replace(found, all_values=_charts().all_values(self._world, stored))

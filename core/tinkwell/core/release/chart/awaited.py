@@ -69,4 +69,5 @@ def _subcharts(unit: Unit, after: str, awaited: Collection[str], hint: Callable[
 
 def _disabled(unit: Unit, subchart: str) -> str:
     decision = unit.decisions[subchart]
-    return "" if decision.is_enabled else f"{subchart} is not installed: {decision.why}"
+    told = f"{subchart} is not installed: {decision.why}; enable it, or leave it out here"
+    return "" if decision.is_enabled else told

@@ -127,8 +127,8 @@ class ReleaseService:
         release = await self._named(namespace, name, actor=actor)
         found = await queries.revision(self._database.fetch, release.namespace, release.name, number)
         if found is None:
-            which = str(number) if number else "0"
-            raise errors.NotFound("REVISION", f"{which} of release {requests.title(release.namespace, release.name)}")
+            title = requests.title(release.namespace, release.name)
+            raise errors.NotFound("REVISION", f"{number} of release {title}" if number else f"of release {title}")
         if not with_all_values:
             return found
         values = await self._all_values.of_revision(found.release_id, found.revision, actor=actor)

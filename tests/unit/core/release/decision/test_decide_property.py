@@ -112,7 +112,7 @@ def test_where_nothing_goes_wrong_everything_is_brought_about(seed: int) -> None
 def test_the_walk_starts_what_is_ready_and_no_more_than_it_may(data: st.DataObject, parallel: int) -> None:
     of = draw_any_plan(Drawn(data))
     states = {node.path: data.draw(st.sampled_from(NodeState)) for node in of.real}
-    started = walk.startable(of, states, parallel=parallel)
+    started = walk.Survey(of, states).startable(parallel=parallel)
     begun = sum(states[node.path] in walk.BEGUN for node in of.resources)
     assert len(started) <= max(parallel - begun, 0)
     assert list(started) == [node.path for node in of.nodes if node.path in started]
@@ -130,13 +130,17 @@ def test_what_is_hopeless_never_starts_and_everything_else_does(data: st.DataObj
     failing = {node.path for node in of.resources if data.draw(st.sampled_from((True, False, False)))}
     states = {node.path: NodeState.PENDING for node in of.real}
     before: dict[str, NodeState] = {}
+    found: dict[str, walk.Blocker] = {}
     while states != before:
         before, survey = dict(states), walk.Survey(of, states)
+        # What comes after a barrier begins once these have ended as well.
+        hopeless = dict(survey.hopeless())
+        found |= hopeless
+        states |= dict.fromkeys(hopeless, NodeState.SKIPPED)
         states |= {node.path: NodeState.INSTALLING for node in survey.opening()}
         ends = {each.path: each.blocker is None for each in survey.closing()}
         ends |= {path: path not in failing for path in survey.startable(parallel=9)}
         states |= {path: NodeState.READY if is_done else NodeState.FAILED for path, is_done in ends.items()}
-    left = {path for path, state in states.items() if state is NodeState.PENDING}
-    found = dict(walk.hopeless(of, states))
-    assert found.keys() == left
+    assert all(state.is_final for state in states.values())
+    assert found.keys() == {path for path, state in states.items() if state is NodeState.SKIPPED}
     assert all(blocker.path in failing and blocker.state is NodeState.FAILED for blocker in found.values())

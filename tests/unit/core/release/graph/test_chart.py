@@ -113,6 +113,23 @@ def test_an_uninstallation_mirrors_the_plan_of_its_revision() -> None:
     assert [nodes[f"foo.{name}"].batch for name in ("orphaned", "bar", "nginx")] == [1, 2, 3]
 
 
+@pytest.mark.parametrize("wait", Wait)
+def test_what_an_upgrade_adds_comes_in_its_batch_whatever_is_there(wait: Wait) -> None:
+    former = {path: those for path, those in RESOURCES.items() if not path.startswith("foo.bar:")}
+    charts = {path: each for path, each in CHARTS.items() if path not in ("foo", "foo.bar")}
+    root = chart("foo", ["nginx", "orphaned", "rabbitmq"], [("rabbitmq", "foo")])
+    before = install(charts={"foo": root, **charts}, resources=former)
+    plan = build.build_plan(manifest(), existing(dict.fromkeys(former, 1)), {1: before}, wait=wait)
+    assert plan == install(wait)
+
+
+def test_what_was_installed_in_no_order_is_removed_in_none() -> None:
+    plan = build.build_plan(None, existing(dict.fromkeys(RESOURCES, 1)), {1: install(Wait.NONE)})
+    found = prerequisite.named(plan.nodes)
+    waiting = {path: those for path, those in found.items() if path in RESOURCES and those}
+    assert waiting == {"foo.rabbitmq:queue": ("foo.rabbitmq:user",)}
+
+
 def test_a_chart_that_stays_is_only_a_gate_where_something_in_it_is_removed() -> None:
     kept = {path: those for path, those in RESOURCES.items() if path not in ("foo:web", "foo.rabbitmq:queue")}
     rows = existing(dict.fromkeys(RESOURCES, 1))

@@ -157,7 +157,8 @@ async def test_a_subchart_that_is_disabled_cannot_be_named() -> None:
     off = SHOP["Chart.yaml"].replace("version: 1.x", "version: 1.x, condition: store.enabled")
     found = await refused(SHOP | {"Chart.yaml": off}, {"store": {"enabled": False}})
     assert found == {
-        "Chart.yaml.dependencies[1].inputs.url": "store is not installed: condition store.enabled is false"
+        "Chart.yaml.dependencies[1].inputs.url": "store is not installed: condition store.enabled is false; enable it, "
+        "or leave it out here"
     }
 
 
