@@ -1,5 +1,7 @@
 """Images that do what none should do, in a subchart: what comes of it is told with the path of the chart."""
 
+from dataclasses import replace
+
 import pytest
 from e2e.release.conftest import Run
 from e2e.release.test_misbehaviour import CASES, IMAGES, leftovers, manifest
@@ -13,12 +15,15 @@ BAD = (
     *("state-exit-7", "state-garbage", "state-two-documents", "state-ignores-sigterm", "state-never-valid"),
     *("action-exit-7", "action-never"),
 )
+# An engine may take a while to begin so many containers at once.
+SECONDS = 8
 GOOD = ("state-forks", "action-forks", "action-unread")
 
 
 def nested(*names: str) -> bytes:
     """Pack a chart with resources of these names in `shop.part.deep`."""
-    described = {name: manifest(name, CASES[name]) for name in names}
+    cases = {name: replace(CASES[name], timeouts=dict.fromkeys(CASES[name].timeouts, SECONDS)) for name in names}
+    described = {name: manifest(name, case) for name, case in cases.items()}
     deep = chart("deep", {name: each["resources"][name] for name, each in described.items()})
     deep["templates/plugs.yaml"] = '{"plugs": {"files": {"path": "files"}}}'
     part = chart("part", {}, subcharts={"deep": deep})

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +12,13 @@ import docker
 import pytest
 from integration.provisioner import engine_image
 
+from support import chart_stage
+from support.chart_stage import chart
 from support.release_stage import IMAGES, SECONDS, Stage
 from support.waiting import eventually
 from tinkwell.client import Client
 from tinkwell.core.event.kinds import State
+from tinkwell.core.release.kinds import NodeState
 
 pytestmark = pytest.mark.docker
 
@@ -100,3 +104,19 @@ async def test_after_a_cancellation_no_container_is_left(stage: Stage, engine: d
         await stage.client.releases.cancel(operation_id, now=True)
         await stage.ends(operation_id, State.CANCELLED)
         assert _containers(engine, stage) == []
+
+
+async def test_after_a_cancellation_in_a_subchart_no_container_is_left(stage: Stage, engine: docker.APIClient) -> None:
+    (stage.folder / "wait").touch()
+    deep = chart("deep", {"first": _file("one")})
+    deep["templates/plugs.yaml"] = json.dumps({"plugs": _plugs(stage)})
+    packed = chart_stage.packed(chart("shop", {}, subcharts={"part": chart("part", {}, subcharts={"deep": deep})}))
+    async with stage.provisioner("--plug", f"data={stage.folder}", *RUNTIME):
+        operation_id = (await stage.client.releases.install("shop", packed)).id
+        await eventually((stage.folder / "journal").exists, deadline_seconds=SECONDS)
+        await stage.client.releases.cancel(operation_id, now=True)
+        await stage.ends(operation_id, State.CANCELLED)
+        assert _containers(engine, stage) == []
+    states = {node.path: node.state async for node in stage.client.releases.nodes(operation_id)}
+    assert states.keys() == {"shop", "shop.part", "shop.part.deep", "shop.part.deep:first"}
+    assert {*states.values()} == {NodeState.FAILED}
