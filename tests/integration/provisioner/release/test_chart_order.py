@@ -4,6 +4,7 @@ Who waits for whom is told from the charts as they were drawn; no plan is asked.
 """
 
 import asyncio
+import os
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,9 +22,9 @@ from tinkwell.core.release.kinds import NodeState, NodeTask, Wait
 from tinkwell.core.release.manifest.name import split_chart
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 
-CHARTS = 60
-PARTS = 6
-FEW = 2
+# So many, installed in each of the three ways to wait; dozens of them take minutes.
+CHARTS = int(os.environ.get("RANDOM_CHARTS", "2"))
+PART = 10
 # Whoever has to share a machine with others may take long.
 SECONDS = 300.0
 AT_ONCE = 6
@@ -173,12 +174,7 @@ async def check(stage: Stage, seeds: Iterable[int]) -> None:
     assert list(order.check(events, nodes, plans)) == []
 
 
-async def test_every_edge_barrier_and_reverse_is_kept_by_the_event_log(stage: Stage) -> None:
-    await check(stage, range(FEW))
-
-
-@pytest.mark.slow
 @pytest.mark.timeout(2 * SECONDS)
-@pytest.mark.parametrize("part", range(PARTS))
-async def test_every_edge_barrier_and_reverse_is_kept_of_many(stage: Stage, part: int) -> None:
-    await check(stage, range(part, CHARTS, PARTS))
+@pytest.mark.parametrize("first", range(0, CHARTS, PART))
+async def test_every_edge_barrier_and_reverse_is_kept_by_the_event_log(stage: Stage, first: int) -> None:
+    await check(stage, range(first, min(first + PART, CHARTS)))
