@@ -85,7 +85,7 @@ async def test_revisions_come_with_their_documents_one_by_one_and_without_in_lis
 async def test_of_a_release_that_was_never_deployed_the_newest_revision_is_shown(site: Site) -> None:
     flow = await site.apply()
     told = await edge.refused(site.stub.GetRevision(pb.GetRevisionRequest(name="shop")))
-    assert told.metadata["resource_id"] == "0 of release shop"
+    assert told.metadata["resource_id"] == "of release shop"
     await flow.fail("db")
     assert (await site.stub.GetRevision(pb.GetRevisionRequest(name="shop"))).revision == 1
 
