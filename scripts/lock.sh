@@ -8,8 +8,9 @@ uv=${UV:-uv}
 lock() {
   local name=$1
   shift
+  # Extras stay: pip looks at a newer version for what is asked for with one and pinned without, and that has no hash.
   "$uv" pip compile "$@" --output-file "requirements/$name.txt" --quiet --universal --python-version 3.11 \
-    --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header
+    --generate-hashes --no-strip-extras --no-emit-index-url --no-emit-find-links --no-annotate --no-header
 }
 
 lock contributor pyproject.toml --extra dev --extra nats --group contributor "$@"
