@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tinkwell.client import Client, Revision
     from tinkwell.core.release.chart.value.user_values import Given, UserValues
 
-_DIGEST = "sha256:"
 _HIDDEN = "•••"
 
 
@@ -73,7 +72,9 @@ class Wanted:
             raise click.UsageError("--verify and --keyring FILE go together")
         if self.keyring is not None:
             return self._verified(self.keyring)
-        if self.chart.startswith(_DIGEST):
+        from tinkwell.core.release.chart.file import archive
+
+        if self.chart.startswith(archive.DIGEST):
             return self.chart
         if not Path(self.chart).exists():
             known = "name a folder, an archive, or the digest of a chart that the server has (sha256:…)"

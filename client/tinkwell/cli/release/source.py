@@ -18,7 +18,6 @@ from tinkwell.core.value.document import JsonValue
 _MAX_FILE_BYTES = 1024 * 1024
 # Errors cut longer names, so that two files in one deep folder could not be told apart.
 _NAME_CHARACTERS = 60
-_CHART_FILE = "Chart.yaml"
 
 
 class Variable(click.ParamType[Layer]):
@@ -67,9 +66,11 @@ def read_files(paths: Iterable[str]) -> dict[str, files.Source]:
 
     Raises `Failure` for what cannot be read.
     """
+    from tinkwell.core.release.chart.file import archive
+
     paths = tuple(paths)
     for path in paths:
-        if Path(path, _CHART_FILE).is_file():
+        if Path(path, archive.METADATA).is_file():
             raise failure.Failure(f'{path} is a chart; "tinkwell release install NAME {path}" makes a release of it')
     found: dict[str, files.Source] = {}
     for path in (each for given in paths for each in files.expand(given)):

@@ -22,7 +22,6 @@ T = TypeVar("T")
 ChartLike: TypeAlias = "bytes | str | os.PathLike[str]"
 
 _PACKAGE = "tinkwell.client.release.package"
-_DIGEST = "sha256:"
 _PART_BYTES = 1024 * 1024
 
 
@@ -69,7 +68,7 @@ class ChartClient(ReleaseWorker):
 
     async def _with_chart(self, chart: ChartLike, call: Callable[[str], Awaitable[T]]) -> T:
         """Make a call with the digest of a chart, which is uploaded first where the server does not have it."""
-        if isinstance(chart, str) and chart.startswith(_DIGEST):
+        if isinstance(chart, str) and chart.startswith(archive.DIGEST):
             return await call(chart)
         data = await _read(chart)
         digest = await asyncio.to_thread(archive.digest, data)

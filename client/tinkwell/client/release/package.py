@@ -14,12 +14,11 @@ from pathlib import Path
 from tinkwell.client.release.ignore import Rules
 from tinkwell.core import errors
 from tinkwell.core.release.chart.file import archive
+from tinkwell.core.release.chart.file.archive import MAX_LEVELS, METADATA
 from tinkwell.core.value import parse, position
 from tinkwell.core.value.document import JsonObject
 
-METADATA = "Chart.yaml"
 IGNORE = ".helmignore"
-MAX_LEVELS = 10
 
 _REPOSITORY = "file://"
 

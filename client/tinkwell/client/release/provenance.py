@@ -3,7 +3,6 @@
 The signed text has two documents: the chart's metadata, and the digests of archives by their names.
 """
 
-import hashlib
 import hmac
 import re
 import subprocess
@@ -11,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinkwell.core import errors
+from tinkwell.core.release.chart.file import archive as archives
 from tinkwell.core.value import parse, position, yaml_node
 
 SUFFIX = ".prov"
 SECONDS = 60
-# An archive may have 8 MiB, and names a few files in its signature.
-MAX_ARCHIVE_BYTES = 8 * 1024 * 1024
+# Of a signature, which names a few files.
 MAX_SIGNATURE_BYTES = 1024 * 1024
 
 _STATUS = re.compile(r"^\[GNUPG:\] (\w+) ?(.*)$", re.MULTILINE)
@@ -39,13 +38,13 @@ def verify(archive: Path, keyring: Path) -> Verified:
     """
     if archive.is_dir():
         raise errors.ChartInvalid.of(str(archive), "is a folder; only an archive can have a signature")
-    data = _read(archive, MAX_ARCHIVE_BYTES)
+    data = _read(archive, archives.MAX_PACKED_BYTES)
     signature = archive.with_name(archive.name + SUFFIX)
     if not signature.exists():
         raise errors.ChartInvalid.of(str(archive), f"has no signature; {signature.name} must stand beside it")
     _read(signature, MAX_SIGNATURE_BYTES)
     text, status = _verified_text(signature, keyring)
-    digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    digest = archives.digest(data)
     if not hmac.compare_digest(_digest(signature, text, archive.name), digest):
         raise errors.ChartInvalid.of(str(archive), f"is not what was signed; its digest is {digest}")
     return Verified(data, status["GOODSIG"].partition(" ")[2], status["VALIDSIG"].partition(" ")[0])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tinkwell.core import errors
 from tinkwell.core.release.chart import place, process
+from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.process import Unit
@@ -77,7 +78,7 @@ def _about_files(opened: Opened) -> Iterator[Finding]:
         for warning in each.warnings:
             yield Finding(Severity.WARNING, f"{opened.path.rstrip('/')}/{warning}")
         if each.metadata.deprecated:
-            yield Finding(Severity.WARNING, f"{opened.path.rstrip('/')}/{each.path(charts.METADATA)}: is deprecated")
+            yield Finding(Severity.WARNING, f"{opened.path.rstrip('/')}/{each.path(archive.METADATA)}: is deprecated")
 
 
 def _about_units(root: Unit) -> Iterator[Finding]:

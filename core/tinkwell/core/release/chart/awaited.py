@@ -7,8 +7,7 @@ there and nowhere else. An expression that names one without that is told the li
 import json
 from collections.abc import Callable, Collection
 
-from tinkwell.core.release.chart.file import chart as charts
-from tinkwell.core.release.chart.file import metadata
+from tinkwell.core.release.chart.file import archive, metadata
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.manifest.scope import Subcharts
 
@@ -20,7 +19,7 @@ def by_chart(unit: Unit) -> Subcharts:
 
     def hint(subchart: str) -> str:
         names = json.dumps([*unit.chart.metadata.depends_on, subchart], ensure_ascii=False)
-        place = unit.chart.path(charts.METADATA)
+        place = unit.chart.path(archive.METADATA)
         return f"add to the annotations in {place} the line {metadata.DEPENDS_ON}: '{names}'"
 
     return _subcharts(unit, unit.name, _befores(unit).get(unit.name, ()), hint)
@@ -46,7 +45,7 @@ def _of_child(unit: Unit, child: str, awaited: Collection[str]) -> Subcharts:
         entries = unit.chart.metadata.dependencies
         known = [name for entry in entries if entry.effective_name == child for name in entry.depends_on]
         names = json.dumps([*known, sibling], ensure_ascii=False)
-        return f"add to its entry in {unit.chart.path(charts.METADATA)} the line depends-on: {names}"
+        return f"add to its entry in {unit.chart.path(archive.METADATA)} the line depends-on: {names}"
 
     return _subcharts(unit, child, awaited, hint)
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from tinkwell.core.release.chart.file import chart as charts
-from tinkwell.core.release.chart.file import version
+from tinkwell.core.release.chart.file import archive, version
 from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.file.metadata import Dependency
 from tinkwell.core.release.chart.value import value
@@ -77,7 +76,7 @@ def read_entries(chart: Chart) -> Entries:
     for _, child in sorted(chart.charts.items()):
         vendored.setdefault(child.metadata.name, []).append(child)
     found = tuple(
-        _declare(index, entry, parse.child(chart.path(f"{charts.METADATA}.dependencies"), index), vendored)
+        _declare(index, entry, parse.child(chart.path(f"{archive.METADATA}.dependencies"), index), vendored)
         for index, entry in enumerate(chart.metadata.dependencies)
     )
     meant = {id(each.chart) for each in found}

@@ -9,6 +9,7 @@ from typing import NoReturn
 from ruamel.yaml.nodes import Node
 
 from tinkwell.core import errors
+from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.value import position, yaml_node
@@ -91,7 +92,7 @@ def _located(fault: Fault, nodes: dict[str, Node | None]) -> Fault:
     """Say in the description of a fault in which line it stands, as for all that is wrong within a file."""
     if fault.chart is None or fault.is_of_user:
         return fault
-    for name, text in ((charts.METADATA, fault.chart.metadata_text), (charts.VALUES, fault.chart.values_text)):
+    for name, text in ((archive.METADATA, fault.chart.metadata_text), (charts.VALUES, fault.chart.values_text)):
         file = fault.chart.path(name)
         if fault.field.startswith(f"{file}."):
             if file not in nodes:

@@ -14,6 +14,7 @@ from tinkwell.core import errors
 from tinkwell.core.release.chart import dependency
 from tinkwell.core.release.chart.dependency import Decider, Decision, Declared, Entries, Import
 from tinkwell.core.release.chart.fault import Fault, FaultKind, Faults
+from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.value import value
@@ -56,6 +57,12 @@ class Selected:
         """Note a warning, of which the first ones are kept."""
         if len(self.warnings) < MAX_WARNINGS:
             self.warnings.append(sentence)
+
+    def fault(self, kind: FaultKind, place: str, description: str, about: tuple[str, ...] = ()) -> Fault:
+        """Make a fault of the chart: at which place, such as a key of a file, and about which names."""
+        return Fault(
+            kind=kind, chart_path=self.path, names=about, field=place, description=description, chart=self.chart
+        )
 
     @property
     def own(self) -> Layer:
@@ -123,11 +130,11 @@ class Selector:
         for each in node.entries.all:
             place = f"{each.field}.{'alias' if each.entry.alias else 'name'}"
             if each.name == node.name:
-                self._note(
-                    FaultKind.NAME, node, place, f"{each.name} is the name of its parent as well; give it an alias"
-                )
+                sentence = f"{each.name} is the name of its parent as well; give it an alias"
+                self._faults.note(node.fault(FaultKind.NAME, place, sentence))
             elif each.name in _RESERVED:
-                self._note(FaultKind.NAME, node, place, f"{each.name} means something else in values; give it an alias")
+                sentence = f"{each.name} means something else in values; give it an alias"
+                self._faults.note(node.fault(FaultKind.NAME, place, sentence))
 
     def _note_missing(self, node: Selected) -> None:
         """Note all that is enabled and not vendored, as one fault."""
@@ -137,8 +144,8 @@ class Selector:
             more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
             folder = node.chart.path("charts/")
             description = f"{folder} lacks {listed}{more}; vendor what is missing into it, or disable it"
-            place = node.chart.path(f"{charts.METADATA}.dependencies")
-            self._note(FaultKind.MISSING, node, place, description, tuple(each.name for each in missing))
+            place = node.chart.path(f"{archive.METADATA}.dependencies")
+            self._faults.note(node.fault(FaultKind.MISSING, place, description, tuple(each.name for each in missing)))
 
     def _add_undeclared(self, node: Selected, level: int) -> None:
         taken = node.entries.by_name.keys() | {node.name, *_RESERVED}
@@ -147,11 +154,11 @@ class Selector:
             try:
                 names.parse_chart_name("", name)
             except errors.InvalidField as error:
-                self._note(FaultKind.NAME, node, folder, error.violations[0].description)
+                self._faults.note(node.fault(FaultKind.NAME, folder, error.violations[0].description))
                 continue
             if name in taken:
                 description = f"there is another {name}; list both as dependencies, one of them with an alias"
-                self._note(FaultKind.NAME, node, folder, description, (name,))
+                self._faults.note(node.fault(FaultKind.NAME, folder, description, (name,)))
                 continue
             taken.add(name)
             node.decisions[name] = Decision(name, is_enabled=True, by=Decider.UNDECLARED)
@@ -169,8 +176,8 @@ class Selector:
             self._stop(
                 node, f"the release has more than {charts.MAX_SUBCHARTS:,} subcharts; disable or divide some of them"
             )
-        if level >= charts.MAX_LEVELS:
-            self._stop(node, f"its subcharts are nested deeper than {charts.MAX_LEVELS} levels")
+        if level >= archive.MAX_LEVELS:
+            self._stop(node, f"its subcharts are nested deeper than {archive.MAX_LEVELS} levels")
         node.children[name] = Selected(
             chart=chart,
             name=name,
@@ -182,20 +189,8 @@ class Selector:
             imports=each.imports if each else (),
         )
 
-    def _note(self, kind: FaultKind, node: Selected, place: str, description: str, about: tuple[str, ...] = ()) -> None:
-        self._faults.note(
-            Fault(
-                kind=kind,
-                chart_path=node.path,
-                names=about,
-                field=place,
-                description=description,
-                chart=node.chart,
-            )
-        )
-
     def _stop(self, node: Selected, description: str) -> NoReturn:
-        place = node.chart.path(charts.METADATA)
+        place = node.chart.path(archive.METADATA)
         self._faults.stop(Fault(kind=FaultKind.LIMIT, chart_path=node.path, field=place, description=description))
 
 

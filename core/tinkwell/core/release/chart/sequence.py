@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tinkwell.core.release.chart.fault import Fault, FaultKind, Faults
-from tinkwell.core.release.chart.file import chart as charts
-from tinkwell.core.release.chart.file import metadata
+from tinkwell.core.release.chart.file import archive, metadata
 from tinkwell.core.release.chart.selection import Selected
 from tinkwell.core.release.graph import order
 from tinkwell.core.value import closed_object, parse
@@ -83,7 +82,7 @@ class Sequencer:
         self._references += 1
         if self._references > MAX_EDGES:
             description = f"the charts of the release wait for each other by more than {MAX_EDGES:,} names"
-            place = node.chart.path(charts.METADATA)
+            place = node.chart.path(archive.METADATA)
             self._faults.stop(Fault(kind=FaultKind.LIMIT, chart_path=node.path, field=place, description=description))
 
     def _resolve(self, node: Selected, reference: _Reference) -> str:
@@ -113,7 +112,7 @@ class Sequencer:
                 hint = "it is vendored, and needs an entry there"
             description = f"{waiting} for {spelling}, which is not among the dependencies; {hint}"
         about = (reference.after, reference.spelling)
-        self._note(node, kind, about, reference.field, description)
+        self._faults.note(node.fault(kind, reference.field, description, about))
 
     def _is_edge(self, node: Selected, before: str, reference: _Reference) -> bool:
         """Tell whether a reference makes an edge, since both of its ends are installed."""
@@ -124,7 +123,7 @@ class Sequencer:
         if self._strict:
             description = f"{reference.after} waits for {before}, which is disabled: {decision.why}; take it out"
             about = (reference.after, before)
-            self._note(node, FaultKind.DISABLED, about, reference.field, description)
+            self._faults.note(node.fault(FaultKind.DISABLED, reference.field, description, about))
         else:
             sentence = f"{reference.after} does not wait for {before}, which is disabled: {decision.why}"
             node.warn(f"{reference.field}: {sentence}")
@@ -149,25 +148,13 @@ class Sequencer:
             f"{edge.after} waits for {edge.before} by {' and '.join(edge.origins)}" for edge in steps[:_SHOWN]
         )
         description = f"subcharts of {node.path} wait for each other in a loop: {order.show(loop)} ({shown})"
-        file = node.chart.path(charts.METADATA)
+        file = node.chart.path(archive.METADATA)
         place = f"{file}.{steps[0].origins[0].removeprefix(f'{file} ')}"
-        self._note(node, FaultKind.CYCLE, tuple(loop), place, description)
-
-    def _note(self, node: Selected, kind: FaultKind, about: tuple[str, ...], place: str, description: str) -> None:
-        self._faults.note(
-            Fault(
-                kind=kind,
-                chart_path=node.path,
-                names=about,
-                field=place,
-                description=description,
-                chart=node.chart,
-            )
-        )
+        self._faults.note(node.fault(FaultKind.CYCLE, place, description, tuple(loop)))
 
 
 def _references(node: Selected) -> Iterator[_Reference]:
-    file = node.chart.path(charts.METADATA)
+    file = node.chart.path(archive.METADATA)
     for each in node.entries.all:
         for spelling in dict.fromkeys(each.entry.depends_on):
             key = f"dependencies[{each.index}].depends-on"

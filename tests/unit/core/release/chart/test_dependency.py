@@ -7,7 +7,7 @@ from unit.core.release_chart import chart, depends, enabled, family
 
 from tinkwell.core.release.chart import process, selection
 from tinkwell.core.release.chart.fault import ChartFaulty, FaultKind
-from tinkwell.core.release.chart.file import chart as charts
+from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.file.metadata import Dependency
 from tinkwell.core.value.document import JsonObject
@@ -239,9 +239,9 @@ def test_names_that_a_subchart_cannot_have_are_refused(found: Chart, sentence: s
 
 def test_subcharts_levels_and_entries_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     deep = chart("leaf")
-    for level in range(charts.MAX_LEVELS - 1):
+    for level in range(archive.MAX_LEVELS - 1):
         deep = family(f"level{level}", deep.metadata.name, vendored=[deep])
-    assert len(list(process.units(process.process(deep, {})))) == charts.MAX_LEVELS
+    assert len(list(process.units(process.process(deep, {})))) == archive.MAX_LEVELS
     [(kind, sentence)] = faults(family("one-more", deep.metadata.name, vendored=[deep]))
     assert kind is FaultKind.LIMIT
     assert sentence.endswith("Chart.yaml: its subcharts are nested deeper than 10 levels")

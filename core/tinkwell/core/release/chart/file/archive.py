@@ -18,6 +18,11 @@ from tinkwell.core import errors
 from tinkwell.core.release.chart.file import tar
 from tinkwell.core.value import parse
 
+METADATA = "Chart.yaml"
+# What the digest of a chart begins with.
+DIGEST = "sha256:"
+
+MAX_LEVELS = 10
 MAX_PACKED_BYTES = 8 * 1024 * 1024
 # Of the tar, so that its headers count, too.
 MAX_UNPACKED_BYTES = 64 * 1024 * 1024
@@ -83,7 +88,7 @@ def unpack(data: bytes) -> dict[str, bytes]:
 
 def digest(data: bytes) -> str:
     """Give the name of an archive: `sha256:` and the hexadecimal hash of its bytes."""
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+    return f"{DIGEST}{hashlib.sha256(data).hexdigest()}"
 
 
 def check_size(data: bytes, *, at: str = "") -> None:

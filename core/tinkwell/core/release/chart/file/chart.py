@@ -10,15 +10,14 @@ from dataclasses import dataclass, field
 
 from tinkwell.core import errors
 from tinkwell.core.release.chart.file import archive, metadata
+from tinkwell.core.release.chart.file.archive import MAX_LEVELS, METADATA
 from tinkwell.core.release.chart.file.metadata import Metadata
 from tinkwell.core.release.manifest import name as names
 from tinkwell.core.value import check, document, parse, yaml_file
 from tinkwell.core.value.document import MAX_VIOLATIONS, JsonObject, JsonValue
 
-METADATA = "Chart.yaml"
 VALUES = "values.yaml"
 SCHEMA = "values.schema.json"
-MAX_LEVELS = 10
 MAX_SUBCHARTS = 2_000
 # Chart.yaml and values.yaml of all charts together: to read YAML takes seconds for each megabyte.
 MAX_YAML_BYTES = 8 * 1024 * 1024

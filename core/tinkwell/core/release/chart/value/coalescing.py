@@ -7,7 +7,7 @@ down, each chart lays what it is given over its defaults, and gives each child i
 from collections.abc import Callable
 
 from tinkwell.core.release.chart.fault import Fault, FaultKind, Faults
-from tinkwell.core.release.chart.file import chart as charts
+from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.chart.selection import Selected
 from tinkwell.core.release.chart.value import value
 from tinkwell.core.release.chart.value.value import Layer
@@ -45,7 +45,7 @@ class Coalescing:
                 table = self._table(node, child, source)
                 if table is None:
                     missing = parse.excerpt(".".join(source[: document.MAX_DEPTH]))
-                    node.warn(f"{node.chart.path(charts.METADATA)}: {child.name} has no object {missing} to import")
+                    node.warn(f"{node.chart.path(archive.METADATA)}: {child.name} has no object {missing} to import")
                     continue
                 if self._spend(node, table) + len(target) > document.MAX_DEPTH:
                     self._stop(node, f"would be nested deeper than {document.MAX_DEPTH} levels by what is imported")

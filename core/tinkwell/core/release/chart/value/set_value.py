@@ -51,18 +51,6 @@ class Assignment:
     makes_list: bool = False
 
 
-def apply_set(
-    values: JsonObject, text: str, *, mode: Mode = Mode.TYPED, read_file: ReadFile | None = None
-) -> JsonObject:
-    """Return the values with what an argument sets; raises `errors.InvalidField` whose field is the option's name.
-
-    `read_file` gives the content of a file, which is the value in the mode FILE; without it the value is its path.
-    """
-    for assignment in parse_set(text, mode=mode, read_file=read_file):
-        values = assign(values, assignment, field=mode.value)
-    return values
-
-
 def parse_set(text: str, *, mode: Mode = Mode.TYPED, read_file: ReadFile | None = None) -> tuple[Assignment, ...]:
     """Read what an argument sets, in its order; raises `errors.InvalidField`.
 

@@ -67,6 +67,14 @@ LITERALS: list[tuple[str, JsonObject]] = [
 ]
 
 
+def applied(
+    values: JsonObject, text: str, *, mode: Mode = Mode.TYPED, read_file: set_value.ReadFile | None = None
+) -> JsonObject:
+    for assignment in set_value.parse_set(text, mode=mode, read_file=read_file):
+        values = set_value.assign(values, assignment, field=mode.value)
+    return values
+
+
 @pytest.mark.parametrize(
     "mode, text, expected",
     [
@@ -81,7 +89,7 @@ LITERALS: list[tuple[str, JsonObject]] = [
     ],
 )
 def test_an_argument_sets_values(mode: Mode, text: str, expected: JsonObject) -> None:
-    found = set_value.apply_set({}, text, mode=mode)
+    found = applied({}, text, mode=mode)
     assert found == expected
     assert repr(found) == repr(expected)  # true is not 1
 
@@ -89,7 +97,7 @@ def test_an_argument_sets_values(mode: Mode, text: str, expected: JsonObject) ->
 def test_a_file_is_the_value_of_its_path() -> None:
     contents = {"/run/key": "a\n", "b,c": "true"}
     text = r"a=/run/key,l={b\,c,/run/key}"
-    found = set_value.apply_set({}, text, mode=Mode.FILE, read_file=contents.__getitem__)
+    found = applied({}, text, mode=Mode.FILE, read_file=contents.__getitem__)
     assert found == {"a": "a\n", "l": ["true", "a\n"]}
 
 
@@ -105,13 +113,13 @@ def test_a_file_is_the_value_of_its_path() -> None:
 def test_what_was_there_before_stays_beside_it_and_is_not_changed_itself(text: str, expected: JsonObject) -> None:
     before: JsonObject = {"outer": {"inner1": "o", "inner2": "v2"}, "l": [1, {}]}
     untouched = copy.deepcopy(before)
-    assert set_value.apply_set(before, text) == expected
+    assert applied(before, text) == expected
     assert before == untouched
 
 
 def test_an_object_of_json_is_merged_into_what_was_there_before() -> None:
     before: JsonObject = {"a": {"b": 1, "c": [1]}}
-    found = set_value.apply_set(before, '{"a": {"c": [2], "d": null}}', mode=Mode.JSON)
+    found = applied(before, '{"a": {"c": [2], "d": null}}', mode=Mode.JSON)
     assert found == {"a": {"b": 1, "c": [2], "d": None}}
 
 
@@ -153,7 +161,7 @@ def test_an_object_of_json_is_merged_into_what_was_there_before() -> None:
 )
 def test_what_cannot_be_read_is_refused_under_the_name_of_its_option(mode: Mode, text: str, sentence: str) -> None:
     with pytest.raises(errors.InvalidField) as refusal:
-        set_value.apply_set({}, text, mode=mode)
+        applied({}, text, mode=mode)
     assert [(v.field, v.description) for v in refusal.value.violations] == [(mode.value, sentence)]
 
 
@@ -165,7 +173,7 @@ def _escaped(text: str) -> str:
 @example(["a"], -(10**18))  # a sign is none of the nineteen digits
 @example(["a"], -(2**63))
 def test_a_path_whose_characters_have_no_meaning_leads_to_its_value(path: list[str], value: int) -> None:
-    found: JsonValue = set_value.apply_set({}, f"{'.'.join(map(_escaped, path))}={value}")
+    found: JsonValue = applied({}, f"{'.'.join(map(_escaped, path))}={value}")
     for key in path:
         assert isinstance(found, dict)
         assert list(found) == [key]
@@ -176,4 +184,4 @@ def test_a_path_whose_characters_have_no_meaning_leads_to_its_value(path: list[s
 @given(st.text(), st.sampled_from([Mode.TYPED, Mode.STRING, Mode.JSON, Mode.LITERAL]))
 def test_an_argument_sets_values_or_is_refused_and_nothing_else(text: str, mode: Mode) -> None:
     with contextlib.suppress(errors.InvalidField):
-        assert isinstance(set_value.apply_set({}, text, mode=mode), dict)
+        assert isinstance(applied({}, text, mode=mode), dict)
