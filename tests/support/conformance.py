@@ -1,0 +1,33 @@
+"""All that every server answers alike, the real one and the fake that users test with."""
+
+import pytest
+
+pytest.register_assert_rewrite(
+    "support.client_conformance",
+    "support.deadline_conformance",
+    "support.lease_conformance",
+    "support.release_conformance",
+    "support.release_chart_conformance",
+    "support.release_end_conformance",
+    "support.release_secret_conformance",
+)
+
+from support import (  # noqa: E402
+    client_conformance,
+    deadline_conformance,
+    lease_conformance,
+    release_chart_conformance,
+    release_conformance,
+    release_end_conformance,
+    release_secret_conformance,
+)
+
+CHECKS = (
+    *client_conformance.CHECKS,
+    *lease_conformance.CHECKS,
+    *deadline_conformance.CHECKS,
+    *release_conformance.CHECKS,
+    *release_end_conformance.CHECKS,
+    *release_chart_conformance.CHECKS,
+    *release_secret_conformance.CHECKS,
+)
