@@ -27,7 +27,7 @@ CREATE DOMAIN public.chart_metadata AS json
 	CONSTRAINT chart_metadata_size CHECK ((octet_length((VALUE)::text) <= 1048576));
 
 CREATE DOMAIN public.event_type AS text
-	CONSTRAINT event_type_known CHECK (((VALUE = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text])) OR (VALUE = ANY (ARRAY['ACTION_STARTED'::text, 'ACTION_RETRYING'::text, 'ACTION_SUCCEEDED'::text, 'ACTION_FAILED'::text, 'ACTION_TIMEOUT'::text, 'ACTION_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['WORKFLOW_STARTED'::text, 'WORKFLOW_INPROGRESS'::text, 'WORKFLOW_SUCCEEDED'::text, 'WORKFLOW_FAILED'::text, 'WORKFLOW_TIMEOUT'::text, 'WORKFLOW_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['HARDWARE_PHONE_HOME'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['STEP_STARTED'::text, 'STEP_RETRYING'::text, 'STEP_SUCCEEDED'::text, 'STEP_FAILED'::text, 'STEP_TIMEOUT'::text, 'STEP_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['NODE_STARTED'::text, 'NODE_READY'::text, 'NODE_FAILED'::text, 'NODE_SKIPPED'::text, 'NODE_REMOVED'::text, 'NODE_LEFT'::text])) OR (VALUE = ANY (ARRAY['RELEASE_DEPLOYED'::text, 'RELEASE_FAILED'::text, 'RELEASE_UNINSTALLED'::text, 'OPERATION_STARTED'::text, 'OPERATION_SUCCEEDED'::text, 'OPERATION_FAILED'::text, 'OPERATION_TIMEOUT'::text, 'OPERATION_CANCELLED'::text]))));
+	CONSTRAINT event_type_known CHECK (((VALUE = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text])) OR (VALUE = ANY (ARRAY['ACTION_STARTED'::text, 'ACTION_RETRYING'::text, 'ACTION_SUCCEEDED'::text, 'ACTION_FAILED'::text, 'ACTION_TIMEOUT'::text, 'ACTION_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['WORKFLOW_STARTED'::text, 'WORKFLOW_INPROGRESS'::text, 'WORKFLOW_SUCCEEDED'::text, 'WORKFLOW_FAILED'::text, 'WORKFLOW_TIMEOUT'::text, 'WORKFLOW_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['HARDWARE_PHONE_HOME'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['STEP_STARTED'::text, 'STEP_RETRYING'::text, 'STEP_SUCCEEDED'::text, 'STEP_FAILED'::text, 'STEP_TIMEOUT'::text, 'STEP_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['NODE_STARTED'::text, 'NODE_READY'::text, 'NODE_FAILED'::text, 'NODE_SKIPPED'::text, 'NODE_REMOVED'::text, 'NODE_LEFT'::text])) OR (VALUE = ANY (ARRAY['RELEASE_DEPLOYED'::text, 'RELEASE_FAILED'::text, 'RELEASE_UNINSTALLED'::text, 'OPERATION_STARTED'::text, 'OPERATION_SUCCEEDED'::text, 'OPERATION_FAILED'::text, 'OPERATION_TIMEOUT'::text, 'OPERATION_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['RELEASE_DRIFTED'::text, 'LIFECYCLE_EMITTED'::text]))));
 
 CREATE DOMAIN public.jsonb_document AS jsonb
 	CONSTRAINT jsonb_document_object CHECK ((jsonb_typeof(VALUE) = 'object'::text));
@@ -36,7 +36,7 @@ CREATE DOMAIN public.lifecycle_state AS text
 	CONSTRAINT lifecycle_state_known CHECK ((VALUE = ANY (ARRAY['PENDING'::text, 'RUNNING'::text, 'SUCCEEDED'::text, 'FAILED'::text, 'TIMEOUT'::text, 'CANCELLED'::text])));
 
 CREATE DOMAIN public.node_kind AS text
-	CONSTRAINT node_kind_known CHECK ((VALUE = ANY (ARRAY['RESOURCE'::text, 'CHART'::text])));
+	CONSTRAINT node_kind_known CHECK ((VALUE = ANY (ARRAY['RESOURCE'::text, 'CHART'::text, 'HOOK'::text, 'EVENT'::text])));
 
 CREATE DOMAIN public.node_state AS text
 	CONSTRAINT node_state_known CHECK ((VALUE = ANY (ARRAY['PENDING'::text, 'INSTALLING'::text, 'REMOVING'::text, 'READY'::text, 'FAILED'::text, 'SKIPPED'::text, 'REMOVED'::text, 'LEFT'::text])));
@@ -45,7 +45,7 @@ CREATE DOMAIN public.node_task AS text
 	CONSTRAINT node_task_known CHECK ((VALUE = ANY (ARRAY['INSTALL'::text, 'REMOVE'::text])));
 
 CREATE DOMAIN public.operation_kind AS text
-	CONSTRAINT operation_kind_known CHECK ((VALUE = ANY (ARRAY['INSTALL'::text, 'UPGRADE'::text, 'ROLLBACK'::text, 'UNINSTALL'::text])));
+	CONSTRAINT operation_kind_known CHECK ((VALUE = ANY (ARRAY['INSTALL'::text, 'UPGRADE'::text, 'ROLLBACK'::text, 'UNINSTALL'::text, 'TEST'::text, 'PLAN'::text])));
 
 CREATE DOMAIN public.operation_phase AS text
 	CONSTRAINT operation_phase_known CHECK ((VALUE = ANY (ARRAY['LOAD'::text, 'RENDER'::text, 'VALIDATE'::text, 'APPLY'::text, 'CLEANUP'::text])));
@@ -54,7 +54,7 @@ CREATE DOMAIN public.release_document AS json
 	CONSTRAINT release_document_size CHECK ((octet_length((VALUE)::text) <= 8388608));
 
 CREATE DOMAIN public.release_state AS text
-	CONSTRAINT release_state_known CHECK ((VALUE = ANY (ARRAY['PENDING_INSTALL'::text, 'PENDING_UPGRADE'::text, 'PENDING_ROLLBACK'::text, 'DEPLOYED'::text, 'FAILED'::text, 'UNINSTALLING'::text, 'UNINSTALLED'::text])));
+	CONSTRAINT release_state_known CHECK ((VALUE = ANY (ARRAY['PLANNED'::text, 'PENDING_INSTALL'::text, 'PENDING_UPGRADE'::text, 'PENDING_ROLLBACK'::text, 'DEPLOYED'::text, 'FAILED'::text, 'UNINSTALLING'::text, 'UNINSTALLED'::text])));
 
 CREATE DOMAIN public.resource_answer AS json
 	CONSTRAINT resource_answer_size CHECK ((octet_length((VALUE)::text) <= 1048576));
@@ -66,7 +66,7 @@ CREATE DOMAIN public.resource_status AS text
 	CONSTRAINT resource_status_known CHECK ((VALUE = ANY (ARRAY['UNKNOWN'::text, 'VALID'::text, 'STALE'::text, 'ABSENT'::text, 'LEFT'::text])));
 
 CREATE DOMAIN public.resource_type AS text
-	CONSTRAINT resource_type_known CHECK (((VALUE = ANY (ARRAY['TEMPLATE'::text, 'HARDWARE'::text, 'WORKFLOW'::text, 'ACTION'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['CHART'::text, 'RELEASE'::text, 'OPERATION'::text, 'NODE'::text, 'STEP'::text]))));
+	CONSTRAINT resource_type_known CHECK (((VALUE = ANY (ARRAY['TEMPLATE'::text, 'HARDWARE'::text, 'WORKFLOW'::text, 'ACTION'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['CHART'::text, 'RELEASE'::text, 'OPERATION'::text, 'NODE'::text, 'STEP'::text, 'LIFECYCLE'::text]))));
 
 CREATE DOMAIN public.revision_state AS text
 	CONSTRAINT revision_state_known CHECK ((VALUE = ANY (ARRAY['PENDING'::text, 'DEPLOYED'::text, 'FAILED'::text, 'SUPERSEDED'::text, 'UNINSTALLED'::text])));
@@ -456,6 +456,35 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE TABLE public.lifecycle (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    operation_id uuid NOT NULL,
+    release_id uuid NOT NULL,
+    ordinal integer NOT NULL,
+    event text NOT NULL,
+    chart text DEFAULT ''::text NOT NULL,
+    handlers json DEFAULT '[]'::json NOT NULL,
+    outcome text NOT NULL,
+    message text DEFAULT ''::text NOT NULL,
+    seconds double precision DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT lifecycle_outcome_known CHECK ((outcome = ANY (ARRAY['SUCCEEDED'::text, 'WARNED'::text, 'FAILED'::text]))),
+    CONSTRAINT lifecycle_size CHECK ((octet_length((handlers)::text) <= 1048576))
+);
+
+CREATE FUNCTION public.lifecycle_shape(r public.lifecycle) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', r.id, '", "operation_id": "', r.operation_id, '", "release_id": "', r.release_id, '", "ordinal": ',
+        r.ordinal, ', "event": ', to_json(r.event), ', "chart": ', to_json(r.chart), ', "handlers": ', r.handlers,
+        ', "outcome": "', r.outcome, '", "message": ', to_json(r.message), ', "seconds": ', to_json(r.seconds),
+        ', "version": ', r.version, time_member('created_at', r.created_at), time_member('updated_at', r.updated_at), '}'
+    )::json
+$$;
+
 CREATE FUNCTION public.log_identity() RETURNS text
     LANGUAGE sql STABLE
     AS $$
@@ -530,7 +559,9 @@ CREATE TABLE public.operation (
     started_at timestamp with time zone,
     deadline_at timestamp with time zone NOT NULL,
     finished_at timestamp with time zone,
-    chart_id uuid
+    chart_id uuid,
+    result public.release_document,
+    plan_of uuid
 );
 
 CREATE FUNCTION public.operation_shape(o public.operation) RETURNS json
@@ -598,6 +629,7 @@ CREATE TABLE public.release (
     deleted_at timestamp with time zone,
     chart_name text DEFAULT ''::text NOT NULL,
     chart_version text DEFAULT ''::text NOT NULL,
+    drift text DEFAULT ''::text NOT NULL,
     CONSTRAINT release_deletion CHECK (((deleted_at IS NULL) OR ((state)::text = 'UNINSTALLED'::text))),
     CONSTRAINT release_name_form CHECK ((name ~ '^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$'::text)),
     CONSTRAINT release_namespace_form CHECK ((namespace ~ '^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$'::text))
@@ -869,6 +901,17 @@ BEGIN
             USING ERRCODE = 'check_violation', CONSTRAINT = 'hardware_size', TABLE = 'hardware';
     END IF;
     PERFORM write_event('HARDWARE', NEW.id, NULL, kind, NEW.version, shape);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.write_lifecycle_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    PERFORM write_event(
+        'LIFECYCLE', NEW.id, NEW.release_id, 'LIFECYCLE_EMITTED', NEW.version, lifecycle_shape(NEW)
+    );
     RETURN NULL;
 END $$;
 
@@ -1291,6 +1334,15 @@ ALTER TABLE ONLY public.lease
 ALTER TABLE ONLY public.lease
     ADD CONSTRAINT lease_pkey PRIMARY KEY (token);
 
+ALTER TABLE ONLY public.lifecycle
+    ADD CONSTRAINT lifecycle_once UNIQUE (operation_id, event, chart);
+
+ALTER TABLE ONLY public.lifecycle
+    ADD CONSTRAINT lifecycle_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.lifecycle
+    ADD CONSTRAINT lifecycle_place UNIQUE (operation_id, ordinal);
+
 ALTER TABLE ONLY public.log_line
     ADD CONSTRAINT log_line_pkey PRIMARY KEY (action_id, attempt, number);
 
@@ -1415,6 +1467,12 @@ CREATE TRIGGER hardware_truncate BEFORE TRUNCATE ON public.hardware FOR EACH STA
 
 CREATE TRIGGER hardware_version BEFORE UPDATE ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
+CREATE CONSTRAINT TRIGGER lifecycle_event AFTER INSERT OR UPDATE ON public.lifecycle DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_lifecycle_event();
+
+CREATE TRIGGER lifecycle_truncate BEFORE TRUNCATE ON public.lifecycle FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+CREATE TRIGGER lifecycle_version BEFORE UPDATE ON public.lifecycle FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
 CREATE CONSTRAINT TRIGGER node_event AFTER DELETE OR UPDATE ON public.node DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_node_event();
 
 CREATE TRIGGER node_transition BEFORE UPDATE OF state ON public.node FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
@@ -1482,6 +1540,9 @@ ALTER TABLE ONLY public.action
 
 ALTER TABLE ONLY public.hardware_address
     ADD CONSTRAINT hardware_address_hardware_id_fkey FOREIGN KEY (hardware_id) REFERENCES public.hardware(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.lifecycle
+    ADD CONSTRAINT lifecycle_operation_id_fkey FOREIGN KEY (operation_id) REFERENCES public.operation(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.log_line
     ADD CONSTRAINT log_line_action_id_fkey FOREIGN KEY (action_id) REFERENCES public.action(id) ON DELETE CASCADE;

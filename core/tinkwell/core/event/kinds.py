@@ -15,11 +15,12 @@ class ResourceType(StrEnum):
     OPERATION = "OPERATION"
     NODE = "NODE"
     STEP = "STEP"
+    LIFECYCLE = "LIFECYCLE"
     CUSTOM = "CUSTOM"
 
 
 # Kept for the resources that are to come, so that nobody's own events look like theirs.
-_TO_COME = ("lifecycle", "unit", "relation", "tinkwell")
+_TO_COME = ("unit", "relation", "tinkwell")
 _OWN = frozenset({kind.lower() for kind in ResourceType if kind is not ResourceType.CUSTOM}.union(_TO_COME))
 
 
@@ -50,6 +51,7 @@ class EventType(StrEnum):
     RELEASE_DEPLOYED = "RELEASE_DEPLOYED"
     RELEASE_FAILED = "RELEASE_FAILED"
     RELEASE_UNINSTALLED = "RELEASE_UNINSTALLED"
+    RELEASE_DRIFTED = "RELEASE_DRIFTED"
     OPERATION_STARTED = "OPERATION_STARTED"
     OPERATION_SUCCEEDED = "OPERATION_SUCCEEDED"
     OPERATION_FAILED = "OPERATION_FAILED"
@@ -67,6 +69,7 @@ class EventType(StrEnum):
     STEP_FAILED = "STEP_FAILED"
     STEP_TIMEOUT = "STEP_TIMEOUT"
     STEP_CANCELLED = "STEP_CANCELLED"
+    LIFECYCLE_EMITTED = "LIFECYCLE_EMITTED"
     CUSTOM = "CUSTOM"
 
 

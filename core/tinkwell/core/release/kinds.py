@@ -45,10 +45,14 @@ class Phase(StrEnum):
 
 
 class NodeKind(StrEnum):
-    """What a node of an operation stands for: a resource, or a chart with all that is in it."""
+    """What a node of an operation stands for: a resource, a chart with all that is in it, or what its life calls for."""
 
     RESOURCE = "RESOURCE"
     CHART = "CHART"
+    # A resource that is brought about at an event of its chart, and is no part of the release.
+    HOOK = "HOOK"
+    # An event of a chart, heard by its handlers.
+    EVENT = "EVENT"
 
 
 class PlanKind(StrEnum):
@@ -56,6 +60,8 @@ class PlanKind(StrEnum):
 
     RESOURCE = "RESOURCE"
     CHART = "CHART"
+    HOOK = "HOOK"
+    EVENT = "EVENT"
     # Passed when all are done that it comes after; never, if one of them never is.
     GATE = "GATE"
     # Passed when all have ended that it comes after, however they did.

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import NodeState, Phase, ResourceStatus, StepKind
+from tinkwell.core.release.lifecycle_event.run import HandlerRun, Outcome
 
 MAX_MESSAGE = 1_000
 # How the message of a step, or of its node, begins of which nobody can tell how it ended; see `is_lost`.
@@ -88,6 +89,22 @@ class RemovedReport:
     """The resource of a node that removes it is no more."""
 
     path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifecycleReport:
+    """An event was emitted; `chart` is the path of the one whose event it is, empty without charts.
+
+    It is kept once for each event of a chart: another report of it, which comes when an operation is prepared anew,
+    takes the place of the former one.
+    """
+
+    event: str
+    chart: str = ""
+    handlers: tuple[HandlerRun, ...] = ()
+    outcome: Outcome = Outcome.SUCCEEDED
+    message: str = ""
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,7 @@ class _ResourceTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Resource
     RESOURCE_TYPE_NODE: _ResourceType.ValueType  # 8
     RESOURCE_TYPE_STEP: _ResourceType.ValueType  # 9
     RESOURCE_TYPE_CHART: _ResourceType.ValueType  # 10
+    RESOURCE_TYPE_LIFECYCLE: _ResourceType.ValueType  # 11
 
 class ResourceType(_ResourceType, metaclass=_ResourceTypeEnumTypeWrapper):
     """ResourceType says what an event is about."""
@@ -53,6 +54,7 @@ RESOURCE_TYPE_OPERATION: ResourceType.ValueType  # 7
 RESOURCE_TYPE_NODE: ResourceType.ValueType  # 8
 RESOURCE_TYPE_STEP: ResourceType.ValueType  # 9
 RESOURCE_TYPE_CHART: ResourceType.ValueType  # 10
+RESOURCE_TYPE_LIFECYCLE: ResourceType.ValueType  # 11
 Global___ResourceType: _TypeAlias = ResourceType  # noqa: Y015
 
 class _EventType:
@@ -101,6 +103,10 @@ class _EventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EventType.V
     EVENT_TYPE_STEP_FAILED: _EventType.ValueType  # 35
     EVENT_TYPE_STEP_TIMEOUT: _EventType.ValueType  # 36
     EVENT_TYPE_STEP_CANCELLED: _EventType.ValueType  # 37
+    EVENT_TYPE_LIFECYCLE_EMITTED: _EventType.ValueType  # 38
+    """What an operation emitted in the life of a release, with the handlers that heard it."""
+    EVENT_TYPE_RELEASE_DRIFTED: _EventType.ValueType  # 39
+    """Other resources of the release than before were found to differ from what was installed."""
 
 class EventType(_EventType, metaclass=_EventTypeEnumTypeWrapper):
     """EventType says what happened. A specific type replaces UPDATED."""
@@ -145,6 +151,10 @@ EVENT_TYPE_STEP_SUCCEEDED: EventType.ValueType  # 34
 EVENT_TYPE_STEP_FAILED: EventType.ValueType  # 35
 EVENT_TYPE_STEP_TIMEOUT: EventType.ValueType  # 36
 EVENT_TYPE_STEP_CANCELLED: EventType.ValueType  # 37
+EVENT_TYPE_LIFECYCLE_EMITTED: EventType.ValueType  # 38
+"""What an operation emitted in the life of a release, with the handlers that heard it."""
+EVENT_TYPE_RELEASE_DRIFTED: EventType.ValueType  # 39
+"""Other resources of the release than before were found to differ from what was installed."""
 Global___EventType: _TypeAlias = EventType  # noqa: Y015
 
 @_typing.final
@@ -171,7 +181,7 @@ class Event(_message.Message):
     resource_id: _builtins.str
     """resource_id is the resource the event is about (UUID); empty for a custom event about nothing in particular."""
     parent_id: _builtins.str
-    """parent_id is an action's workflow, and the release of an operation, a node or a step."""
+    """parent_id is an action's workflow, and the release of an operation, a node, a step or a lifecycle event."""
     resource_type: Global___ResourceType.ValueType
     event_type: Global___EventType.ValueType
     name: _builtins.str

@@ -125,6 +125,10 @@ class _NodeKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_NodeKind.Val
     NODE_KIND_RESOURCE: _NodeKind.ValueType  # 1
     NODE_KIND_CHART: _NodeKind.ValueType  # 2
     """CHART stands for all that is in a chart. It is INSTALLING from its begin on, and READY when all of that is."""
+    NODE_KIND_HOOK: _NodeKind.ValueType  # 3
+    """HOOK is a resource that is brought about at an event of its chart, and is no part of the release."""
+    NODE_KIND_EVENT: _NodeKind.ValueType  # 4
+    """EVENT is an event in the life of a chart, which handlers hear. It runs no steps."""
 
 class NodeKind(_NodeKind, metaclass=_NodeKindEnumTypeWrapper): ...
 
@@ -132,6 +136,10 @@ NODE_KIND_UNSPECIFIED: NodeKind.ValueType  # 0
 NODE_KIND_RESOURCE: NodeKind.ValueType  # 1
 NODE_KIND_CHART: NodeKind.ValueType  # 2
 """CHART stands for all that is in a chart. It is INSTALLING from its begin on, and READY when all of that is."""
+NODE_KIND_HOOK: NodeKind.ValueType  # 3
+"""HOOK is a resource that is brought about at an event of its chart, and is no part of the release."""
+NODE_KIND_EVENT: NodeKind.ValueType  # 4
+"""EVENT is an event in the life of a chart, which handlers hear. It runs no steps."""
 Global___NodeKind: _TypeAlias = NodeKind  # noqa: Y015
 
 class _NodeTask:
