@@ -194,6 +194,8 @@ class Store:
                 self._move_step(each)
             case change.StoreResource():
                 self._store(each.report)
+            case change.StoreEmitted():
+                pass
             case change.DropResource():
                 self.resources.pop(each.path, None)
             case _:
