@@ -8,10 +8,9 @@ from typing import Any, Unpack
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.client import errors
 from tinkwell.client.release import message
-from tinkwell.client.release.chart import ChartClient, ChartLike
+from tinkwell.client.release.chart import ChartLike
 from tinkwell.client.release.handle import OperationHandle
 from tinkwell.client.release.model import (
-    LifecycleRun,
     Node,
     Operation,
     OperationOptions,
@@ -20,6 +19,7 @@ from tinkwell.client.release.model import (
     Revision,
     StepLogLine,
 )
+from tinkwell.client.release.story import StoryClient
 from tinkwell.client.value import field
 from tinkwell.client.watch import informer, reflector
 from tinkwell.client.watch.event import Event
@@ -30,7 +30,7 @@ from tinkwell.core.release.kinds import ReleaseState
 from tinkwell.core.value import document
 
 
-class ReleaseClient(ChartClient):
+class ReleaseClient(StoryClient):
     """Installs, applies, follows and watches releases, and carries operations out.
 
     A namespace that is empty is "default". What changes a release answers at once with the operation that it began, and
@@ -294,11 +294,6 @@ class ReleaseClient(ChartClient):
         """Iterate over an operation's nodes in the order of its plan, with their steps; none before it has a plan."""
         request = field.build(pb.ListNodesRequest, operation_id=operation_id)
         return self._list(self._stub.ListNodes, request, message.node)
-
-    def lifecycle(self, operation_id: str) -> AsyncIterator[LifecycleRun]:
-        """Iterate over what an operation emitted, such as pre-install, in its order, with who heard it."""
-        request = field.build(pb.ListLifecycleRequest, operation_id=operation_id)
-        return self._list(self._stub.ListLifecycle, request, message.lifecycle_run)
 
     def resources(self, name: str, *, namespace: str = "") -> AsyncIterator[Resource]:
         """Iterate over the resources of a release as they were seen last, by path."""

@@ -14,7 +14,7 @@ from tinkwell.core import errors
 from tinkwell.core.release import name as release_name
 from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.chart.file import chart as charts
-from tinkwell.core.release.chart.process import units
+from tinkwell.core.release.chart.process import Unit, units
 from tinkwell.core.release.chart.source import ChartSource
 from tinkwell.core.release.chart.value import value
 from tinkwell.core.release.transition import operation as rule
@@ -78,12 +78,19 @@ def archive_of(book: ReleaseBook, source: str) -> bytes | None:
 
 def all_values(world: World, stored: StoredRevision) -> dict[str, Any] | None:
     """Give all values of a revision; None where it is not made of a chart."""
+    unit = unit_of(world, stored)
+    if unit is None:
+        return None
+    found: dict[str, Any] = json.loads(document.dump_json(unit.values))
+    return found
+
+
+def unit_of(world: World, stored: StoredRevision) -> Unit | None:
+    """Give what the chart of a revision comes to; None where it is not made of one."""
     source = ChartSource.read(document.parse_json_object("source", stored.source))
     if source is None:
         return None
-    values = dataclasses.replace(source, strict=False).process(_load(world, source.digest)).values
-    found: dict[str, Any] = json.loads(document.dump_json(values))
-    return found
+    return dataclasses.replace(source, strict=False).process(_load(world, source.digest))
 
 
 def _begin(world: World, request: Any, upgrade: pb.UpgradeRequest | None, begin: release_request.Begin) -> Operation:

@@ -24,12 +24,14 @@ from tinkwell.server.release.service.chart.beginning import ChartBeginning
 from tinkwell.server.release.service.chart.charts import Charts
 from tinkwell.server.release.service.document import Documents
 from tinkwell.server.release.service.ending import Expiry
+from tinkwell.server.release.service.explaining import Explaining, Explanation
 from tinkwell.server.release.service.work import WorkReader
 from tinkwell.server.release.store import change, lifecycle, lock, queries
 from tinkwell.server.secret.service.operations import SecretService
 
 _PAGE = 500
 MAX_NAMESPACES = 100
+MAX_PATH_BYTES = 2_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class ReleaseService:
         self.charts = Charts(database)
         self.chart_beginning = ChartBeginning(database, self.expiry, documents, self.charts, self.beginning)
         self._all_values = AllValues(database, documents, self.charts)
+        self._explaining = Explaining(database, self._all_values)
         self.carrying = Carrying(database, documents)
         self.work = WorkReader(database, documents)
 
@@ -175,6 +178,23 @@ class ReleaseService:
         ):
             async for resource in resources:
                 yield resource
+
+    async def explain(
+        self, namespace: str, name: str, *, path: str, operation_id: str, with_values: bool, actor: str
+    ) -> Explanation:
+        """Say why the nodes of an operation, of the newest if none is given, are as they are, or where values are from.
+
+        Raises `errors.InvalidField` for a path that names nothing, and `errors.SecretsDisabled`.
+        """
+        path = parse.parse_text("path", path, max_bytes=MAX_PATH_BYTES, allow_empty=True)
+        release = await self._named(namespace, name, actor=actor)
+        id_ = parse.parse_uuid("operation_id", operation_id) if operation_id else release.operation_id
+        operation = await self._operation(id_, actor=actor)
+        if operation.release_id != release.id:
+            raise errors.InvalidField.of("operation_id", f"{id_} is an operation of {operation.release_name}")
+        if with_values:
+            return await self._explaining.values(release, operation, path, actor=actor)
+        return await self._explaining.nodes(release, operation, path, actor=actor)
 
     async def list_unfinished(
         self, namespaces: Sequence[str], *, actor: str
