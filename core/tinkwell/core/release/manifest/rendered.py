@@ -10,6 +10,8 @@ What comes of a chart has "charts", too, and paths of resources begin with that 
     "charts": {"shop": {"name": "shop", "version": "1.0.0", "batches": [["store"], ["shop"]],
                         "edges": [["store", "shop"]], "outputs": {…}}, "shop.store": {…, "inputs": {…}}}
 
+The root has "values" where handlers have changed any of all charts.
+
 Which texts are still to be evaluated stands in another document beside it, so that no data can pose as an expression:
 
     {"resources": {PATH: {"pointers": ["/zone"], "names": {"disk": "my_disk"}, "each": {…}}}, "outputs": {…},
@@ -61,7 +63,7 @@ _RESOURCE_FIELDS = (
 )
 parse_notes = functools.partial(parse.parse_text, max_bytes=MAX_NOTES_BYTES, allow_empty=True, multiline=True)
 _parse_short = functools.partial(parse.parse_text, max_bytes=MAX_CHART_TEXT_BYTES)
-_CHART_FIELDS = ("name", "version", "batches", "edges", "inputs", "outputs", "notes")
+_CHART_FIELDS = ("name", "version", "batches", "edges", "inputs", "outputs", "notes", "values")
 _NEEDED_OF_CHART = ("name", "version", "batches", "edges")
 _MANIFEST_FIELDS = ("plugs", "resources", "outputs", "charts")
 
@@ -132,7 +134,8 @@ class RenderedChart:
 
     `batches` say in which order they are installed; the last one has the chart's own name. An edge says of its first
     name that it is installed before the second. `inputs` are what its parent gives it, and `outputs` what it gives its
-    parent. `notes` are for who installs it; only the root has them.
+    parent. `notes` are for who installs it; only the root has them. `values` are those of all charts as the root has
+    them, where handlers have changed any; only the root has them, and else they follow from the chart and its source.
     """
 
     name: str
@@ -144,6 +147,7 @@ class RenderedChart:
     outputs: JsonObject = field(default_factory=dict)
     late_outputs: Late = NONE_LATE
     notes: str = ""
+    values: JsonObject | None = None
 
     def as_json(self) -> JsonObject:
         """Give the JSON form, without what is late."""
@@ -153,7 +157,8 @@ class RenderedChart:
             "batches": [list(batch) for batch in self.batches],
             "edges": [list(edge) for edge in self.edges],
         }
-        return given | without_defaults(inputs=self.inputs, outputs=self.outputs, notes=self.notes)
+        given |= without_defaults(inputs=self.inputs, outputs=self.outputs, notes=self.notes)
+        return given if self.values is None else given | {"values": self.values}
 
     def late_as_json(self) -> JsonObject:
         """Give the JSON form of what is late."""
@@ -182,6 +187,7 @@ class RenderedChart:
             outputs=outputs,
             late_outputs=Late.read(checks, beside.path("outputs"), beside.object("outputs"), outputs),
             notes=members.text("notes", parse_notes),
+            values=members.object("values") if "values" in members else None,
         )
 
 
