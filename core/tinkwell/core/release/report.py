@@ -115,7 +115,9 @@ class FinishReport:
     cause: str = ""
 
 
-Report: TypeAlias = PhaseReport | NodeReport | StepReport | ResourceReport | RemovedReport | FinishReport
+Report: TypeAlias = (
+    PhaseReport | NodeReport | StepReport | ResourceReport | RemovedReport | LifecycleReport | FinishReport
+)
 
 
 def step_id(operation_id: str, path: str, ordinal: int) -> str:

@@ -1,8 +1,8 @@
 """The events in the life of charts and releases, by name.
 
-A core event is what the program does itself: it has exactly one implementation, and no handler. An optional one may have
-any number of handlers, in the Lua of charts or in Python. A chart may hear an event of one of its subcharts: `bar:ready`
-is the event `ready` of the subchart with the effective name bar.
+A core event is what the program does itself: it has exactly one implementation, and no handler. An optional one may
+have any number of handlers, in the Lua of charts or in Python. A chart may hear an event of one of its subcharts:
+`bar:ready` is the event `ready` of the subchart with the effective name bar.
 """
 
 from dataclasses import dataclass

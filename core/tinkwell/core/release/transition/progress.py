@@ -8,6 +8,7 @@
     ACTION, RECHECK begin     it is INSTALLING; the last STATE and all steps since then have SUCCEEDED
     DESTROY begins            it is REMOVING
     any step, a resource      the node is that of a resource; a chart has neither, and is not LEFT
+    an emitted event          in every phase, and writes over what was told of the same event of the same chart
     any step begins           all earlier steps of the node are final, and the attempt is the next one
     another end of a step     it is RUNNING, and the attempt is the present one; or it is PENDING, and CANCELLED
 
@@ -27,6 +28,7 @@ from tinkwell.core.release import lifecycle
 from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask, StepKind
 from tinkwell.core.release.report import (
     FinishReport,
+    LifecycleReport,
     NodeReport,
     PhaseReport,
     RemovedReport,
@@ -43,6 +45,7 @@ from tinkwell.core.release.transition.change import (
     DropResource,
     MoveNode,
     MoveStep,
+    StoreEmitted,
     StoreResource,
     WriteOperation,
 )
@@ -151,6 +154,8 @@ class _Judge:
                     self._hear_step(field, each)
             case ResourceReport() | RemovedReport():
                 self._hear_resource(field, each)
+            case LifecycleReport():
+                self._changes.append(StoreEmitted(each))
             case FinishReport():
                 self._finish = each
             case _:
