@@ -1,8 +1,10 @@
 """From what an operation works on to what is to be done: LOAD, RENDER and VALIDATE.
 
-    LOAD       the manifests are read, or the chart is, with its subcharts and their values
+    LOAD       the manifests are read, or the chart is, with its subcharts, their values and their scripts
     RENDER     their expressions are evaluated, but for those that need the states of resources
     VALIDATE   what can be checked before anything changes: plugs, images, loops, and whatever images have said before
+
+In each of these, events are emitted whose handlers may change what was read or rendered.
 
 Up to here the release is as it was before, and nothing runs, so after a change of owner all of it is done once more.
 What brings about a stored revision again, or removes a release, has nothing to load or to render.
@@ -15,8 +17,8 @@ from dataclasses import dataclass
 from typing import TypedDict, cast
 
 from tinkwell.client.release import model
-from tinkwell.core import errors
-from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase, Wait
+from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase
+from tinkwell.core.release.lifecycle_event.name import CoreEvent, Event
 from tinkwell.core.release.manifest import name, reader
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.plan import Plan
@@ -25,13 +27,20 @@ from tinkwell.core.release.record import Resource as Row
 from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.queue import retry
-from tinkwell.provisioner.release import chart_render, chart_source, resource
-from tinkwell.provisioner.release.call.plug import Machine, Plugs
+from tinkwell.provisioner.release import chart_source, resource
+from tinkwell.provisioner.release.call.plug import Machine
 from tinkwell.provisioner.release.chart_source import MAX_SOURCE_BYTES, Charts
+from tinkwell.provisioner.release.core_event import ReadChart, Render, Validate
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.expression.naming import ManifestNames, Names, Release
 from tinkwell.provisioner.release.host import Host
+from tinkwell.provisioner.release.lifecycle import sources
+from tinkwell.provisioner.release.lifecycle.announcer import Announcer
+from tinkwell.provisioner.release.lifecycle.lifecycle import Lifecycle
+from tinkwell.provisioner.release.lifecycle.occasion import Emitted, Occasion
+from tinkwell.provisioner.release.lifecycle.subject import Subject
 from tinkwell.provisioner.release.resource import Resources, Revision
+from tinkwell.provisioner.release.schema.check import Schemas
 from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
@@ -61,55 +70,85 @@ class Prepared:
 
 
 class Preparation:
-    """The preparation of one operation. `enter` is told of each phase that begins, and `machine` finds plugs."""
+    """The preparation of one operation. `enter` is told of each phase that begins, and `record` of what is emitted.
+
+    `machine` finds plugs, and `schemas` check values that handlers have changed.
+    """
 
     def __init__(
         self,
         work: model.Work,
         host: Host,
         *,
+        lifecycle: Lifecycle,
         expressions: Expressions,
+        schemas: Schemas,
         machine: Machine,
         enter: Callable[[Phase], Awaitable[None]],
+        record: Callable[[Emitted], None],
     ) -> None:
         self._work = work
         self._host = host
-        self._expressions = expressions
+        self._lifecycle = lifecycle
         self._machine = machine
         self._enter = enter
+        self._announcer = Announcer(lifecycle, record=record)
+        self._expressions = expressions
+        self._schemas = schemas
 
     async def run(self) -> Prepared:
         """Say what is to be done; raises `errors.InvalidField`, and `sandbox.errors.SandboxError`."""
         work = self._work
-        is_rendered = not work.manifest and work.operation.kind is not OperationKind.UNINSTALL
-        charts = await asyncio.to_thread(chart_source.of_work, work)
-        manifest = await self._render(charts) if is_rendered else stored_manifest(work)
+        stored = stored_manifest(work)
+        is_rendered = stored is None and work.operation.kind is not OperationKind.UNINSTALL
+        await self._load(stored)
+        if is_rendered:
+            await self._render()
         await self._enter(Phase.VALIDATE)
-        if manifest is not None:
-            self._check(manifest)
+        manifest = await self._validate(is_rendered=is_rendered)
         plan = await asyncio.to_thread(build_plan, manifest, work)
         gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
         ids = await self._image_ids(manifest, {row.type for row in work.resources if row.path in gone})
         former = await former_revisions(self._host, work, gone)
+        charts = self._lifecycle.present.charts
         revision = _revision(manifest, charts)
         resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=ids)
         return Prepared(manifest=manifest, charts=charts, plan=plan, resources=resources, is_rendered=is_rendered)
 
-    async def _render(self, charts: Charts | None) -> RenderedManifest:
-        release = release_of(self._work, self._work.release.latest_revision + 1)
-        if charts is None:
+    async def _load(self, stored: RenderedManifest | None) -> None:
+        """Read the charts, load their scripts, and say that they are loaded."""
+        work = self._work
+        former = await former_subject(self._host, work)
+        reader = self._host.lifecycle.find(CoreEvent.READ_CHART, ReadChart)
+        # Where it is not known which chart it is, it is the one that goes.
+        root = chart_source.root_of(work) or (former.root if former is not None else "")
+        charts = await self._announcer.core(CoreEvent.READ_CHART, root, reader.read(work, stored))
+        self._lifecycle.begin(Subject(charts, stored), former)
+        await self._lifecycle.load()
+        for path in self._lifecycle.paths:
+            await self._announcer.announce(Event.CHART_LOADED, path)
+
+    async def _render(self) -> None:
+        """Render what was read, with all that handlers change before and after it."""
+        present, release = self._lifecycle.present, release_of(self._work, self._work.release.latest_revision + 1)
+        if present.charts is None:
             manifest, warnings = await self._render_manifest(release)
         else:
-            manifest, warnings = await self._render_charts(charts, release)
+            await self._enter(Phase.RENDER)
+            options = self._work.operation.options or Options()
+            rendered = await sources.render(
+                self._announcer,
+                self._host.lifecycle.find(CoreEvent.RENDER, Render),
+                release,
+                expressions=self._expressions,
+                schemas=self._schemas,
+                wait=options.wait,
+            )
+            manifest, warnings = rendered.manifest, rendered.warnings
         for warning in warnings:
             logger.warning("a manifest may not mean what it says", extra={"release": release["name"], "what": warning})
-        return manifest
-
-    async def _render_charts(self, charts: Charts, release: Release) -> tuple[RenderedManifest, Sequence[str]]:
-        await self._enter(Phase.RENDER)
-        wait = self._work.operation.options.wait if self._work.operation.options is not None else Wait.ORDERED
-        rendered = await chart_render.render(charts, release, self._expressions, wait=wait)
-        return rendered.manifest, rendered.warnings
+        present.render(manifest)
+        await self._announcer.announce(Event.POST_RENDER, present.root)
 
     async def _render_manifest(self, release: Release) -> tuple[RenderedManifest, Sequence[str]]:
         work = self._work
@@ -118,23 +157,33 @@ class Preparation:
         manifest = await asyncio.to_thread(reader.read, list(files.items()))
         await self._enter(Phase.RENDER)
         variables = await variables_of(work, self._expressions)
+        await self._announcer.announce(Event.PRE_RENDER, "")
         rendered = await self._expressions.render(manifest, ManifestNames(variables, release))
         return rendered.manifest, rendered.warnings
 
+    async def _validate(self, *, is_rendered: bool) -> RenderedManifest | None:
+        """Check what is to be installed, and return it; what was rendered before is as it was."""
+        present = self._lifecycle.present
+        if not is_rendered:
+            if present.manifest is not None:
+                self._check(present.manifest)
+            return present.manifest
+        await self._announcer.announce(Event.PRE_VALIDATE, present.root)
+        await self._announcer.core(CoreEvent.VALIDATE, present.root, self._checked())
+        former = present.manifest
+        await self._announcer.announce(Event.POST_VALIDATE, present.root)
+        if present.manifest is not former and present.manifest is not None:
+            self._check(present.manifest)
+        return present.manifest
+
+    async def _checked(self) -> None:
+        if self._lifecycle.present.manifest is not None:
+            self._check(self._lifecycle.present.manifest)
+
     def _check(self, manifest: RenderedManifest) -> None:
-        checks = check.Checks()
-        if manifest.plugs and not self._host.runtime.is_local:
-            checks.refuse(
-                "plugs", "are files of the engine's machine, and this provisioner's engine may be another one"
-            )
-        for path, each in manifest.resources.items():
-            checks.take(self._host.images.check, f"{parse.child('resources', path)}.type", each.type)
-        for chart, plugs in manifest.plugs_by_chart().items():
-            try:
-                Plugs(self._machine, plugs, chart=chart)
-            except errors.InvalidField as error:
-                checks.note(error)
-        checks.finish()
+        self._host.lifecycle.find(CoreEvent.VALIDATE, Validate).validate(
+            manifest, images=self._host.images, machine=self._machine, is_local=self._host.runtime.is_local
+        )
 
     async def _image_ids(self, manifest: RenderedManifest | None, removed_types: Iterable[str]) -> Mapping[str, str]:
         """Return what the images of types are; those that are only needed for removals may be missing."""
@@ -159,13 +208,14 @@ class Preparation:
         return {image: known for image, known in found.items() if isinstance(known, str)}
 
 
-async def recall(work: model.Work, host: Host) -> Prepared:
+async def recall(work: model.Work, host: Host, *, lifecycle: Lifecycle) -> Prepared:
     """Return what an operation is doing that has a plan already."""
     manifest = stored_manifest(work)
     plan = await asyncio.to_thread(Plan.load, work.plan)
     gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
     former = await former_revisions(host, work, gone)
-    charts = await asyncio.to_thread(chart_source.of_work, work)
+    charts = await asyncio.to_thread(chart_source.of_work, work, manifest)
+    lifecycle.begin(Subject(charts, manifest), await former_subject(host, work))
     revision = _revision(manifest, charts)
     resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=None)
     return Prepared(manifest=manifest, charts=charts, plan=plan, resources=resources, is_rendered=False)
@@ -189,6 +239,22 @@ def build_plan(manifest: RenderedManifest | None, work: model.Work) -> Plan:
     # What is brought about again has a plan already.
     stored = Plan.load(work.plan) if work.plan else None
     return build.build_plan(manifest, map(_row, work.resources), former, wait=options.wait, stored=stored)
+
+
+async def former_subject(host: Host, work: model.Work) -> Subject | None:
+    """Return what there was of the release before the operation, for what is emitted of that; None for nothing."""
+    number = work.release.revision or work.release.latest_revision
+    if work.operation.kind is OperationKind.INSTALL or not number or number == work.operation.revision:
+        return None
+    found = await _revision_work(host, work.operation.id, number)
+    return await asyncio.to_thread(_subject, found) if found.manifest else None
+
+
+def _subject(work: model.Work) -> Subject:
+    manifest = RenderedManifest.from_json(
+        document.parse_json_object("manifest", work.manifest, max_bytes=MAX_MANIFEST_BYTES), {}
+    )
+    return Subject(chart_source.of_work(work, manifest), manifest)
 
 
 async def former_revisions(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, Revision]:
@@ -232,6 +298,17 @@ async def variables_of(work: model.Work, expressions: Expressions) -> JsonObject
     return {**await expressions.variables(files, given), **given} if files else given
 
 
+def occasion_of(work: model.Work) -> Occasion:
+    """Return what handlers know of the operation."""
+    options = work.operation.options or Options()
+    return Occasion(
+        release=release_of(work, work.operation.revision or work.release.latest_revision + 1),
+        wait=options.wait,
+        timeout_seconds=options.timeout_seconds,
+        is_atomic=options.atomic,
+    )
+
+
 def release_of(work: model.Work, revision: int) -> Release:
     """Return what expressions know of the release."""
     is_install = work.operation.kind is OperationKind.INSTALL
@@ -245,12 +322,19 @@ def release_of(work: model.Work, revision: int) -> Release:
 
 
 async def _former_revision(host: Host, operation_id: str, revision: int, charts: Iterable[str]) -> Revision | None:
+    found = await _revision_work(host, operation_id, revision)
+    return await asyncio.to_thread(_read_revision, found, charts)
+
+
+async def _revision_work(host: Host, operation_id: str, revision: int) -> model.Work:
+    """Get what is stored of a revision."""
+
     async def get(token: int) -> model.Work:
         return await retry.until_answered(
             lambda: host.api.work(operation_id, token, revision=revision), what="get the manifest of a revision"
         )
 
-    return await asyncio.to_thread(_read_revision, await host.lease.under(get), charts)
+    return await host.lease.under(get)
 
 
 def _read_revision(work: model.Work, charts: Iterable[str]) -> Revision | None:

@@ -56,6 +56,11 @@ def with_templates(root: Unit, path: str, given: Mapping[str, str]) -> Unit:
     return _changed(root, path, lambda unit: dataclasses.replace(unit, chart=charts.with_templates(unit.chart, given)))
 
 
+def check_size(root: Unit) -> None:
+    """Check the values of all charts together; raises `errors.InvalidField`."""
+    document.check_json(process.USER_VALUES, root.values, max_bytes=coalescing.MAX_CHARACTERS)
+
+
 def changed_values(before: Unit, now: Unit) -> frozenset[str]:
     """Return the paths of the charts that see other values now."""
     former = {unit.path: unit.values for unit in process.units(before)}

@@ -41,7 +41,8 @@ class Chart:
     `templates` has the YAML files by their paths in the chart (`templates/web.yaml`), and `other_templates` what else
     of `templates/` is text, the notes aside; `files` has those of `files/` and `lua` those of `ext/lua/`, by their
     paths in there. `charts` has the vendored charts by the names of their folders
-    or archives in `charts/`. The texts of Chart.yaml and values.yaml tell in which line something stands. `refusals`
+    or archives in `charts/`. `is_scripted`: it has scripts, or a chart above it does, which may change its templates.
+    The texts of Chart.yaml and values.yaml tell in which line something stands. `refusals`
     and `warnings` are about this chart alone.
     """
 
@@ -57,6 +58,7 @@ class Chart:
     files: Mapping[str, bytes] = field(default_factory=dict)
     lua: Mapping[str, str] = field(default_factory=dict)
     charts: Mapping[str, "Chart"] = field(default_factory=dict)
+    is_scripted: bool = False
     refusals: tuple[errors.Violation, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -115,9 +117,11 @@ def with_templates(chart: Chart, texts: Mapping[str, str]) -> Chart:
     )
 
 
-def partials(chart: Chart) -> tuple[errors.Violation, ...]:
-    """Find the files of a chart that hold definitions of Go templates."""
-    return tuple(_refused_partials(chart.other_templates, chart.folder))
+def check_mended(chart: Chart) -> None:
+    """Raise `errors.ChartInvalid` for the files that scripts could have turned into manifests, and have left."""
+    left = tuple(_refused_partials(chart.other_templates, chart.folder)) if chart.is_scripted else ()
+    if left:
+        raise errors.ChartInvalid(left[:MAX_VIOLATIONS])
 
 
 def check_usable(charts: Iterable[Chart]) -> None:
@@ -172,6 +176,7 @@ class _Loader:
                 path.removeprefix(_LUA): self._text(files, folder, path) for path in sorted(filter(_is_script, files))
             },
             charts=self._charts(files, folder, level, is_scripted=is_scripted),
+            is_scripted=is_scripted,
             refusals=(
                 *_refusals(files, folder, is_library=found.is_library and level == 1),
                 *(_refused_partials(files, folder) if not is_scripted else ()),
