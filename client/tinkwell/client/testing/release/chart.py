@@ -17,12 +17,15 @@ from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.process import units
 from tinkwell.core.release.chart.source import ChartSource
 from tinkwell.core.release.chart.value import value
+from tinkwell.core.release.manifest import rendered
 from tinkwell.core.release.transition import operation as rule
 from tinkwell.core.release.transition.operation import Begun
 from tinkwell.core.release.transition.row import ReleaseRow
 from tinkwell.core.secret import document as secret_document
 from tinkwell.core.secret import sensitive
 from tinkwell.core.value import document
+
+_MAX_BYTES = rendered.MAX_MANIFEST_BYTES
 
 
 def upload(world: World, data: bytes) -> Chart:
@@ -81,7 +84,9 @@ def all_values(world: World, stored: StoredRevision) -> dict[str, Any] | None:
     source = ChartSource.read(document.parse_json_object("source", stored.source))
     if source is None:
         return None
-    values = dataclasses.replace(source, strict=False).process(_load(world, source.digest)).values
+    values = rendered.values_of(document.parse_json_object("manifest", stored.manifest or "{}", max_bytes=_MAX_BYTES))
+    if values is None:
+        values = dataclasses.replace(source, strict=False).process(_load(world, source.digest)).values
     found: dict[str, Any] = json.loads(document.dump_json(values))
     return found
 

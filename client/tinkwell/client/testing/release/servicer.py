@@ -224,7 +224,8 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         if request.revision:
             former = self._book.stored(release.id, request.revision)
             if former is not None:
-                yield pb.GetWorkResponse(document=pb.DocumentPart(name="manifest", text=former.manifest))
+                for name, text in (("source", former.source), ("manifest", former.manifest)):
+                    yield pb.GetWorkResponse(document=pb.DocumentPart(name=name, text=text))
                 for part in self._chart(former.source):
                     yield part
             return

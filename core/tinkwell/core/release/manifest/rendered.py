@@ -295,6 +295,16 @@ class RenderedManifest:
         return manifest
 
 
+def values_of(manifest: JsonObject) -> JsonObject | None:
+    """Return the values of a manifest in its JSON form that handlers have changed; None where they have not."""
+    charts = manifest.get("charts")
+    for path, chart in charts.items() if isinstance(charts, dict) else ():
+        values = chart.get("values") if "." not in path and isinstance(chart, dict) else None
+        if isinstance(values, dict):
+            return values
+    return None
+
+
 def _parse_plug(path: str, text: str) -> str:
     """Check the name of a plug, with or without the path of its chart before it."""
     chart, own = name.split_chart(text)

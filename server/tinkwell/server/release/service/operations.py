@@ -132,7 +132,7 @@ class ReleaseService:
             raise errors.NotFound("REVISION", f"{number} of release {title}" if number else f"of release {title}")
         if not with_all_values:
             return found
-        values = await self._all_values.of_revision(found.release_id, found.revision, actor=actor)
+        values = await self._all_values.of_revision(found.release_id, found.revision, found.manifest, actor=actor)
         return dataclasses.replace(found, all_values=values)
 
     async def get_operation(self, operation_id: str, *, actor: str) -> Operation:

@@ -32,7 +32,9 @@ _REVISION = text("""
 
 async def revision(connection: AsyncConnection, release_id: str, number: int) -> Mapping[str, str]:
     """Return the source and the manifest of a revision as they are stored; nothing where there is no such revision."""
-    found = (await connection.execute(_REVISION, {"release_id": release_id, "revision": number})).mappings().one_or_none()
+    found = (
+        (await connection.execute(_REVISION, {"release_id": release_id, "revision": number})).mappings().one_or_none()
+    )
     return dict(found) if found is not None else {}
 
 

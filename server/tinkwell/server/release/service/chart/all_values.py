@@ -1,10 +1,14 @@
-"""All values of a revision that is made of a chart: those that were given, and those of the charts."""
+"""All values of a revision that is made of a chart: those that were given, and those of the charts.
+
+Where handlers have changed them, they stand in the manifest as they were rendered.
+"""
 
 import dataclasses
 
 from tinkwell.core import errors
 from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.source import ChartSource
+from tinkwell.core.release.manifest import rendered
 from tinkwell.core.secret import document as secret_document
 from tinkwell.core.value import document, pointer
 from tinkwell.server.database import offload
@@ -26,16 +30,19 @@ class AllValues:
         self._charts = charts
         self._aside = offload.Aside(_THREADS)
 
-    async def of_revision(self, release_id: str, number: int, *, actor: str) -> str:
+    async def of_revision(self, release_id: str, number: int, manifest: str, *, actor: str) -> str:
         """Return them as JSON text, with null in the place of what is secret; empty where there is no chart.
 
-        Raises `errors.SecretsDisabled` where something is secret, and the key for it is missing.
+        `manifest` is that of the revision as it is shown, with null in the place of what is secret. Raises
+        `errors.SecretsDisabled` where something is secret, and the key for it is missing.
         """
 
         async def work(transaction: Transaction) -> OpenedSource | None:
             transaction.changed = False
             return await self._documents.source(transaction, release_id, number)
 
+        if changed := await self._aside.run(_changed, manifest):
+            return changed
         opened = (await self._database.write(work, actor=actor)).value
         source = ChartSource.read(opened.value) if opened is not None else None
         if opened is None or source is None:
@@ -46,6 +53,13 @@ class AllValues:
             # Both went since the revision was found.
             raise errors.NotFound("REVISION", f"{number} of release {release_id}") from error
         return await self._aside.run(_show, source, loaded.chart, opened)
+
+
+def _changed(manifest: str) -> str:
+    """Return the values that handlers have changed; empty where they have not."""
+    found = document.parse_json_object("manifest", manifest or "{}", max_bytes=rendered.MAX_MANIFEST_BYTES)
+    values = rendered.values_of(found)
+    return document.dump_json(values) if values is not None else ""
 
 
 def _show(source: ChartSource, chart: Chart, opened: OpenedSource) -> str:
