@@ -22,9 +22,7 @@ JsonObject: TypeAlias = dict[str, Json]
 
 _FOLDER = Path(__file__).parent
 # Read while the process may still open files.
-_TEXTS = {
-    name: (_FOLDER / f"{name}.lua").read_bytes() for name in ("codec", "guard", "host", "environment", "runtime")
-}
+_TEXTS = {name: (_FOLDER / f"{name}.lua").read_bytes() for name in ("codec", "guard", "host", "environment", "runtime")}
 
 
 class OutOfMemoryError(Exception):

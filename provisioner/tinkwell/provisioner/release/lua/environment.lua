@@ -29,19 +29,37 @@ end
 
 local frozen = setmetatable({}, { __mode = "k" })
 
--- Return a view of a table and all below it, which cannot be changed. `name` is what an error calls it.
-local function freeze(table, name)
+-- Return a view of a table and all below it, which cannot be changed. `name` is what an error calls it; `methods` are
+-- found in the view where the table has nothing of that name.
+local function freeze(table, name, methods)
   if type(table) ~= "table" or rawequal(table, codec.null) then return table end
   if frozen[table] then return frozen[table] end
   local view = setmetatable({}, {
-    __index = function(_, key) return freeze(rawget(table, key), name) end,
-    __newindex = function(_, key) error(name .. " cannot be changed: " .. tostring(key) .. " was assigned", 2) end,
+    __index = function(_, key)
+      local value = rawget(table, key)
+      if value == nil and methods then return methods[key] end
+      return freeze(value, name)
+    end,
+    __newindex = function(_, key)
+      error(name .. " cannot be changed: " .. (type(key) == "string" and key or "a key") .. " was assigned", 2)
+    end,
     __len = function() return #table end,
     __metatable = false,
   })
   frozen[table] = view
   codec.shown[view] = table
   return view
+end
+
+-- Return what a handler sees of the files of its chart, by their names: texts, and null for what is no text.
+local function files_of(files)
+  local function get(name)
+    local found = type(name) == "string" and rawget(files, name) or nil
+    if found == nil then error("there is no file of this name in files/", 2) end
+    if rawequal(found, codec.null) then error("this file is no text", 2) end
+    return found
+  end
+  return freeze(files, "files", { get = get })
 end
 
 -- Functions that are safer than those of Lua -------------------------------------------------------------------------
@@ -176,4 +194,4 @@ local function make()
   return env
 end
 
-return { make = make, freeze = freeze }
+return { make = make, freeze = freeze, files_of = files_of }

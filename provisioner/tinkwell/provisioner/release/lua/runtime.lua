@@ -170,7 +170,7 @@ function calls.end_init()
 end
 
 local DOCUMENTS = { "values", "manifest" }
-local PARTS = { "state", "templates", "config", "files" }
+local PARTS = { "state", "templates", "config" }
 
 local function decode(text)
   if text then return codec.decode(text) end
@@ -183,13 +183,17 @@ local function note_change(changed, part, name, value, before)
   if text ~= before then changed[part] = text end
 end
 
-local function changes(documents, context, given)
+-- Say what a handler has changed: `kept` is what the context had that cannot be replaced.
+local function changes(documents, context, kept, given)
   local changed, unknown = {}, {}
   for _, name in next, DOCUMENTS do note_change(changed, name, name, documents[name], given[name]) end
-  local is_known = { release = true, objects = true }
+  local is_known = { release = true, objects = true, files = true }
   for _, name in next, PARTS do
     is_known[name] = true
     note_change(changed, name, "context." .. name, rawget(context, name), given[name])
+  end
+  for _, part in next, { "release", "files" } do
+    if not rawequal(rawget(context, part), kept[part]) then unknown[#unknown + 1] = "context." .. part end
   end
   for _, key in next, codec.ordered_keys(context) do
     if type(key) ~= "string" then
@@ -206,7 +210,11 @@ function calls.call(ordinal, name, namespace, texts)
   local handler = handlers[ordinal]
   local given = codec.decode(texts)
   local documents = { values = decode(given.values), manifest = decode(given.manifest) }
-  local context = { release = environment.freeze(codec.decode(given.release), "release") }
+  local kept = {
+    release = environment.freeze(codec.decode(given.release), "release"),
+    files = given.files and environment.files_of(codec.decode(given.files)),
+  }
+  local context = { release = kept.release, files = kept.files }
   for _, part in next, PARTS do context[part] = decode(given[part]) end
   local objects = documents.manifest and documents.manifest.resources
   context.objects = objects
@@ -217,7 +225,7 @@ function calls.call(ordinal, name, namespace, texts)
   if manifest and not rawequal(rawget(context, "objects"), objects) then
     rawset(manifest, "resources", rawget(context, "objects"))
   end
-  local ok, found = pcall(changes, documents, context, given)
+  local ok, found = pcall(changes, documents, context, kept, given)
   if ok then return finish(nil, found) end
   return finish({
     message = found, traceback = "", is_excess = false, chart = handler.chart.path, file = "", line = 0,
