@@ -36,6 +36,7 @@ from tinkwell.provisioner.release.call.config import Configs
 from tinkwell.provisioner.release.call.plug import Machine, Plugs
 from tinkwell.provisioner.release.call.step import StepRun
 from tinkwell.provisioner.release.call.wiring import Wiring
+from tinkwell.provisioner.release.emitter import Emitter, Silence
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.host import Host
 from tinkwell.provisioner.release.prepare import Prepared
@@ -80,6 +81,7 @@ class Undertaking:
         reporter: Reporter,
         secrets: Secrets,
         group: asyncio.TaskGroup,
+        emitter: Emitter | None = None,
     ) -> None:
         self._work = work
         self._host = host
@@ -87,6 +89,7 @@ class Undertaking:
         self._reporter = reporter
         self._secrets = secrets
         self._group = group
+        self._emitter = emitter or Silence()
         self._expressions = Expressions(room=host.room)
         self._schemas = Schemas(room=host.room)
         release = work.release
@@ -169,7 +172,12 @@ class Undertaking:
             # An action of it would run beside those that are to come.
             return self._failed(cause.Reason.PREPARATION_FAILED, _NOT_CLEARED)
         preparation = prepare.Preparation(
-            self._work, self._host, expressions=self._expressions, machine=self._machine, enter=self._enter
+            self._work,
+            self._host,
+            expressions=self._expressions,
+            machine=self._machine,
+            emitter=self._emitter,
+            enter=self._enter,
         )
         try:
             prepared = await preparation.run()
@@ -311,6 +319,7 @@ class Undertaking:
             began=began.get,
             run_of=self._run_of,
             caller=await self._caller(prepared, revision=planned.revision),
+            emitter=self._emitter,
             reporter=self._reporter,
             lease=self._host.lease,
             places=self._host.places,
