@@ -40,8 +40,8 @@ from tinkwell.core.release.walk import BEGUN
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent.deadline import ADOPTION_SECONDS, Deadline
 from tinkwell.provisioner.lease.keeper import Keeper
-from tinkwell.provisioner.release.call.step import Permit, Result, StepRun
 from tinkwell.provisioner.release import emitter as emitters
+from tinkwell.provisioner.release.call.step import Permit, Result, StepRun
 from tinkwell.provisioner.release.emitter import Emitter
 from tinkwell.provisioner.release.place import Keys, Places
 from tinkwell.provisioner.release.reporter import Reporter
