@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TypedDict, cast
 
 from tinkwell.client.release import model
+from tinkwell.core.release.graph.life import Life
 from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase
 from tinkwell.core.release.lifecycle_event.name import CoreEvent, Event
 from tinkwell.core.release.manifest import name, reader
@@ -27,7 +28,7 @@ from tinkwell.core.release.record import Resource as Row
 from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.queue import retry
-from tinkwell.provisioner.release import chart_source, resource
+from tinkwell.provisioner.release import chart_source, life, resource
 from tinkwell.provisioner.release.call.plug import Machine
 from tinkwell.provisioner.release.chart_source import MAX_SOURCE_BYTES, Charts
 from tinkwell.provisioner.release.core_event import ReadChart, Render, Validate
@@ -39,7 +40,7 @@ from tinkwell.provisioner.release.lifecycle.announcer import Announcer
 from tinkwell.provisioner.release.lifecycle.lifecycle import Lifecycle
 from tinkwell.provisioner.release.lifecycle.occasion import Emitted, Occasion
 from tinkwell.provisioner.release.lifecycle.subject import Subject
-from tinkwell.provisioner.release.resource import Resources, Revision
+from tinkwell.provisioner.release.resource import Resource, Resources, Revision
 from tinkwell.provisioner.release.schema.check import Schemas
 from tinkwell.provisioner.runtime import port
 
@@ -95,6 +96,8 @@ class Preparation:
         self._announcer = Announcer(lifecycle, record=record)
         self._expressions = expressions
         self._schemas = schemas
+        # What was there before, where the operation has to do with it.
+        self._left: Revision | None = None
 
     async def run(self) -> Prepared:
         """Say what is to be done; raises `errors.InvalidField`, and `sandbox.errors.SandboxError`."""
@@ -106,27 +109,56 @@ class Preparation:
             await self._render()
         await self._enter(Phase.VALIDATE)
         manifest = await self._validate(is_rendered=is_rendered)
-        plan = await asyncio.to_thread(build_plan, manifest, work)
-        gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
-        ids = await self._image_ids(manifest, {row.type for row in work.resources if row.path in gone})
-        former = await former_revisions(self._host, work, gone)
         charts = self._lifecycle.present.charts
         revision = _revision(manifest, charts)
-        resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=ids)
+        await self._leave(manifest)
+        plan = await asyncio.to_thread(build_plan, manifest, work, self._life(manifest))
+        gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
+        hooks = list(life.hooks(plan, revision, self._left))
+        ids = await self._image_ids(manifest, {row.type for row in work.resources if row.path in gone}, hooks)
+        former = await former_revisions(self._host, work, gone)
+        resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=ids, hooks=hooks)
         return Prepared(manifest=manifest, charts=charts, plan=plan, resources=resources, is_rendered=is_rendered)
 
     async def _load(self, stored: RenderedManifest | None) -> None:
         """Read the charts, load their scripts, and say that they are loaded."""
         work = self._work
-        former = await former_subject(self._host, work)
+        await self._find_former(None)
+        former = self._lifecycle.former
         reader = self._host.lifecycle.find(CoreEvent.READ_CHART, ReadChart)
-        # Where it is not known which chart it is, it is the one that goes.
+        # Where an operation brings nothing about, it is about what it removes.
         root = chart_source.root_of(work) or (former.root if former is not None else "")
         charts = await self._announcer.core(CoreEvent.READ_CHART, root, reader.read(work, stored))
         self._lifecycle.begin(Subject(charts, stored), former)
         await self._lifecycle.load()
         for path in self._lifecycle.paths:
             await self._announcer.announce(Event.CHART_LOADED, path)
+
+    async def _leave(self, manifest: RenderedManifest | None) -> None:
+        """Find what was there before, if anything of it is left that has a life."""
+        work = self._work
+        if self._left is None and manifest is not None:
+            is_removing = any(row.path not in manifest.installed for row in work.resources)
+            await self._find_former(await asyncio.to_thread(build_plan, manifest, work) if is_removing else None)
+            await self._lifecycle.load()
+
+    async def _find_former(self, plan: Plan | None) -> None:
+        """Find what was there before, where the operation has to do with it by its kind, or by its plan."""
+        found = await life.former_work(self._host, self._work, plan)
+        if found is not None:
+            self._left = await asyncio.to_thread(life.read, found)
+            self._lifecycle.begin(self._lifecycle.present, await asyncio.to_thread(life.subject, found))
+
+    def _life(self, manifest: RenderedManifest | None) -> Life:
+        operation = self._work.operation
+        return Life(
+            kind=operation.kind,
+            manifest=manifest,
+            heard=self._lifecycle.heard(),
+            former=self._left.manifest if self._left is not None else None,
+            former_heard=self._lifecycle.former_heard(),
+            wait=(operation.options or Options()).wait,
+        )
 
     async def _render(self) -> None:
         """Render what was read, with all that handlers change before and after it."""
@@ -185,10 +217,12 @@ class Preparation:
             manifest, images=self._host.images, machine=self._machine, is_local=self._host.runtime.is_local
         )
 
-    async def _image_ids(self, manifest: RenderedManifest | None, removed_types: Iterable[str]) -> Mapping[str, str]:
+    async def _image_ids(
+        self, manifest: RenderedManifest | None, removed_types: Iterable[str], hooks: Iterable[Resource]
+    ) -> Mapping[str, str]:
         """Return what the images of types are; those that are only needed for removals may be missing."""
-        fields: dict[str, str] = {}
-        for path, each in manifest.resources.items() if manifest is not None else ():
+        fields = {type_: f"{parse.child('resources', path)}.type" for type_, path in life.hook_types(hooks).items()}
+        for path, each in manifest.installed.items() if manifest is not None else ():
             fields.setdefault(each.type, f"{parse.child('resources', path)}.type")
         vacant = asyncio.Semaphore(IMAGES_AT_ONCE)
 
@@ -215,9 +249,13 @@ async def recall(work: model.Work, host: Host, *, lifecycle: Lifecycle) -> Prepa
     gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
     former = await former_revisions(host, work, gone)
     charts = await asyncio.to_thread(chart_source.of_work, work, manifest)
-    lifecycle.begin(Subject(charts, manifest), await former_subject(host, work))
     revision = _revision(manifest, charts)
-    resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=None)
+    found = await life.former_work(host, work, plan) if plan.hooks or plan.events else None
+    before = await asyncio.to_thread(life.subject, found) if found is not None else None
+    lifecycle.begin(Subject(charts, manifest), before)
+    left = await asyncio.to_thread(life.read, found) if found is not None else None
+    hooks = life.hooks(plan, revision, left)
+    resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=None, hooks=hooks)
     return Prepared(manifest=manifest, charts=charts, plan=plan, resources=resources, is_rendered=False)
 
 
@@ -230,31 +268,18 @@ def stored_manifest(work: model.Work) -> RenderedManifest | None:
     return RenderedManifest.from_json(manifest, late)
 
 
-def build_plan(manifest: RenderedManifest | None, work: model.Work) -> Plan:
-    """Build the plan of an operation, in a thread: what it imports takes its time, once."""
+def build_plan(manifest: RenderedManifest | None, work: model.Work, lived: Life | None = None) -> Plan:
+    """Build the plan of an operation, in a thread: what it imports takes its time, once.
+
+    Without a life it has no events and no hooks.
+    """
     from tinkwell.core.release.graph import build
 
     former = {revision: Plan.load(text, field=f"removed/{revision}") for revision, text in work.removed_plans.items()}
     options = work.operation.options or Options()
     # What is brought about again has a plan already.
     stored = Plan.load(work.plan) if work.plan else None
-    return build.build_plan(manifest, map(_row, work.resources), former, wait=options.wait, stored=stored)
-
-
-async def former_subject(host: Host, work: model.Work) -> Subject | None:
-    """Return what there was of the release before the operation, for what is emitted of that; None for nothing."""
-    number = work.release.revision or work.release.latest_revision
-    if work.operation.kind is OperationKind.INSTALL or not number or number == work.operation.revision:
-        return None
-    found = await _revision_work(host, work.operation.id, number)
-    return await asyncio.to_thread(_subject, found) if found.manifest else None
-
-
-def _subject(work: model.Work) -> Subject:
-    manifest = RenderedManifest.from_json(
-        document.parse_json_object("manifest", work.manifest, max_bytes=MAX_MANIFEST_BYTES), {}
-    )
-    return Subject(chart_source.of_work(work, manifest), manifest)
+    return build.build_plan(manifest, map(_row, work.resources), former, wait=options.wait, stored=stored, life=lived)
 
 
 async def former_revisions(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, Revision]:

@@ -334,6 +334,7 @@ class Undertaking:
             began=began.get,
             run_of=self._run_of,
             caller=await self._caller(prepared, revision=planned.revision),
+            emitter=self._lifecycle,
             reporter=self._reporter,
             lease=self._host.lease,
             places=self._host.places,

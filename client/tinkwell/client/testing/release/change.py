@@ -88,6 +88,8 @@ class _Writer:
                 self._write_own(each)
             case change.AddNodes() | change.MoveNode() | change.AddStep() | change.MoveStep():
                 self._write_progress(each)
+            case change.HearSecrets():
+                pass  # as all that is secret in reports, it was noted before
             case change.StoreResource() | change.DropResource():
                 self._write_resource(each)
             case change.StoreEmitted():

@@ -3,7 +3,7 @@
 No changes at all mean that what was asked has happened before.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tinkwell.core.event.kinds import State
@@ -128,6 +128,14 @@ class StoreEmitted:
     report: LifecycleReport
 
 
+@dataclass(frozen=True, slots=True)
+class HearSecrets:
+    """These texts are secret, by what a hook was given or has answered; nothing else of that is stored."""
+
+    path: str
+    secrets: tuple[str, ...] = field(repr=False)
+
+
 Change: TypeAlias = (
     WriteRelease
     | AddRevision
@@ -142,6 +150,7 @@ Change: TypeAlias = (
     | MoveStep
     | StoreResource
     | DropResource
+    | HearSecrets
     | StoreEmitted
 )
 Changes: TypeAlias = tuple[Change, ...]

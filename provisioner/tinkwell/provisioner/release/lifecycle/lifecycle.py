@@ -25,7 +25,8 @@ from tinkwell.provisioner.release.lifecycle import listener as listening
 from tinkwell.provisioner.release.lifecycle.listener import Function
 from tinkwell.provisioner.release.lifecycle.occasion import Emitted, Occasion
 from tinkwell.provisioner.release.lifecycle.subject import Subject
-from tinkwell.provisioner.release.lua.scripts import Answer, ChartScripts, Handler, HandlerFailed, Request, Scripts
+from tinkwell.provisioner.release.lua.registration import Handler
+from tinkwell.provisioner.release.lua.scripts import Answer, ChartScripts, HandlerFailed, Request, Scripts
 from tinkwell.sandbox.errors import SandboxError
 
 logger = logging.getLogger(__name__)
@@ -33,8 +34,6 @@ logger = logging.getLogger(__name__)
 MAX_STATE_BYTES = 64 * 1024
 # These are emitted once, for all charts together.
 ONCE = (Event.PRE_RENDER, Event.POST_RENDER, Event.PRE_VALIDATE, Event.POST_VALIDATE)
-# These are of what was there before, where anything was.
-_FORMER = (Event.PRE_ROLLBACK, Event.PRE_DELETE, Event.POST_DELETE)
 
 Heard: TypeAlias = Handler | Listener[Function]
 MakeScripts: TypeAlias = Callable[[Sequence[ChartScripts]], Scripts]
@@ -63,6 +62,11 @@ class Lifecycle:
     def present(self) -> Subject:
         """What the operation brings about; nothing where it only removes."""
         return self._present
+
+    @property
+    def former(self) -> Subject | None:
+        """What was there before it, where the operation has to do with that."""
+        return self._former
 
     @property
     def root(self) -> str:
@@ -106,7 +110,7 @@ class Lifecycle:
         """Return the same of what was there before."""
         return self._heard(self._former) if self._former is not None else {}
 
-    async def emit(self, event: str, chart: str) -> Emitted:
+    async def emit(self, chart: str, event: str) -> Emitted:
         """Emit an event of a chart while it is installed or removed, when nothing may be changed any more.
 
         A core event has no handlers. What goes wrong is told by what this returns.
@@ -153,7 +157,7 @@ class Lifecycle:
     def _subject(self, event: Event, chart: str) -> Subject | None:
         """Return what an event of a chart is about; None where there is no such chart."""
         former, present = self._former, self._present
-        both = (former, present) if event in _FORMER else (present, former)
+        both = (former, present) if name.is_of_former(event) else (present, former)
         return next((each for each in both if each is not None and each.has(chart)), None)
 
     def _heard(self, subject: Subject) -> dict[str, frozenset[Event]]:

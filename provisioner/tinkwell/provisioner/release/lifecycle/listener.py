@@ -102,7 +102,14 @@ async def call(listener: Listener[Function], request: Request, *, seconds: float
     except Exception as error:
         message = f"{type(error).__name__}: {error}"
         told = "".join(traceback.format_exception(error, limit=-_SHOWN_FRAMES))
-    raise HandlerFailed(request.event, request.chart, listener.file, listener.line, message, told)
+    raise HandlerFailed(
+        event=request.event,
+        chart=request.chart,
+        file=listener.file,
+        line=listener.line,
+        message=message,
+        traceback=told,
+    )
 
 
 async def _in_thread(listener: Listener[Function], given: ListenerRequest, seconds: float) -> None:

@@ -14,7 +14,8 @@ from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.release.chart_source import Charts
-from tinkwell.provisioner.release.lua.scripts import ChartScripts, Handler
+from tinkwell.provisioner.release.lua.registration import Handler
+from tinkwell.provisioner.release.lua.scripts import ChartScripts
 
 _LUA = "ext/lua/"
 
@@ -71,7 +72,9 @@ class Subject:
     def place(self, chart: str, file: str, line: int) -> str:
         """Say where in the root's archive a script of a chart has a line."""
         unit = self.charts.find(chart) if self.charts is not None else None
-        return f"{unit.chart.path(file) if unit is not None else file}:{line}"
+        # A fault in another chart's script comes with the whole path.
+        path = unit.chart.path(file) if unit is not None and file.startswith(_LUA) else file
+        return f"{path}:{line}"
 
     def heard(self) -> dict[str, set[Event]]:
         """Return by the paths of charts what their scripts, and those above them, hear."""

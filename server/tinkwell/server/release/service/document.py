@@ -23,7 +23,15 @@ from tinkwell.core.release import sensitive
 from tinkwell.core.release.kinds import OperationKind
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.report import ResourceReport, StepReport, step_id
-from tinkwell.core.release.transition.change import AddRevision, AddStep, Change, Changes, DropResource, StoreResource
+from tinkwell.core.release.transition.change import (
+    AddRevision,
+    AddStep,
+    Change,
+    Changes,
+    DropResource,
+    HearSecrets,
+    StoreResource,
+)
 from tinkwell.core.release.transition.row import ReleaseRow
 from tinkwell.core.secret import document as secret_document
 from tinkwell.core.value import document
@@ -40,7 +48,7 @@ from tinkwell.server.secret.service.operations import Document, Opened, SecretSe
 _THREADS = 2
 _NONE = frozenset[str]()
 # Whose documents may be where a report adds or replaces some.
-_WITH_DOCUMENTS = (StoreResource, DropResource, AddStep)
+_WITH_DOCUMENTS = (StoreResource, DropResource, AddStep, HearSecrets)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -161,12 +169,13 @@ class Documents:
     async def seal_changes(self, transaction: Transaction, locked: lock.Locked, changes: Changes) -> Changes:
         """Return the changes that reports bring with their documents as they are to be stored."""
         told = [each.report for each in changes if isinstance(each, StoreResource)]
-        if not locked.has_secrets and not any(each.sensitive or each.secrets for each in told):
+        heard = frozenset(text for each in changes if isinstance(each, HearSecrets) for text in each.secrets)
+        if not locked.has_secrets and not heard and not any(each.sensitive or each.secrets for each in told):
             return changes
         if not any(isinstance(each, _WITH_DOCUMENTS) for each in changes):
             return changes
         before = await self._texts(transaction.connection, locked)
-        known = before | await self._aside.run(_texts_of, told)
+        known = before | heard | await self._aside.run(_texts_of, told)
         declared = {each.path: each.sensitive for each in told if each.init and each.sensitive}
         if declared or known != before:
             known = await self._seal_again(transaction, locked, known, declared)
@@ -271,6 +280,10 @@ class Documents:
             case DropResource():
                 gone = {_of(name, each.path): Document(None) for name in store.OF_RESOURCE}
                 await self._secrets.seal(transaction.connection, _release(locked.release_id), gone)
+                return each
+            case HearSecrets(path=path, secrets=secrets):
+                given = {_of("hook", path): Document(None, texts=frozenset(secrets))}
+                await self._secrets.seal(transaction.connection, _operation(locked.operation.id), given)
                 return each
             case AddStep() if each.report.call.args is not None:
                 return AddStep(await self._seal_step(transaction, locked, each.report, known))

@@ -184,6 +184,9 @@ def _statements(move: Move, found: change.Change) -> Iterator[Statement]:
         case change.LetGo():
             # An operation that ends is let go; nothing else lets one go.
             pass
+        case change.HearSecrets():
+            # They were sealed by who knows how.
+            pass
         case _:
             yield _statement(move, found)
 
