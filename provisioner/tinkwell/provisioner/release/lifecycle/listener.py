@@ -69,6 +69,11 @@ class Registration:
         self._registry.on(event, weight, function, origin=self._origin)
 
 
+def are_installed() -> bool:
+    """Return whether anything beside this program has an entry point of the group."""
+    return bool(importlib.metadata.entry_points(group=GROUP))
+
+
 def load(registry: Lifecycle) -> None:
     """Register what is installed beside this program; raises `WrongRegistry` for what cannot be."""
     for point in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda each: each.name):
