@@ -57,7 +57,7 @@ class Registry(Generic[F]):
         known = [each.value for each in CoreEvent]
         if event not in known:
             nearest = closed_object.nearest(event, known)
-            raise WrongRegistry(f"{parse.show(event)} is no core event; {nearest}. They are: {', '.join(known)}")
+            raise WrongRegistry(f"{parse.show(event)} is no core event; {nearest}")
         core = CoreEvent(event)
         if core in self._implementations:
             both = f"{_describe(self._implementations[core])} and {_describe(implementation)}"

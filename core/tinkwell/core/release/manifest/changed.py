@@ -31,7 +31,7 @@ def read(former: RenderedManifest, given: JsonObject) -> RenderedManifest:
         if still.pointers:
             kept[key] = still.as_json()
         for pointer in _moved("", found, before, moved) if moved else ():
-            checks.refuse(_field(key, pointer), _MOVED)
+            checks.refuse(name.locate(_field(key), found, pointer)[0], _MOVED)
     checks.finish()
     manifest = RenderedManifest.from_json(
         given,
@@ -109,11 +109,8 @@ def _moved(pointer: str, now: JsonValue, before: JsonValue, late: frozenset[str]
                 yield from _moved(name.pointer_child(pointer, index), item, former_item, late)
 
 
-def _field(key: tuple[str, ...], pointer: str) -> str:
-    field = key[0] if len(key) == 1 else f"{parse.child(*key)}.config"
-    for part in pointer.split("/")[1:]:
-        field = parse.child(field, part.replace("~1", "/").replace("~0", "~"))
-    return field
+def _field(key: tuple[str, ...]) -> str:
+    return key[0] if len(key) == 1 else f"{parse.child(*key)}.config"
 
 
 def _check_size(manifest: RenderedManifest) -> None:

@@ -105,7 +105,12 @@ def test_a_manifest_is_checked_as_any_other(change: Any, field: str, words: str)
 
 
 def test_parts_of_charts_know_their_own_names_and_join_to_what_they_are_from() -> None:
-    chart = {"name": "shop", "version": "1.0.0", "batches": [["store"], ["shop"]], "edges": [["store", "shop"]]}
+    chart: dict[str, Any] = {
+        "name": "shop",
+        "version": "1.0.0",
+        "batches": [["store"], ["shop"]],
+        "edges": [["store", "shop"]],
+    }
     whole = RenderedManifest.from_json(
         {
             "plugs": {"shop.store:data": {"path": "data"}},
