@@ -7,9 +7,10 @@ import pytest
 from unit.provisioner.release.chart.releasing import files
 from unit.provisioner.release.stage import Stage
 
+from tinkwell.client.release.model import LifecycleRun
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.chart.file import archive
-from tinkwell.core.release.lifecycle_event.run import LifecycleRun, Outcome
+from tinkwell.core.release.lifecycle_event.run import Outcome
 
 S0 = """
     -- init is the entry point
