@@ -151,7 +151,8 @@ end
 local function decode(text)
   if type(text) ~= "string" then error("a text is needed, and not a " .. type(text), 0) end
   local value, at = value_at(text, skip(text, 1), 0)
-  if skip(text, at) <= #text then wrong(at, "something follows the value") end
+  at = skip(text, at)
+  if at <= #text then wrong(at, "something follows the value") end
   return value
 end
 

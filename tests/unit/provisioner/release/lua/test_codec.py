@@ -10,6 +10,7 @@ from unit.provisioner.release.lua.scripting import failed, run
 
 from tinkwell.core.release.lifecycle_event.name import Event
 from tinkwell.core.value import document
+from tinkwell.provisioner.release.lua import change
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=12)
 SCALARS = (
@@ -31,7 +32,8 @@ DOCUMENTS = st.recursive(
 async def test_any_document_comes_back_as_it_was(value: Any) -> None:
     answer = await run("values.again = json.decode(json.encode(values.given))", {"given": value})
     assert answer.values is not None
-    assert document.is_same(answer.values["again"], value)
+    # The interpreter may write another decimal number for the same double.
+    assert document.is_same(change.kept(value, answer.values["again"]), value)
     assert document.dump_json(answer.values["given"]) == document.dump_json(value)
 
 
@@ -83,7 +85,7 @@ async def test_known_keys_keep_their_order_and_new_ones_follow_by_name() -> None
         ("values.x = 2^53", decimal.Decimal("9007199254740992.0")),
         ("values.x = 7 // 2", 3),
         ("values.x = null", None),
-        ("values.x = json.decode('[1, {\"a\": \"\\\\ud83d\\\\ude00\"}]')", [1, {"a": "😀"}]),
+        ('values.x = json.decode(\'[1, {"a": "\\\\ud83d\\\\ude00"}]\')', [1, {"a": "😀"}]),
         ("values.x = yaml.decode('a: [1, no, ~]')", {"a": [1, "no", None]}),
         ("values.x = yaml.decode(yaml.encode({a = {b = {1, 'yes'}}}))", {"a": {"b": [1, "yes"]}}),
     ],
@@ -114,7 +116,7 @@ async def test_what_a_script_makes_is_json(body: str, expected: Any) -> None:
         ("context.state.a = ('x'):rep(2^16)", "context.state: has 65,"),
         ("context.state = {1}", "context.state: must be an object, and not a list"),
         ("context.templates = {a = 1}", "context.templates.a: must be a text, and not a number"),
-        ("json.decode('{\"a\":1,\"a\":2}')", "not JSON at byte 8: a key occurs twice"),
+        ('json.decode(\'{"a":1,"a":2}\')', "not JSON at byte 8: a key occurs twice"),
         ("json.decode('[1,]')", "not JSON at byte 4: no value"),
         ("json.decode('01')", "not JSON at byte 1: no value"),
         ("json.decode('[1] x')", "not JSON at byte 5: something follows the value"),
