@@ -32,11 +32,8 @@ def field(part: str) -> str:
 def documents(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, JsonValue]]:
     """Iterate over what differs, by name; raises `errors.InvalidField` for what cannot be stored."""
     for part, text in after.items():
-        was = (
-            document.parse_json(field(part), before[part], max_bytes=len(before[part].encode()))
-            if part in before
-            else None
-        )
+        written = before.get(part, "null")
+        was = document.parse_json(field(part), written, max_bytes=len(written.encode()))
         found = kept(was, document.parse_json(field(part), text, max_bytes=MAX_BYTES))
         if part not in before or not document.is_same(was, found):
             yield part, found

@@ -117,9 +117,9 @@ local function object_at(text, at, depth)
   if byte(text, at) == 125 then return found, at + 1 end
   while true do
     if byte(text, at) ~= 34 then wrong(at, "a key is missing") end
-    local key
+    local key, start = nil, at
     key, at = text_at(text, at + 1)
-    if found[key] ~= nil then wrong(at, "a key occurs twice") end
+    if found[key] ~= nil then wrong(start, "a key occurs twice") end
     at = skip(text, at)
     if byte(text, at) ~= 58 then wrong(at, "a colon is missing") end
     count = count + 1
@@ -151,7 +151,8 @@ end
 local function decode(text)
   if type(text) ~= "string" then error("a text is needed, and not a " .. type(text), 0) end
   local value, at = value_at(text, skip(text, 1), 0)
-  if skip(text, at) <= #text then wrong(at, "something follows the value") end
+  at = skip(text, at)
+  if at <= #text then wrong(at, "something follows the value") end
   return value
 end
 

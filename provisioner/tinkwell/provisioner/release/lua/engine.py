@@ -1,7 +1,7 @@
 """The interpreter of Lua, which runs the scripts of one operation. It runs in the child alone.
 
-All that scripts see is made in Lua, by the files beside this one; they get no object and no function of Python. Documents
-go in and out as JSON texts.
+All that scripts see is made in Lua, by the files beside this one; they get no object and no function of Python.
+Documents go in and out as JSON texts.
 """
 
 import json

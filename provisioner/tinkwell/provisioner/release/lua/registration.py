@@ -1,4 +1,4 @@
-"""Which handlers the scripts of charts have registered, and where something stands in the files of a release's charts."""
+"""Which handlers the scripts of charts have registered, and where something stands in the files of the charts."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -17,8 +17,8 @@ from tinkwell.sandbox import errors as sandbox
 class Handler:
     """A function of a script that hears an event.
 
-    `ordinal` counts what was registered, from 1. `chart` is the path of the chart whose event it hears, and `origin` that
-    of the chart whose script has registered it. `file` and `line` say where in that chart the function begins.
+    `ordinal` counts what was registered, from 1. `chart` is the path of the chart whose event it hears, and `origin`
+    that of the chart whose script has registered it. `file` and `line` say where in that chart the function begins.
     """
 
     ordinal: int
@@ -38,17 +38,14 @@ def read(told: Sequence[JsonObject]) -> tuple[Handler, ...]:
     checks = check.Checks(most=document.MAX_VIOLATIONS)
     found: list[Handler] = []
     for entry in told:
-        origin = cast(str, entry["origin"])
-        called = place(
-            cast(str, entry["called_chart"]), cast(str, entry["called_file"]), cast(int, entry["called_line"])
-        )
+        file, line = cast(str, entry["called_file"]), cast(int, entry["called_line"])
+        called = place(cast(str, entry["called_chart"]), file, line)
         try:
             heard = _heard(called, cast(str, entry["event"]))
             if entry["kind"] == "on":
                 found.append(_handler(entry, heard))
             else:
-                off = _switched_off(called, origin, heard, cast(str, entry["subchart"]))
-                found = [handler for handler in found if handler.event != heard.event or not _within(handler, off)]
+                found = _without(found, heard, cast(str, entry["origin"]), cast(str, entry["subchart"]), called)
         except errors.InvalidField as error:
             checks.note(error)
     checks.finish()
@@ -100,13 +97,14 @@ def _handler(entry: JsonObject, heard: Heard) -> Handler:
     )
 
 
-def _switched_off(field: str, origin: str, heard: Heard, subchart: str) -> str:
-    """Return how the paths of the charts begin whose handlers are switched off."""
+def _without(handlers: list[Handler], heard: Heard, origin: str, subchart: str, field: str) -> list[Handler]:
+    """Switch off what one subchart of a chart and those below it have registered, or without a name all subcharts."""
     if heard.subchart:
         said = f'write events.off("{heard.event}", "{heard.subchart}")'
         raise errors.InvalidField.of(field, f"the subchart is the second argument: {said}")
-    return f"{origin}.{subchart}." if subchart else f"{origin}."
-
-
-def _within(handler: Handler, prefix: str) -> bool:
-    return f"{handler.origin}.".startswith(prefix) and f"{handler.origin}." != prefix.removesuffix(".")
+    begin = f"{origin}.{subchart}." if subchart else f"{origin}."
+    return [
+        handler
+        for handler in handlers
+        if handler.event != heard.event or handler.origin == origin or not f"{handler.origin}.".startswith(begin)
+    ]

@@ -1,4 +1,4 @@
-"""The provisioner's side of the scripts of charts: each load and each call of a handler is a request to a limited child.
+"""The provisioner's side of the scripts of charts: each load and each call of a handler is asked of a limited child.
 
 A handler gets copies, and what it has changed is taken over when it returns. What may be changed depends on the event;
 all else is dropped, and a warning says so. Whatever a script does wrong is an error of its chart, with the place in it.
@@ -107,7 +107,7 @@ class Scripts:
         paths.append(Path(ruamel.yaml.__file__).parents[2])
         self._charts = charts
         self._child = Child(_MODULE, paths, limits=_LIMITS, room=room)
-        # A script may hear what its chart has only where it says so; most need no files, which may have megabytes.
+        # Files may have megabytes, and most scripts say nothing of them.
         self._wants_files = {chart.path for chart in charts if any("files" in text for text in chart.files.values())}
 
     async def __aenter__(self) -> "Scripts":
@@ -223,8 +223,8 @@ def _read(request: Request, sent: Mapping[str, str], answer: JsonObject, seconds
             found[part] = value
         else:
             warnings.append(f"{change.field(part)} was changed, which {request.event} does not allow; that is dropped")
-    for part in cast("list[str]", answer["unknown"]):
-        warnings.append(f"{part} was assigned, which has no meaning; that is dropped")
+    unknown = cast("list[str]", answer["unknown"])
+    warnings += [f"{part} was assigned, which has no meaning; that is dropped" for part in unknown]
     state = change.read_object("context.state", found.get("state", request.context.get("state", {})))
     document.check_json("context.state", state, max_bytes=MAX_STATE_BYTES)
     return Answer(
