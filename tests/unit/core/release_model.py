@@ -194,6 +194,8 @@ class Store:
                 self._move_step(each)
             case change.StoreResource():
                 self._store(each.report)
+            case change.StoreEmitted():
+                assert each.report.event
             case change.HearSecrets():
                 assert each.secrets
             case change.DropResource():
