@@ -22,7 +22,8 @@ from tinkwell.core.release import cause
 from tinkwell.core.release.decision import removal, view
 from tinkwell.core.release.decision.command import Finish
 from tinkwell.core.release.decision.view import StepKey
-from tinkwell.core.release.kinds import NodeTask, Phase
+from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase
+from tinkwell.core.release.lifecycle_event.name import Event
 from tinkwell.core.release.manifest.model import Plug
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import PhaseReport
@@ -30,6 +31,7 @@ from tinkwell.core.release.transition.row import PLANNED_PHASES
 from tinkwell.core.value import check, document
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.queue import retry
+from tinkwell.provisioner.release import emitter as emitters
 from tinkwell.provisioner.release import leftover, prepare
 from tinkwell.provisioner.release.call.caller import Caller
 from tinkwell.provisioner.release.call.config import Configs
@@ -142,7 +144,20 @@ class Undertaking:
         self._walk = await self._walk_of(planned)
         if self._cancelled is not None:
             self._walk.hear(self._cancelled)
-        return await self._walk.run()
+        ending = await self._walk.run()
+        if self._work.operation.kind is OperationKind.TEST and ending.state is State.FAILED:
+            await self._tell_failure(planned.prepared)
+        return ending
+
+    async def _tell_failure(self, prepared: Prepared) -> None:
+        """Have it heard that a test has failed, by subcharts before their parents; nothing fails by that."""
+        manifest = prepared.manifest
+        charts = list(manifest.charts or ("",)) if manifest is not None else []
+        for chart in reversed(charts):
+            is_root = bool(chart) and "." not in chart
+            if is_root or Event.FAILED_TEST in self._emitter.heard().get(chart, ()):
+                emitted = await self._emitter.emit(chart, Event.FAILED_TEST)
+                await self._reporter.post([emitters.told(chart, Event.FAILED_TEST, emitted)])
 
     async def _in_time(self, work: Callable[[], Awaitable[T]]) -> T | Finish:
         """Do the work, unless it is interrupted by a cancellation, or by the end of the operation's time."""
