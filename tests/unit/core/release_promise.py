@@ -8,11 +8,13 @@ from unit.core.release_party import Owner, Run
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import walk
-from tinkwell.core.release.decision.command import Command, Finish, MoveNode, StartStep
+from tinkwell.core.release.decision.command import Command, Emit, Finish, MoveNode, StartStep
 from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask, OnFailure, PlanKind, StepKind
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import is_lost
+
+_CALLED = (NodeKind.RESOURCE, NodeKind.HOOK)
 
 
 def check_commands(commands: Sequence[Command], *, is_stopping: bool) -> None:
@@ -22,6 +24,7 @@ def check_commands(commands: Sequence[Command], *, is_stopping: bool) -> None:
     if is_stopping:
         assert not begins, "nothing begins any more"
         assert not begins_nodes, "nothing begins any more"
+        assert not any(isinstance(each, Emit) for each in commands), "nothing is emitted any more"
     finishes = [each for each in commands if isinstance(each, Finish)]
     assert not finishes or len(commands) == 1, "an end is the only command"
 
@@ -32,7 +35,7 @@ def check_begin(plan: Plan, store: Store, options: Options, command: MoveNode) -
         return
     states = {path: stored.row.state for path, stored in store.nodes.items()}
     begun = next(each for each in plan.nodes if each.path == command.path)
-    before = begun.after if begun.kind is PlanKind.RESOURCE else (begun.begin,) if begun.begin else ()
+    before = begun.after if begun.kind is not PlanKind.CHART else (begun.begin,) if begun.begin else ()
     assert all(_is_passed(plan, store, path) for path in before), "every edge of the plan is kept"
     for chart in charts_of(plan, begun):
         assert states[chart] in walk.BEGUN, "a chart begins before what is in it"
@@ -71,19 +74,27 @@ def check_alone(owner: Owner, command: StartStep) -> None:
     key = node.settings.concurrency_key
     if not command.kind.has_effects or not key:
         return
-    steps = ((node, owner.view.step(step)) for step in owner.running for node in [owner.view.nodes[step.path]])
+    steps = (
+        (node, owner.view.step(step))
+        for step in owner.running
+        if step.ordinal
+        for node in [owner.view.nodes[step.path]]
+    )
     using = [n.path for n, step in steps if step.kind.has_effects and n.settings.concurrency_key == key]
     assert using == [node.path], f"one action at a time has a concurrency key: {using}"
 
 
 def check(store: Store, options: Options) -> None:
     """Check the bounds of what is done at once."""
-    states = [stored.row.state for stored in store.nodes.values() if stored.row.kind is NodeKind.RESOURCE]
+    states = [stored.row.state for stored in store.nodes.values() if stored.row.kind in _CALLED]
     assert sum(state in walk.BEGUN for state in states) <= options.parallel
     running = [s for steps in store.steps.values() for s in steps if s.row.state is RUNNING]
     assert len(running) <= options.parallel
     is_changed = any(stored.is_started for stored in store.nodes.values())
-    asked = any(step.row.kind is StepKind.INIT for step in running)
+    # Of a hook nothing is kept, so that it is asked again after a change of owner.
+    asked = any(
+        step.row.kind is StepKind.INIT and store.nodes[step.row.path].row.kind is NodeKind.RESOURCE for step in running
+    )
     assert not (is_changed and asked), "all inits come before the first change"
 
 

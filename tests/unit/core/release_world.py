@@ -19,10 +19,12 @@ from tinkwell.core.release.decision import outcome, view
 from tinkwell.core.release.decision.command import (
     AdoptStep,
     Command,
+    Emit,
     Finish,
     MoveNode,
     MovePhase,
     StartStep,
+    StopEmit,
     StopStep,
     Wait,
 )
@@ -30,9 +32,18 @@ from tinkwell.core.release.decision.decide import decide
 from tinkwell.core.release.decision.outcome import Outcome, Settled
 from tinkwell.core.release.decision.view import InitFacts, NodeSpec, StepKey
 from tinkwell.core.release.kinds import NodeKind, Phase, StepKind
+from tinkwell.core.release.lifecycle_event.path import split_event
+from tinkwell.core.release.lifecycle_event.run import Outcome as Emitted
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import Options
-from tinkwell.core.release.report import FinishReport, PhaseReport, RemovedReport, Report, ResourceReport
+from tinkwell.core.release.report import (
+    FinishReport,
+    LifecycleReport,
+    PhaseReport,
+    RemovedReport,
+    Report,
+    ResourceReport,
+)
 from tinkwell.core.release.transition import ending
 from tinkwell.core.release.transition import operation as rule
 
@@ -128,6 +139,9 @@ class World:
         found: list[Event] = []
         waiting = {run.step for run in owner.waiting}
         for key in sorted(owner.running - waiting):
+            if key == view.event_key(key.path):
+                found += [Event("heard", Run(key.path, key.ordinal, 1), how) for how in Emitted]
+                continue
             step = owner.view.step(key)
             if not step.kind.has_effects:
                 hows = ("ok", "fail") if step.kind is StepKind.INIT else (*self.answers, "fail")
@@ -166,6 +180,9 @@ class World:
             case "answer":
                 assert event.run is not None
                 self._answer(event.run, event.how)
+            case "heard":
+                assert event.run is not None
+                self._heard(event.run.path, Emitted(event.how))
             case "exit":
                 assert event.run is not None
                 self._exit(event.run, event.how)
@@ -246,6 +263,9 @@ class World:
                 promise.check_begin(self.plan, self.store, self.options, command)
                 promise.check_chart_end(self.plan, self.store, command)
                 self._settle(outcome.move(owner.view, command))
+            case Emit() | StopEmit():
+                key = frozenset({view.event_key(command.path)})
+                owner.running = owner.running | key if isinstance(command, Emit) else owner.running - key
             case MovePhase(phase=phase):
                 self._settle(Settled(replace(owner.view, phase=phase), (PhaseReport(phase),)))
             case Finish():
@@ -302,9 +322,17 @@ class World:
             self._end(run.step, Outcome(state=State.FAILED, exit_code=1, message="broken"))
         elif how == "ok":
             self._end(run.step, Outcome(state=State.SUCCEEDED, init=self.facts[run.path], init_text="{}"))
-            self.known[run.path] = self.facts[run.path]
+            if self.store.nodes[run.path].row.kind is NodeKind.RESOURCE:
+                self.known[run.path] = self.facts[run.path]
         else:
             self._end(run.step, Outcome(state=State.SUCCEEDED, exit_code=0, answer=ANSWERS[how], message="differs"))
+
+    def _heard(self, path: str, how: Emitted) -> None:
+        assert self.owner is not None
+        chart, event = split_event(path)
+        self.owner.running -= {view.event_key(path)}
+        told = LifecycleReport(event=event, chart=chart, outcome=how, message="it said so")
+        self._settle(outcome.emitted(self.owner.view, path, told))
 
     def _end(self, key: StepKey, ended: Outcome) -> None:
         owner = self.owner
@@ -368,6 +396,7 @@ def settle(world: World, *, limit: int = 400) -> None:
 _WISHES = [
     ("obey", ""),
     ("launch", ""),
+    ("heard", "SUCCEEDED"),
     ("answer", "ok"),
     ("answer", "valid"),
     ("exit", "ok"),
@@ -377,8 +406,8 @@ _WISHES = [
 
 
 def _may_repeat(reports: tuple[Report, ...]) -> bool:
-    """Whether reports say what is known of a resource, which is stored again with the same content."""
-    return any(isinstance(report, ResourceReport | RemovedReport) for report in reports)
+    """Whether reports say what is known of a resource or an event, which is stored again with the same content."""
+    return any(isinstance(report, ResourceReport | RemovedReport | LifecycleReport) for report in reports)
 
 
 def world(

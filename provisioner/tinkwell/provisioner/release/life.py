@@ -1,10 +1,11 @@
-"""What was there before an operation, as far as its life calls for it: hooks and handlers of charts that are left.
+"""What was there before an operation: what installed the resources that go, and hooks and handlers of charts that do.
 
-It is the revision that was DEPLOYED last, which stays while the operation goes on, or for a removal of what never was
+What hooks and handlers are of is the revision that was DEPLOYED last, which stays while the operation goes on, or for a removal of what never was
 DEPLOYED the newest one.
 """
 
-from collections.abc import Iterable, Iterator
+import asyncio
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from tinkwell.client.release import model
 from tinkwell.core.release.kinds import NodeTask, OperationKind, PlanKind
@@ -32,13 +33,23 @@ async def former_work(host: Host, work: model.Work, plan: Plan | None) -> model.
     if not number or not _is_needed(work.operation.kind, plan):
         return None
 
-    async def get(token: int) -> model.Work:
-        return await retry.until_answered(
-            lambda: host.api.work(work.operation.id, token, revision=number), what="get the manifest of a revision"
-        )
-
-    found = await host.lease.under(get)
+    found = await _revision_work(host, work.operation.id, number)
     return found if found.manifest else None
+
+
+async def former_revisions(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, Revision]:
+    """Return the revisions by which resources were installed that are removed, as far as there are any."""
+    # An operation that is gone on with has removed some already, of which there is nothing any more.
+    charts: dict[int, set[str]] = {}
+    for row in work.resources:
+        if row.path in gone and row.revision:
+            charts.setdefault(row.revision, set()).add(name.split_chart(row.path)[0])
+    found: dict[int, Revision] = {}
+    for number in charts:
+        revision = await _former_revision(host, work.operation.id, number, charts[number])
+        if revision is not None:
+            found[number] = revision
+    return found
 
 
 def hooks(plan: Plan, present: Revision | None, left: Revision | None) -> Iterator[Resource]:
@@ -89,6 +100,35 @@ def read(work: model.Work) -> Revision:
     charts = {name.split_chart(path)[0] for path in manifest.hooks}
     files = {path: chart_source.files_at(root, path) for path in charts}
     return Revision(manifest=manifest, files=lambda path: files.get(path, {}))
+
+
+async def _former_revision(host: Host, operation_id: str, revision: int, charts: Iterable[str]) -> Revision | None:
+    found = await _revision_work(host, operation_id, revision)
+    return await asyncio.to_thread(_read_revision, found, charts)
+
+
+def _read_revision(work: model.Work, charts: Iterable[str]) -> Revision | None:
+    """Read what is there of a former revision, in a thread, and of its charts the files of some."""
+    if not work.manifest:
+        return None
+    given = document.parse_json("manifest", work.manifest, max_bytes=MAX_MANIFEST_BYTES)
+    manifest = RenderedManifest.from_json(given, {})
+    if not work.chart:
+        return Revision(manifest=manifest)
+    root = chart_source.read(work.chart)
+    files = {path: chart_source.files_at(root, path) for path in charts}
+    return Revision(manifest=manifest, files=files.__getitem__)
+
+
+async def _revision_work(host: Host, operation_id: str, revision: int) -> model.Work:
+    """Get what is stored of a revision."""
+
+    async def get(token: int) -> model.Work:
+        return await retry.until_answered(
+            lambda: host.api.work(operation_id, token, revision=revision), what="get the manifest of a revision"
+        )
+
+    return await host.lease.under(get)
 
 
 def _manifest(work: model.Work) -> RenderedManifest:

@@ -12,7 +12,7 @@ What brings about a stored revision again, or removes a release, has nothing to 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, cast
 
@@ -20,14 +20,13 @@ from tinkwell.client.release import model
 from tinkwell.core.release.graph.life import Life
 from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase
 from tinkwell.core.release.lifecycle_event.name import CoreEvent, Event
-from tinkwell.core.release.manifest import name, reader
+from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.record import Resource as Row
 from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import JsonObject
-from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.release import chart_source, life, resource
 from tinkwell.provisioner.release.call.plug import Machine
 from tinkwell.provisioner.release.chart_source import MAX_SOURCE_BYTES, Charts
@@ -116,7 +115,7 @@ class Preparation:
         gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
         hooks = list(life.hooks(plan, revision, self._left))
         ids = await self._image_ids(manifest, {row.type for row in work.resources if row.path in gone}, hooks)
-        former = await former_revisions(self._host, work, gone)
+        former = await life.former_revisions(self._host, work, gone)
         resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=ids, hooks=hooks)
         return Prepared(manifest=manifest, charts=charts, plan=plan, resources=resources, is_rendered=is_rendered)
 
@@ -128,6 +127,10 @@ class Preparation:
         reader = self._host.lifecycle.find(CoreEvent.READ_CHART, ReadChart)
         # Where an operation brings nothing about, it is about what it removes.
         root = chart_source.root_of(work) or (former.root if former is not None else "")
+        if work.operation.kind is OperationKind.PLAN and stored is not None:
+            # Whether what was installed is as it was is nothing that anybody hears of.
+            self._lifecycle.begin(Subject(await reader.read(work, stored), stored))
+            return
         charts = await self._announcer.core(CoreEvent.READ_CHART, root, reader.read(work, stored))
         self._lifecycle.begin(Subject(charts, stored), former)
         await self._lifecycle.load()
@@ -137,7 +140,7 @@ class Preparation:
     async def _leave(self, manifest: RenderedManifest | None) -> None:
         """Find what was there before, if anything of it is left that has a life."""
         work = self._work
-        if self._left is None and manifest is not None:
+        if self._left is None and manifest is not None and work.operation.kind.changes_release:
             is_removing = any(row.path not in manifest.installed for row in work.resources)
             await self._find_former(await asyncio.to_thread(build_plan, manifest, work) if is_removing else None)
             await self._lifecycle.load()
@@ -149,8 +152,11 @@ class Preparation:
             self._left = await asyncio.to_thread(life.read, found)
             self._lifecycle.begin(self._lifecycle.present, await asyncio.to_thread(life.subject, found))
 
-    def _life(self, manifest: RenderedManifest | None) -> Life:
+    def _life(self, manifest: RenderedManifest | None) -> Life | None:
+        """Say which events and hooks there are; None where the operation only asks what there was to be done."""
         operation = self._work.operation
+        if operation.kind is OperationKind.PLAN:
+            return None
         return Life(
             kind=operation.kind,
             manifest=manifest,
@@ -247,7 +253,7 @@ async def recall(work: model.Work, host: Host, *, lifecycle: Lifecycle) -> Prepa
     manifest = stored_manifest(work)
     plan = await asyncio.to_thread(Plan.load, work.plan)
     gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
-    former = await former_revisions(host, work, gone)
+    former = await life.former_revisions(host, work, gone)
     charts = await asyncio.to_thread(chart_source.of_work, work, manifest)
     revision = _revision(manifest, charts)
     found = await life.former_work(host, work, plan) if plan.hooks or plan.events else None
@@ -275,26 +281,14 @@ def build_plan(manifest: RenderedManifest | None, work: model.Work, lived: Life 
     """
     from tinkwell.core.release.graph import build
 
+    if work.operation.kind is OperationKind.TEST:
+        assert lived is not None, "a test is nothing else"
+        return build.build_test_plan(lived)
     former = {revision: Plan.load(text, field=f"removed/{revision}") for revision, text in work.removed_plans.items()}
     options = work.operation.options or Options()
     # What is brought about again has a plan already.
     stored = Plan.load(work.plan) if work.plan else None
     return build.build_plan(manifest, map(_row, work.resources), former, wait=options.wait, stored=stored, life=lived)
-
-
-async def former_revisions(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, Revision]:
-    """Return the revisions by which resources were installed that are removed, as far as there are any."""
-    # An operation that is gone on with has removed some already, of which there is nothing any more.
-    charts: dict[int, set[str]] = {}
-    for row in work.resources:
-        if row.path in gone and row.revision:
-            charts.setdefault(row.revision, set()).add(name.split_chart(row.path)[0])
-    found: dict[int, Revision] = {}
-    for number in charts:
-        revision = await _former_revision(host, work.operation.id, number, charts[number])
-        if revision is not None:
-            found[number] = revision
-    return found
 
 
 async def names_of(
@@ -331,6 +325,7 @@ def occasion_of(work: model.Work) -> Occasion:
         wait=options.wait,
         timeout_seconds=options.timeout_seconds,
         is_atomic=options.atomic,
+        is_dry_run=work.operation.kind is OperationKind.PLAN,
     )
 
 
@@ -344,35 +339,6 @@ def release_of(work: model.Work, revision: int) -> Release:
         "is_install": is_install,
         "is_upgrade": not is_install,
     }
-
-
-async def _former_revision(host: Host, operation_id: str, revision: int, charts: Iterable[str]) -> Revision | None:
-    found = await _revision_work(host, operation_id, revision)
-    return await asyncio.to_thread(_read_revision, found, charts)
-
-
-async def _revision_work(host: Host, operation_id: str, revision: int) -> model.Work:
-    """Get what is stored of a revision."""
-
-    async def get(token: int) -> model.Work:
-        return await retry.until_answered(
-            lambda: host.api.work(operation_id, token, revision=revision), what="get the manifest of a revision"
-        )
-
-    return await host.lease.under(get)
-
-
-def _read_revision(work: model.Work, charts: Iterable[str]) -> Revision | None:
-    """Read what is there of a former revision, in a thread, and of its charts the files of some."""
-    if not work.manifest:
-        return None
-    given = document.parse_json("manifest", work.manifest, max_bytes=MAX_MANIFEST_BYTES)
-    manifest = RenderedManifest.from_json(given, {})
-    if not work.chart:
-        return Revision(manifest=manifest)
-    root = chart_source.read(work.chart)
-    files = {path: chart_source.files_at(root, path) for path in charts}
-    return Revision(manifest=manifest, files=files.__getitem__)
 
 
 def _revision(manifest: RenderedManifest | None, charts: Charts | None) -> Revision | None:

@@ -23,8 +23,8 @@ from tinkwell.core.release import cause
 from tinkwell.core.release.decision import removal, view
 from tinkwell.core.release.decision.command import Finish
 from tinkwell.core.release.decision.view import StepKey
-from tinkwell.core.release.kinds import NodeTask, Phase
-from tinkwell.core.release.lifecycle_event.name import verb_of
+from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase
+from tinkwell.core.release.lifecycle_event.name import Event, verb_of
 from tinkwell.core.release.manifest.model import Plug
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import PhaseReport
@@ -151,8 +151,24 @@ class Undertaking:
         self._walk = await self._walk_of(planned)
         if self._cancelled is not None:
             self._walk.hear(self._cancelled)
-        verb = verb_of(self._work.operation.kind)
-        return await self._host.lifecycle.find(verb, CarryOut).carry_out(self._walk)
+        ending = await self._carry_out(self._walk)
+        if self._work.operation.kind is OperationKind.TEST and ending.state is State.FAILED:
+            await self._tell_failure()
+        return ending
+
+    async def _carry_out(self, walk: Walk) -> Finish:
+        """Walk through the plan, as what carries the operation's core event out does."""
+        kind = self._work.operation.kind
+        if kind is OperationKind.PLAN:
+            return await walk.run()
+        return await self._host.lifecycle.find(verb_of(kind), CarryOut).carry_out(walk)
+
+    async def _tell_failure(self) -> None:
+        """Have it heard that a test has failed, by subcharts before their parents; nothing fails by that."""
+        for chart in self._lifecycle.paths or ("",):
+            emitted = await self._lifecycle.emit(chart, Event.FAILED_TEST)
+            if emitted.handlers or (chart and chart == self._lifecycle.root):
+                await self._reporter.post([emitted.report()])
 
     async def _in_time(self, work: Callable[[], Awaitable[T]]) -> T | Finish:
         """Do the work, unless it is interrupted by a cancellation, or by the end of the operation's time."""

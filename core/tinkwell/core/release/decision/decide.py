@@ -186,7 +186,9 @@ def _needs_init(node: NodeView) -> bool:
 
 def _ask_inits(view: OperationView, pending: Sequence[NodeView]) -> list[Command]:
     """Return the inits that begin, and the ends of nodes with which something is wrong: all are told of at once."""
-    vacant = view.options.parallel - sum(_is_occupied(node) for node in pending)
+    # After a change of owner hooks are asked once more, while others go on.
+    working = sum(node.state in walk.BEGUN and node.has_calls for node in view.nodes.values())
+    vacant = view.options.parallel - working - sum(_is_occupied(node) for node in pending)
     commands: list[Command] = []
     for node in pending:
         last = node.steps[-1] if node.steps else None

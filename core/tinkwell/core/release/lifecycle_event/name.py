@@ -72,6 +72,7 @@ _VERBS = {
     OperationKind.UPGRADE: CoreEvent.UPGRADE,
     OperationKind.ROLLBACK: CoreEvent.ROLLBACK,
     OperationKind.UNINSTALL: CoreEvent.DELETE,
+    OperationKind.TEST: CoreEvent.TEST,
 }
 
 
@@ -101,7 +102,7 @@ def parse_event(field: str, text: str) -> Heard:
 
 
 def verb_of(kind: OperationKind) -> CoreEvent:
-    """Return the core event that an operation of this kind is."""
+    """Return the core event that an operation of this kind is; a PLAN is none."""
     return _VERBS[kind]
 
 

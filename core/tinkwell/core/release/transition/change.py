@@ -115,6 +115,20 @@ class StoreResource:
 
 
 @dataclass(frozen=True, slots=True)
+class HearSecrets:
+    """What a report says of a resource is secret; of the resource itself nothing is stored."""
+
+    report: ResourceReport
+
+
+@dataclass(frozen=True, slots=True)
+class StoreResult:
+    """The operation has come to this, JSON text."""
+
+    result: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class DropResource:
     """A resource is no more."""
 
@@ -126,14 +140,6 @@ class StoreEmitted:
     """What was emitted is kept, in the place of what is stored of the same event and chart; what is the same stays."""
 
     report: LifecycleReport
-
-
-@dataclass(frozen=True, slots=True)
-class HearSecrets:
-    """These texts are secret, by what a hook was given or has answered; nothing else of that is stored."""
-
-    path: str
-    secrets: tuple[str, ...] = field(repr=False)
 
 
 Change: TypeAlias = (
@@ -149,8 +155,9 @@ Change: TypeAlias = (
     | AddStep
     | MoveStep
     | StoreResource
-    | DropResource
     | HearSecrets
+    | DropResource
     | StoreEmitted
+    | StoreResult
 )
 Changes: TypeAlias = tuple[Change, ...]
