@@ -37,7 +37,9 @@ def to_report(operation_id: str, source: Report) -> pb.OperationReport:
         case LifecycleReport():
             return pb.OperationReport(lifecycle=_to_lifecycle(source))
         case FinishReport():
-            finish = field.build(pb.FinishReport, state=STATES.number(source.state), cause=source.cause)
+            finish = field.build(
+                pb.FinishReport, state=STATES.number(source.state), cause=source.cause, result=source.result
+            )
             return pb.OperationReport(finish=finish)
         case _:
             assert_never(source)
@@ -62,7 +64,8 @@ def report(source: pb.OperationReport) -> Report:
         case "lifecycle":
             return _lifecycle(source.lifecycle)
         case "finish":
-            return FinishReport(state=STATES.member(source.finish.state), cause=source.finish.cause)
+            finish = source.finish
+            return FinishReport(state=STATES.member(finish.state), cause=finish.cause, result=finish.result)
         case _:
             raise errors.Error("a report says nothing")
 

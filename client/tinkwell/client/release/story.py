@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator
 
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.client.release import explanation, message
-from tinkwell.client.release.chart import ChartClient
 from tinkwell.client.release.explanation import Explanation
+from tinkwell.client.release.looking import LookingClient
 from tinkwell.client.release.model import LifecycleRun
 from tinkwell.client.value import field
 
 
-class StoryClient(ChartClient):
+class StoryClient(LookingClient):
     """Tells what has happened to a release, and why."""
 
     def lifecycle(self, operation_id: str) -> AsyncIterator[LifecycleRun]:

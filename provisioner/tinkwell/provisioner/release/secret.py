@@ -149,9 +149,9 @@ def _shown_texts(manifest: RenderedManifest) -> Iterator[tuple[str, str]]:
     resources: JsonObject = {
         path: resource.as_json() | {"config": None} for path, resource in manifest.resources.items()
     }
-    # Notes and what charts are given are sealed as configs are.
+    # Notes, values and what charts are given are sealed as configs are.
     charts: JsonObject = {
-        path: chart.as_json() | {"inputs": None, "outputs": None, "notes": None}
+        path: chart.as_json() | {"inputs": None, "outputs": None, "notes": None, "values": None}
         for path, chart in manifest.charts.items()
     }
     for name, document in (("plugs", whole["plugs"]), ("resources", resources), ("charts", charts)):

@@ -88,10 +88,14 @@ class _Writer:
                 self._write_own(each)
             case change.AddNodes() | change.MoveNode() | change.AddStep() | change.MoveStep():
                 self._write_progress(each)
+            case change.HearSecrets():
+                pass  # as all that is secret in reports, it was noted before
             case change.StoreResource() | change.DropResource():
                 self._write_resource(each)
             case change.StoreEmitted():
                 self._store_emitted(each)
+            case change.StoreResult():
+                self._book.facts_of(self._id).result = each.result
             case _:
                 assert_never(each)
 
@@ -131,6 +135,7 @@ class _Writer:
 
     def _write_release(self, row: ReleaseRow) -> None:
         old = self._world.find(Release, row.id)
+        is_drifted = row.drift not in ("", self._book.drifts.get(row.id, ""))
         new = dataclasses.replace(
             old,
             state=row.state,
@@ -138,9 +143,13 @@ class _Writer:
             latest_revision=row.latest_revision,
             operation_id=row.operation_id,
             engine=row.engine,
+            drifted=bool(row.drift),
             **self._chart(row),
         )
+        self._book.drifts[row.id] = row.drift
         event_type = _release_event(old, new, self._operation, self._book.facts_of(self._id))
+        if is_drifted and new.state is old.state:
+            event_type = EventType.RELEASE_DRIFTED
         stored = self._world.put(new, event_type=event_type)
         if row.is_deleted:
             gone = self._world.remove(stored)

@@ -51,7 +51,9 @@ def _origins(world: World, release: Release, number: int) -> Origins | None:
     if stored is None or unit is None:
         return None
     given = json.loads(stored.source)["user_values"]
-    return origin.of_unit(unit, given, world.releases.secrets.shown(release.id, unit.values))
+    secrets = world.releases.secrets
+    changed = secrets.shown(release.id, chart.changed_values(stored))
+    return origin.of_unit(unit, given, secrets.shown(release.id, unit.values), changed)
 
 
 def _value(found: Value) -> pb.ValueExplanation:

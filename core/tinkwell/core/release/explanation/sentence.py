@@ -139,7 +139,7 @@ class _Explainer:
                 return f"was left in place{_colon(node.message)}"
             case _:
                 how = "was changed" if node.is_changed else "had to be changed in nothing"
-                told = how if node.task is NodeTask.INSTALL and node.kind is not NodeKind.CHART else ""
+                told = how if node.task is NodeTask.INSTALL and _is_worked_on(node) else ""
                 return f"is {node.state}{_since(node.seconds)}{f'; it {told}' if told else ''}"
 
     def _working(self, node: NodeFact) -> str:
@@ -148,7 +148,7 @@ class _Explainer:
             return f"{text} at {_step(node.step, self._facts.operation)}"
         if node.kind is not NodeKind.CHART:
             return text
-        inside = [each for each in self._inside(node.path) if each.kind is not NodeKind.CHART]
+        inside = [each for each in self._inside(node.path) if _is_worked_on(each)]
         well = sum(each.state in _WELL for each in inside)
         working = [self._state_of(each.path) for each in inside if each.state in walk.BEGUN]
         far = f": {well} of {len(inside)} are done" if inside else ""

@@ -12,7 +12,7 @@ from tinkwell.core.release import plan as plans
 from tinkwell.core.release.explanation import origin as explained
 from tinkwell.core.release.explanation import sentence
 from tinkwell.core.release.explanation.fact import Facts, NodeExplanation, NodeFact, OperationFact, StepFact
-from tinkwell.core.release.explanation.origin import Dependency, Value
+from tinkwell.core.release.explanation.origin import Dependency, Origins, Value
 from tinkwell.core.release.kinds import NodeState
 from tinkwell.core.release.record import Node, Operation, Release, Step
 from tinkwell.server.database.database import Database
@@ -69,7 +69,7 @@ class Explaining:
 
         Raises `errors.InvalidField` where there is no chart or no such value, and `errors.SecretsDisabled`.
         """
-        origins = await self._all_values.origins(release.id, release.revision or release.latest_revision, actor=actor)
+        origins = await self._origins(release, release.revision or release.latest_revision, actor=actor)
         if origins is None:
             raise errors.InvalidField.of("with_values", f"{release.name} has no chart, and so no values")
         values, left_off = explained.values_below(origins.values, key)
@@ -84,11 +84,17 @@ class Explaining:
     async def _dependencies(self, release: Release, path: str, *, actor: str) -> Sequence[Dependency]:
         number = max(release.revision, release.latest_revision)
         try:
-            origins = await self._all_values.origins(release.id, number, actor=actor)
+            origins = await self._origins(release, number, actor=actor)
         except (errors.SecretsDisabled, errors.NotFound):
             # A key that is missing is no reason not to explain the node.
             return ()
         return [each for each in origins.dependencies if each.is_at(path)] if origins is not None else ()
+
+    async def _origins(self, release: Release, number: int, *, actor: str) -> Origins | None:
+        found = await queries.revision(self._database.fetch, release.namespace, release.name, number)
+        if found is None:
+            return None
+        return await self._all_values.origins(release.id, found.revision, found.manifest, actor=actor)
 
     async def _operation(self, operation: Operation) -> tuple[OperationFact, store.Situation]:
         found = await store.situation(self._database.fetch, operation.id)

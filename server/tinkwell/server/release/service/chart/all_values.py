@@ -1,4 +1,7 @@
-"""All values of a revision that is made of a chart: those that were given, and those of the charts."""
+"""All values of a revision that is made of a chart: those that were given, and those of the charts.
+
+Where handlers have changed them, they stand in the manifest as they were rendered.
+"""
 
 import dataclasses
 
@@ -7,6 +10,7 @@ from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.source import ChartSource
 from tinkwell.core.release.explanation import origin as explained
 from tinkwell.core.release.explanation.origin import Origins
+from tinkwell.core.release.manifest import rendered
 from tinkwell.core.secret import document as secret_document
 from tinkwell.core.value import document, pointer
 from tinkwell.core.value.document import JsonObject, JsonValue
@@ -18,6 +22,7 @@ from tinkwell.server.secret.service.operations import masker_of
 
 _THREADS = 2
 _USER_VALUES = "user_values"
+_MANIFEST = "manifest"
 
 
 class AllValues:
@@ -29,22 +34,25 @@ class AllValues:
         self._charts = charts
         self._aside = offload.Aside(_THREADS)
 
-    async def of_revision(self, release_id: str, number: int, *, actor: str) -> str:
+    async def of_revision(self, release_id: str, number: int, manifest: str, *, actor: str) -> str:
         """Return them as JSON text, with null in the place of what is secret; empty where there is no chart.
 
-        Raises `errors.SecretsDisabled` where something is secret, and the key for it is missing.
+        `manifest` is that of the revision as it is shown, with null in the place of what is secret. Raises
+        `errors.SecretsDisabled` where something is secret, and the key for it is missing.
         """
-
+        if changed := await self._aside.run(_changed, manifest):
+            return changed
         found = await self._open(release_id, number, actor=actor)
         return await self._aside.run(_show, *found) if found is not None else ""
 
-    async def origins(self, release_id: str, number: int, *, actor: str) -> Origins | None:
+    async def origins(self, release_id: str, number: int, manifest: str, *, actor: str) -> Origins | None:
         """Return where they are from, and what has decided on subcharts; None where there is no chart.
 
-        Raises `errors.SecretsDisabled` where something is secret, and the key for it is missing.
+        `manifest` is that of the revision as it is shown. Raises `errors.SecretsDisabled` where something is secret, and
+        the key for it is missing.
         """
         found = await self._open(release_id, number, actor=actor)
-        return await self._aside.run(_trace, *found) if found is not None else None
+        return await self._aside.run(_trace, *found, manifest) if found is not None else None
 
     async def _open(
         self, release_id: str, number: int, *, actor: str
@@ -65,9 +73,17 @@ class AllValues:
         return source, loaded.chart, opened
 
 
-def _trace(source: ChartSource, chart: Chart, opened: OpenedSource) -> Origins:
+def _trace(source: ChartSource, chart: Chart, opened: OpenedSource, manifest: str) -> Origins:
     unit = dataclasses.replace(source, strict=False).process(chart)
-    return explained.of_unit(unit, source.user_values, _shown(unit.values, opened))
+    changed = document.parse_json(_MANIFEST, _changed(manifest) or "null", max_bytes=rendered.MAX_MANIFEST_BYTES)
+    return explained.of_unit(unit, source.user_values, _shown(unit.values, opened), changed)
+
+
+def _changed(manifest: str) -> str:
+    """Return the values that handlers have changed; empty where they have not."""
+    found = document.parse_json_object(_MANIFEST, manifest or "{}", max_bytes=rendered.MAX_MANIFEST_BYTES)
+    values = rendered.values_of(found)
+    return document.dump_json(values) if values is not None else ""
 
 
 def _show(source: ChartSource, chart: Chart, opened: OpenedSource) -> str:
