@@ -18,7 +18,7 @@ COMMANDS = {
     "workflow": {"create", "get", "list", "delete", "cancel", "state", "events", "logs", "data", "watch"},
     "release": {
         *("install", "upgrade", "apply", "rollback", "uninstall", "resume", "cancel"),
-        *("status", "history", "get", "list", "logs", "watch"),
+        *("status", "history", "get", "list", "logs", "watch", "events", "explain"),
     },
     "chart": {"push", "list"},
     "events": {"watch", "publish"},

@@ -113,6 +113,7 @@ class Store:
     resources: dict[str, ResourceReport] = field(default_factory=dict)
     is_held: bool = True
     follow_up: OperationRow | None = None
+    result: str = ""
     written: list[change.Change] = field(default_factory=list)
 
     def copy(self) -> "Store":
@@ -194,8 +195,16 @@ class Store:
                 self._move_step(each)
             case change.StoreResource():
                 self._store(each.report)
+            case change.StoreEmitted():
+                assert each.report.event
             case change.DropResource():
                 self.resources.pop(each.path, None)
+            case change.HearSecrets():
+                is_hook = self.nodes[each.report.path].row.kind is NodeKind.HOOK
+                assert is_hook or not self.operation.kind.changes_release
+            case change.StoreResult():
+                assert not self.operation.kind.changes_release
+                self.result = each.result
             case _:
                 assert_never(each)
 

@@ -26,13 +26,18 @@ class Source(StrEnum):
 
 
 _APPLIED = (OperationKind.INSTALL, OperationKind.UPGRADE)
+_DONE = {
+    OperationKind.UNINSTALL: "UNINSTALLED",
+    OperationKind.TEST: "TESTED",
+    OperationKind.PLAN: "PLANNED",
+}
 
 
 def success(tree: release_tree.Tree) -> str:
     """Say what an operation has come to that succeeded: `shop DEPLOYED as revision 4 in 9.3s: 3 changed`."""
     operation = tree.operation
     assert operation is not None  # whoever knows that it succeeded knows it
-    done = "UNINSTALLED" if operation.kind is OperationKind.UNINSTALL else f"DEPLOYED as revision {operation.revision}"
+    done = _DONE.get(operation.kind) or f"DEPLOYED as revision {operation.revision}"
     return f"{operation.release_name} {done}{_time(operation)}{_colon(counts(tree))}"
 
 
@@ -64,6 +69,8 @@ def way_on(operation: "Operation", nodes: "Collection[Node]", source: Source | N
     """
     from tinkwell.client.release import failure as words  # gRPC costs start-up time, see main
 
+    if not operation.kind.changes_release:
+        return ""  # the release is as it was
     if nodes:
         source = Source.CHART if any(node.kind is NodeKind.CHART for node in nodes) else Source.FILES
     failed = [node for node in nodes if node.state is NodeState.FAILED]

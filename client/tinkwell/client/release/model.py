@@ -24,6 +24,7 @@ from tinkwell.core.release.kinds import (
     StepKind,
     Wait,
 )
+from tinkwell.core.release.lifecycle_event.run import HandlerRun, Outcome
 from tinkwell.core.release.record import Options
 
 
@@ -49,7 +50,8 @@ class Release(Shaped):
     """Resources that were brought about together, under a name that is unique in its namespace.
 
     `revision` is the last one that was deployed, 0 for none, and `latest_revision` the newest that there is.
-    `operation_id` is its newest operation, `engine` the engine that it belongs to, empty for any.
+    `operation_id` is the newest operation that changes it, or of a PLANNED one its newest plan; `engine` is the engine
+    that it belongs to, empty for any. `drifted` says that the last plan of what is installed found something else.
     """
 
     id: str
@@ -64,6 +66,7 @@ class Release(Shaped):
     description: str = field(default="", metadata=shape.OPTIONAL)
     chart_name: str = field(default="", metadata=shape.OPTIONAL)
     chart_version: str = field(default="", metadata=shape.OPTIONAL)
+    drifted: bool = False
     created_at: datetime | None = None
     updated_at: datetime | None = None
     deleted_at: datetime | None = None
@@ -121,8 +124,10 @@ class Revision(Shaped):
 class Operation(Shaped):
     """One change of a release, from its request to its end.
 
-    `revision` is the one that it installs, 0 until that exists and for removals. `cause` says why it ended without
-    success. `follows` is the id of the operation that it makes up for, empty for none. `options` are None in events.
+    `revision` is the one that it installs, 0 until that exists and where it installs none. `cause` says why it ended
+    without success. `follows` is the id of the operation that it makes up for, and `plan_of` that of the plan that it
+    applies, empty for none. `result` is what a PLAN or a TEST came to, once it has ended; it is None in lists and
+    events, and `options` are None in events.
 
     `remaining_seconds` until its deadline, negative when past, and `lease_token`, under which it is held, 0 for none,
     are a moment's answers and no part of the JSON shape.
@@ -141,6 +146,7 @@ class Operation(Shaped):
     actor: str = ""
     reason: str = field(default="", metadata=shape.OPTIONAL)
     follows: str = field(default="", metadata=shape.OPTIONAL)
+    plan_of: str = field(default="", metadata=shape.OPTIONAL)
     total_nodes: int = 0
     changed_nodes: int = 0
     failed_nodes: int = 0
@@ -149,6 +155,7 @@ class Operation(Shaped):
     cancel_grace_seconds: int = 0
     cancel_reason: str = field(default="", metadata=shape.OPTIONAL)
     options: Options | None = None
+    result: dict[str, Any] | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
     started_at: datetime | None = None
@@ -216,6 +223,31 @@ class Node(Shaped):
     finished_at: datetime | None = None
     after: tuple[str, ...] = field(default=(), metadata=shape.OPTIONAL)
     steps: tuple[Step, ...] = field(default=(), metadata=shape.OPTIONAL)
+
+
+@shaped.resource(ResourceType.LIFECYCLE)
+@dataclass(frozen=True, slots=True)
+class LifecycleRun(Shaped):
+    """An event in the life of a release, such as pre-install, which an operation emitted.
+
+    `ordinal` counts what was emitted in the operation, from 1; `chart` is the path of the one whose event it is, empty
+    without charts. `handlers` are those that heard it, in order; an event of more of them than 48 KiB can tell has none
+    here. `message` says why one of them failed, and `seconds` is how long all of them took.
+    """
+
+    id: str
+    operation_id: str = ""
+    release_id: str = ""
+    ordinal: int = 0
+    event: str = ""
+    chart: str = ""
+    handlers: tuple[HandlerRun, ...] = ()
+    outcome: Outcome = Outcome.SUCCEEDED
+    message: str = ""
+    seconds: float = 0.0
+    version: int = 0
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +346,11 @@ class Work:
     def plan(self) -> str:
         """The operation's plan; empty until there is one."""
         return self.documents.get("plan", "")
+
+    @property
+    def expected(self) -> str:
+        """What the plan that is applied has come to; empty for an operation that applies none."""
+        return self.documents.get("expected", "")
 
     @property
     def removed_plans(self) -> Mapping[int, str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 from tinkwell.client.release.model import Operation
-from tinkwell.core.release.report import Report, ResourceReport, StepReport
+from tinkwell.core.release.report import LifecycleReport, Report, ResourceReport, StepReport
 from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.release.secret import Secrets
@@ -25,6 +25,8 @@ MAX_REPORTS = 500
 MAX_BYTES = 1024 * 1024
 # What a report takes beside its texts.
 OVERHEAD_BYTES = 256
+# And what a handler takes, beside its own.
+_RUN_BYTES = 32
 
 
 class ReportsApi(Protocol):
@@ -127,6 +129,8 @@ def _size(report: Report) -> int:
             texts = (report.init, report.config, report.state)
         case StepReport():
             texts = (report.message, report.call.description, *(report.call.args or ()))
+        case LifecycleReport():
+            texts = (report.message, *(f"{run.chart} {run.file} {'.' * _RUN_BYTES}" for run in report.handlers))
     return OVERHEAD_BYTES + sum(len(text.encode()) for text in texts if text)
 
 

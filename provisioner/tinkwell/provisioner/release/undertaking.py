@@ -9,6 +9,7 @@ adopted. See `leftover`.
 """
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +23,8 @@ from tinkwell.core.release import cause
 from tinkwell.core.release.decision import removal, view
 from tinkwell.core.release.decision.command import Finish
 from tinkwell.core.release.decision.view import StepKey
-from tinkwell.core.release.kinds import NodeTask, Phase
+from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase
+from tinkwell.core.release.lifecycle_event.name import Event, verb_of
 from tinkwell.core.release.manifest.model import Plug
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import PhaseReport
@@ -36,8 +38,12 @@ from tinkwell.provisioner.release.call.config import Configs
 from tinkwell.provisioner.release.call.plug import Machine, Plugs
 from tinkwell.provisioner.release.call.step import StepRun
 from tinkwell.provisioner.release.call.wiring import Wiring
+from tinkwell.provisioner.release.core_event import CarryOut
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.host import Host
+from tinkwell.provisioner.release.lifecycle.lifecycle import Lifecycle
+from tinkwell.provisioner.release.lifecycle.occasion import Emitted
+from tinkwell.provisioner.release.lua.scripts import Scripts
 from tinkwell.provisioner.release.prepare import Prepared
 from tinkwell.provisioner.release.reporter import Reporter
 from tinkwell.provisioner.release.resource import Resource
@@ -89,6 +95,11 @@ class Undertaking:
         self._group = group
         self._expressions = Expressions(room=host.room)
         self._schemas = Schemas(room=host.room)
+        self._lifecycle = Lifecycle(
+            prepare.occasion_of(work),
+            listeners=host.lifecycle.listeners,
+            make=functools.partial(Scripts, room=host.room),
+        )
         release = work.release
         folder = host.folder / release.id
         self._machine = Machine(host.grants, namespace=release.namespace, folder=folder)
@@ -123,6 +134,7 @@ class Undertaking:
 
     async def close(self) -> None:
         """End the child processes."""
+        await self._lifecycle.close()
         await self._expressions.close()
         await self._schemas.close()
 
@@ -139,7 +151,24 @@ class Undertaking:
         self._walk = await self._walk_of(planned)
         if self._cancelled is not None:
             self._walk.hear(self._cancelled)
-        return await self._walk.run()
+        ending = await self._carry_out(self._walk)
+        if self._work.operation.kind is OperationKind.TEST and ending.state is State.FAILED:
+            await self._tell_failure()
+        return ending
+
+    async def _carry_out(self, walk: Walk) -> Finish:
+        """Walk through the plan, as what carries the operation's core event out does."""
+        kind = self._work.operation.kind
+        if kind is OperationKind.PLAN:
+            return await walk.run()
+        return await self._host.lifecycle.find(verb_of(kind), CarryOut).carry_out(walk)
+
+    async def _tell_failure(self) -> None:
+        """Have it heard that a test has failed, by subcharts before their parents; nothing fails by that."""
+        for chart in self._lifecycle.paths or ("",):
+            emitted = await self._lifecycle.emit(chart, Event.FAILED_TEST)
+            if emitted.handlers or (chart and chart == self._lifecycle.root):
+                await self._reporter.post([emitted.report()])
 
     async def _in_time(self, work: Callable[[], Awaitable[T]]) -> T | Finish:
         """Do the work, unless it is interrupted by a cancellation, or by the end of the operation's time."""
@@ -169,7 +198,14 @@ class Undertaking:
             # An action of it would run beside those that are to come.
             return self._failed(cause.Reason.PREPARATION_FAILED, _NOT_CLEARED)
         preparation = prepare.Preparation(
-            self._work, self._host, expressions=self._expressions, machine=self._machine, enter=self._enter
+            self._work,
+            self._host,
+            lifecycle=self._lifecycle,
+            expressions=self._expressions,
+            schemas=self._schemas,
+            machine=self._machine,
+            enter=self._enter,
+            record=self._record,
         )
         try:
             prepared = await preparation.run()
@@ -198,6 +234,9 @@ class Undertaking:
     async def _enter(self, phase: Phase) -> None:
         self._phase = phase
         self._entered = self._reporter.post([PhaseReport(phase)])
+
+    def _record(self, emitted: Emitted) -> None:
+        self._entered = self._reporter.post([emitted.report()])
 
     async def _check_known(self, prepared: Prepared) -> None:
         """Check what images have answered before, as what they answer anew is checked before the first change."""
@@ -248,7 +287,7 @@ class Undertaking:
         work = self._work
         await leftover.clear(self._host.runtime, self._host.claims, work.release.id, needed=self._adoptable())
         return _Planned(
-            prepared=await prepare.recall(work, self._host),
+            prepared=await prepare.recall(work, self._host, lifecycle=self._lifecycle),
             nodes=work.nodes,
             revision=work.operation.revision,
             phase=work.operation.phase,
@@ -311,6 +350,7 @@ class Undertaking:
             began=began.get,
             run_of=self._run_of,
             caller=await self._caller(prepared, revision=planned.revision),
+            emitter=self._lifecycle,
             reporter=self._reporter,
             lease=self._host.lease,
             places=self._host.places,

@@ -20,7 +20,7 @@ from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.event.kinds import State
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.lease.keeper import Keeper
-from tinkwell.provisioner.release import driver, place
+from tinkwell.provisioner.release import core_event, driver, place
 from tinkwell.provisioner.release.call import plug
 from tinkwell.provisioner.release.call.image_policy import ImagePolicy
 from tinkwell.provisioner.release.host import Host
@@ -150,6 +150,7 @@ class Stage:
             places=place.Places(concurrency),
             keys=place.Keys(),
             room=Room(2),
+            lifecycle=core_event.of_provisioner(),
         )
         worker = driver.Driver(host, namespaces=namespaces, concurrency=concurrency, resync_seconds=resync_seconds)
         lease.add(RunKind.RELEASE, worker)

@@ -3,13 +3,13 @@
 No changes at all mean that what was asked has happened before.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import NodeState, RevisionState
 from tinkwell.core.release.plan import PlanNode
-from tinkwell.core.release.report import ResourceReport, StepReport
+from tinkwell.core.release.report import LifecycleReport, ResourceReport, StepReport
 from tinkwell.core.release.transition.row import OperationRow, ReleaseRow
 
 
@@ -115,10 +115,31 @@ class StoreResource:
 
 
 @dataclass(frozen=True, slots=True)
+class HearSecrets:
+    """What a report says of a resource is secret; of the resource itself nothing is stored."""
+
+    report: ResourceReport
+
+
+@dataclass(frozen=True, slots=True)
+class StoreResult:
+    """The operation has come to this, JSON text."""
+
+    result: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class DropResource:
     """A resource is no more."""
 
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreEmitted:
+    """What was emitted is kept, in the place of what is stored of the same event and chart; what is the same stays."""
+
+    report: LifecycleReport
 
 
 Change: TypeAlias = (
@@ -134,6 +155,9 @@ Change: TypeAlias = (
     | AddStep
     | MoveStep
     | StoreResource
+    | HearSecrets
     | DropResource
+    | StoreEmitted
+    | StoreResult
 )
 Changes: TypeAlias = tuple[Change, ...]

@@ -35,6 +35,8 @@ class _ReleaseStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReleaseS
     RELEASE_STATE_FAILED: _ReleaseState.ValueType  # 5
     RELEASE_STATE_UNINSTALLING: _ReleaseState.ValueType  # 6
     RELEASE_STATE_UNINSTALLED: _ReleaseState.ValueType  # 7
+    RELEASE_STATE_PLANNED: _ReleaseState.ValueType  # 8
+    """PLANNED is no more than a name, of which there are plans. Lists leave it out unless it is asked for."""
 
 class ReleaseState(_ReleaseState, metaclass=_ReleaseStateEnumTypeWrapper): ...
 
@@ -46,6 +48,8 @@ RELEASE_STATE_DEPLOYED: ReleaseState.ValueType  # 4
 RELEASE_STATE_FAILED: ReleaseState.ValueType  # 5
 RELEASE_STATE_UNINSTALLING: ReleaseState.ValueType  # 6
 RELEASE_STATE_UNINSTALLED: ReleaseState.ValueType  # 7
+RELEASE_STATE_PLANNED: ReleaseState.ValueType  # 8
+"""PLANNED is no more than a name, of which there are plans. Lists leave it out unless it is asked for."""
 Global___ReleaseState: _TypeAlias = ReleaseState  # noqa: Y015
 
 class _RevisionState:
@@ -82,6 +86,9 @@ class _OperationKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Operati
     OPERATION_KIND_UPGRADE: _OperationKind.ValueType  # 2
     OPERATION_KIND_ROLLBACK: _OperationKind.ValueType  # 3
     OPERATION_KIND_UNINSTALL: _OperationKind.ValueType  # 4
+    OPERATION_KIND_TEST: _OperationKind.ValueType  # 5
+    """TEST and PLAN leave the release and its revisions as they are."""
+    OPERATION_KIND_PLAN: _OperationKind.ValueType  # 6
 
 class OperationKind(_OperationKind, metaclass=_OperationKindEnumTypeWrapper): ...
 
@@ -90,6 +97,9 @@ OPERATION_KIND_INSTALL: OperationKind.ValueType  # 1
 OPERATION_KIND_UPGRADE: OperationKind.ValueType  # 2
 OPERATION_KIND_ROLLBACK: OperationKind.ValueType  # 3
 OPERATION_KIND_UNINSTALL: OperationKind.ValueType  # 4
+OPERATION_KIND_TEST: OperationKind.ValueType  # 5
+"""TEST and PLAN leave the release and its revisions as they are."""
+OPERATION_KIND_PLAN: OperationKind.ValueType  # 6
 Global___OperationKind: _TypeAlias = OperationKind  # noqa: Y015
 
 class _OperationPhase:
@@ -234,6 +244,27 @@ RESOURCE_STATUS_ABSENT: ResourceStatus.ValueType  # 4
 RESOURCE_STATUS_LEFT: ResourceStatus.ValueType  # 5
 Global___ResourceStatus: _TypeAlias = ResourceStatus  # noqa: Y015
 
+class _LifecycleOutcome:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _LifecycleOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LifecycleOutcome.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LIFECYCLE_OUTCOME_UNSPECIFIED: _LifecycleOutcome.ValueType  # 0
+    LIFECYCLE_OUTCOME_SUCCEEDED: _LifecycleOutcome.ValueType  # 1
+    LIFECYCLE_OUTCOME_WARNED: _LifecycleOutcome.ValueType  # 2
+    """WARNED: a handler failed, and nothing else by that."""
+    LIFECYCLE_OUTCOME_FAILED: _LifecycleOutcome.ValueType  # 3
+
+class LifecycleOutcome(_LifecycleOutcome, metaclass=_LifecycleOutcomeEnumTypeWrapper): ...
+
+LIFECYCLE_OUTCOME_UNSPECIFIED: LifecycleOutcome.ValueType  # 0
+LIFECYCLE_OUTCOME_SUCCEEDED: LifecycleOutcome.ValueType  # 1
+LIFECYCLE_OUTCOME_WARNED: LifecycleOutcome.ValueType  # 2
+"""WARNED: a handler failed, and nothing else by that."""
+LIFECYCLE_OUTCOME_FAILED: LifecycleOutcome.ValueType  # 3
+Global___LifecycleOutcome: _TypeAlias = LifecycleOutcome  # noqa: Y015
+
 class _OnFailure:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -298,6 +329,7 @@ class Release(_message.Message):
     UPDATED_AT_FIELD_NUMBER: _builtins.int
     CHART_NAME_FIELD_NUMBER: _builtins.int
     CHART_VERSION_FIELD_NUMBER: _builtins.int
+    DRIFTED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     namespace: _builtins.str
     name: _builtins.str
@@ -307,7 +339,7 @@ class Release(_message.Message):
     """revision is the last one that was deployed, 0 for none; latest_revision the newest that there is."""
     latest_revision: _builtins.int
     operation_id: _builtins.str
-    """operation_id is the newest operation."""
+    """operation_id is the newest operation that changes the release, or of a PLANNED one its newest plan."""
     engine: _builtins.str
     """engine names the engine that the release belongs to, since its resources keep files there; empty for any."""
     description: _builtins.str
@@ -316,6 +348,8 @@ class Release(_message.Message):
     manifests alone were applied.
     """
     chart_version: _builtins.str
+    drifted: _builtins.bool
+    """drifted: the last plan of what is installed found resources that differ from it."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -337,10 +371,11 @@ class Release(_message.Message):
         updated_at: _timestamp_pb2.Timestamp | None = ...,
         chart_name: _builtins.str = ...,
         chart_version: _builtins.str = ...,
+        drifted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart_name", b"chart_name", "chart_version", b"chart_version", "created_at", b"created_at", "description", b"description", "engine", b"engine", "id", b"id", "latest_revision", b"latest_revision", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "revision", b"revision", "state", b"state", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart_name", b"chart_name", "chart_version", b"chart_version", "created_at", b"created_at", "description", b"description", "drifted", b"drifted", "engine", b"engine", "id", b"id", "latest_revision", b"latest_revision", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "revision", b"revision", "state", b"state", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -503,12 +538,14 @@ class Operation(_message.Message):
     FINISHED_AT_FIELD_NUMBER: _builtins.int
     LEASE_TOKEN_FIELD_NUMBER: _builtins.int
     CANCEL_REASON_FIELD_NUMBER: _builtins.int
+    RESULT_FIELD_NUMBER: _builtins.int
+    PLAN_OF_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     release_id: _builtins.str
     namespace: _builtins.str
     release_name: _builtins.str
     revision: _builtins.int
-    """revision that it installs; 0 until that exists, and for removals."""
+    """revision that it installs; 0 until that exists, and where it installs none."""
     kind: Global___OperationKind.ValueType
     state: _workflow_service_pb2.State.ValueType
     phase: Global___OperationPhase.ValueType
@@ -533,6 +570,12 @@ class Operation(_message.Message):
     """lease_token under which it is held; 0 for none, or one that is not known any more."""
     cancel_reason: _builtins.str
     """cancel_reason is what whoever asked for its end gave as a reason."""
+    result: _builtins.str
+    """result is what a PLAN or a TEST came to, a JSON object as text, in which null stands for what is secret; filled in by
+    GetOperation once it has ended.
+    """
+    plan_of: _builtins.str
+    """plan_of is the id of the PLAN that this operation applies; empty for none."""
     @_builtins.property
     def options(self) -> Global___OperationOptions: ...
     @_builtins.property
@@ -573,10 +616,12 @@ class Operation(_message.Message):
         finished_at: _timestamp_pb2.Timestamp | None = ...,
         lease_token: _builtins.int = ...,
         cancel_reason: _builtins.str = ...,
+        result: _builtins.str = ...,
+        plan_of: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "created_at", b"created_at", "finished_at", b"finished_at", "options", b"options", "remaining_seconds", b"remaining_seconds", "started_at", b"started_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "actor", b"actor", "cancel_grace_seconds", b"cancel_grace_seconds", "cancel_reason", b"cancel_reason", "cancel_requested", b"cancel_requested", "cause", b"cause", "changed_nodes", b"changed_nodes", "created_at", b"created_at", "failed_nodes", b"failed_nodes", "finished_at", b"finished_at", "follows", b"follows", "id", b"id", "kind", b"kind", "lease_token", b"lease_token", "namespace", b"namespace", "options", b"options", "phase", b"phase", "reason", b"reason", "release_id", b"release_id", "release_name", b"release_name", "remaining_seconds", b"remaining_seconds", "revision", b"revision", "skipped_nodes", b"skipped_nodes", "started_at", b"started_at", "state", b"state", "total_nodes", b"total_nodes", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "actor", b"actor", "cancel_grace_seconds", b"cancel_grace_seconds", "cancel_reason", b"cancel_reason", "cancel_requested", b"cancel_requested", "cause", b"cause", "changed_nodes", b"changed_nodes", "created_at", b"created_at", "failed_nodes", b"failed_nodes", "finished_at", b"finished_at", "follows", b"follows", "id", b"id", "kind", b"kind", "lease_token", b"lease_token", "namespace", b"namespace", "options", b"options", "phase", b"phase", "plan_of", b"plan_of", "reason", b"reason", "release_id", b"release_id", "release_name", b"release_name", "remaining_seconds", b"remaining_seconds", "result", b"result", "revision", b"revision", "skipped_nodes", b"skipped_nodes", "started_at", b"started_at", "state", b"state", "total_nodes", b"total_nodes", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__remaining_seconds: _TypeAlias = _typing.Literal["remaining_seconds"]  # noqa: Y015
     _WhichOneofArgType__remaining_seconds: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds"]  # noqa: Y015
@@ -841,6 +886,111 @@ class Resource(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Resource: _TypeAlias = Resource  # noqa: Y015
+
+@_typing.final
+class LifecycleRun(_message.Message):
+    """LifecycleRun is an event in the life of a release, which an operation emitted."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    RELEASE_ID_FIELD_NUMBER: _builtins.int
+    ORDINAL_FIELD_NUMBER: _builtins.int
+    EVENT_FIELD_NUMBER: _builtins.int
+    CHART_FIELD_NUMBER: _builtins.int
+    HANDLERS_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    UPDATED_AT_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    operation_id: _builtins.str
+    release_id: _builtins.str
+    ordinal: _builtins.int
+    """ordinal counts what was emitted in the operation, from 1."""
+    event: _builtins.str
+    """event is its name, such as pre-install."""
+    chart: _builtins.str
+    """chart is the path of the one whose event it is, empty without charts."""
+    outcome: Global___LifecycleOutcome.ValueType
+    message: _builtins.str
+    """message says why a handler failed."""
+    seconds: _builtins.float
+    """seconds that all handlers took together."""
+    version: _builtins.int
+    @_builtins.property
+    def handlers(self) -> _containers.RepeatedCompositeFieldContainer[Global___HandlerRun]:
+        """handlers that heard it, in order."""
+
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def updated_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        operation_id: _builtins.str = ...,
+        release_id: _builtins.str = ...,
+        ordinal: _builtins.int = ...,
+        event: _builtins.str = ...,
+        chart: _builtins.str = ...,
+        handlers: _abc.Iterable[Global___HandlerRun] | None = ...,
+        outcome: Global___LifecycleOutcome.ValueType = ...,
+        message: _builtins.str = ...,
+        seconds: _builtins.float = ...,
+        version: _builtins.int = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
+        updated_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart", b"chart", "created_at", b"created_at", "event", b"event", "handlers", b"handlers", "id", b"id", "message", b"message", "operation_id", b"operation_id", "ordinal", b"ordinal", "outcome", b"outcome", "release_id", b"release_id", "seconds", b"seconds", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LifecycleRun: _TypeAlias = LifecycleRun  # noqa: Y015
+
+@_typing.final
+class HandlerRun(_message.Message):
+    """HandlerRun is a handler that heard an event."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHART_FIELD_NUMBER: _builtins.int
+    FILE_FIELD_NUMBER: _builtins.int
+    LINE_FIELD_NUMBER: _builtins.int
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    chart: _builtins.str
+    """chart is the path of the one that brought it, empty for a handler in Python."""
+    file: _builtins.str
+    """file is as in the chart, such as ext/lua/init.lua, and for Python the name of the entry point."""
+    line: _builtins.int
+    weight: _builtins.float
+    seconds: _builtins.float
+    outcome: Global___LifecycleOutcome.ValueType
+    def __init__(
+        self,
+        *,
+        chart: _builtins.str = ...,
+        file: _builtins.str = ...,
+        line: _builtins.int = ...,
+        weight: _builtins.float = ...,
+        seconds: _builtins.float = ...,
+        outcome: Global___LifecycleOutcome.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart", b"chart", "file", b"file", "line", b"line", "outcome", b"outcome", "seconds", b"seconds", "weight", b"weight"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HandlerRun: _TypeAlias = HandlerRun  # noqa: Y015
 
 @_typing.final
 class Chart(_message.Message):
@@ -1321,6 +1471,137 @@ class ResumeRequest(_message.Message):
 Global___ResumeRequest: _TypeAlias = ResumeRequest  # noqa: Y015
 
 @_typing.final
+class TestRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    OPTIONS_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    operation_id: _builtins.str
+    namespace: _builtins.str
+    name: _builtins.str
+    reason: _builtins.str
+    @_builtins.property
+    def options(self) -> Global___OperationOptions: ...
+    def __init__(
+        self,
+        *,
+        operation_id: _builtins.str = ...,
+        namespace: _builtins.str = ...,
+        name: _builtins.str = ...,
+        options: Global___OperationOptions | None = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "options", b"options", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TestRequest: _TypeAlias = TestRequest  # noqa: Y015
+
+@_typing.final
+class PlanRequest(_message.Message):
+    """PlanRequest has a chart with the fields of UpgradeRequest, or files with those of ApplyRequest. With neither of both it is
+    about what is installed, and has none of their fields. Options and description are those of the operation that applies the
+    plan, and timeout_seconds holds for each of both.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    CHART_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    SECRET_VALUES_FIELD_NUMBER: _builtins.int
+    RESET_VALUES_FIELD_NUMBER: _builtins.int
+    REUSE_VALUES_FIELD_NUMBER: _builtins.int
+    FILES_FIELD_NUMBER: _builtins.int
+    VARIABLES_FIELD_NUMBER: _builtins.int
+    VARIABLE_FILES_FIELD_NUMBER: _builtins.int
+    SECRET_VARIABLES_FIELD_NUMBER: _builtins.int
+    OPTIONS_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    operation_id: _builtins.str
+    """operation_id is chosen by the caller; with it a repeated call is recognised. It is the id of the plan."""
+    namespace: _builtins.str
+    """namespace is empty for "default"."""
+    name: _builtins.str
+    chart: _builtins.str
+    values: _builtins.str
+    reset_values: _builtins.bool
+    reuse_values: _builtins.bool
+    variables: _builtins.str
+    description: _builtins.str
+    reason: _builtins.str
+    @_builtins.property
+    def secret_values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def files(self) -> _containers.RepeatedCompositeFieldContainer[Global___ManifestFile]: ...
+    @_builtins.property
+    def variable_files(self) -> _containers.RepeatedCompositeFieldContainer[Global___VariableFile]: ...
+    @_builtins.property
+    def secret_variables(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def options(self) -> Global___OperationOptions: ...
+    def __init__(
+        self,
+        *,
+        operation_id: _builtins.str = ...,
+        namespace: _builtins.str = ...,
+        name: _builtins.str = ...,
+        chart: _builtins.str = ...,
+        values: _builtins.str = ...,
+        secret_values: _abc.Iterable[_builtins.str] | None = ...,
+        reset_values: _builtins.bool = ...,
+        reuse_values: _builtins.bool = ...,
+        files: _abc.Iterable[Global___ManifestFile] | None = ...,
+        variables: _builtins.str = ...,
+        variable_files: _abc.Iterable[Global___VariableFile] | None = ...,
+        secret_variables: _abc.Iterable[_builtins.str] | None = ...,
+        options: Global___OperationOptions | None = ...,
+        description: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart", b"chart", "description", b"description", "files", b"files", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "options", b"options", "reason", b"reason", "reset_values", b"reset_values", "reuse_values", b"reuse_values", "secret_values", b"secret_values", "secret_variables", b"secret_variables", "values", b"values", "variable_files", b"variable_files", "variables", b"variables"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlanRequest: _TypeAlias = PlanRequest  # noqa: Y015
+
+@_typing.final
+class ApplyPlanRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    PLAN_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    operation_id: _builtins.str
+    plan: _builtins.str
+    """plan is the id of the operation that made it, which must have SUCCEEDED."""
+    reason: _builtins.str
+    def __init__(
+        self,
+        *,
+        operation_id: _builtins.str = ...,
+        plan: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["operation_id", b"operation_id", "plan", b"plan", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ApplyPlanRequest: _TypeAlias = ApplyPlanRequest  # noqa: Y015
+
+@_typing.final
 class CancelRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1378,21 +1659,25 @@ class ListReleasesRequest(_message.Message):
 
     NAMESPACE_FIELD_NUMBER: _builtins.int
     STATES_FIELD_NUMBER: _builtins.int
+    INCLUDE_PLANNED_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """namespace filters; empty means all."""
+    include_planned: _builtins.bool
+    """include_planned has an empty filter stand for all."""
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[Global___ReleaseState.ValueType]:
-        """states filters; empty means all."""
+        """states filters; empty means all but PLANNED."""
 
     def __init__(
         self,
         *,
         namespace: _builtins.str = ...,
         states: _abc.Iterable[Global___ReleaseState.ValueType] | None = ...,
+        include_planned: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["namespace", b"namespace", "states", b"states"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["include_planned", b"include_planned", "namespace", b"namespace", "states", b"states"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1509,6 +1794,239 @@ class ListNodesRequest(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListNodesRequest: _TypeAlias = ListNodesRequest  # noqa: Y015
+
+@_typing.final
+class ListLifecycleRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    operation_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        operation_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["operation_id", b"operation_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListLifecycleRequest: _TypeAlias = ListLifecycleRequest  # noqa: Y015
+
+@_typing.final
+class ExplainRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    WITH_VALUES_FIELD_NUMBER: _builtins.int
+    namespace: _builtins.str
+    name: _builtins.str
+    path: _builtins.str
+    """path is that of a node, with or without the root's name, and empty for all that are not done; with_values that of a
+    value, such as bar.enabled, and empty for all.
+    """
+    operation_id: _builtins.str
+    """operation_id is empty for the newest one."""
+    with_values: _builtins.bool
+    """with_values asks for values in the place of nodes: those of the last revision that was deployed, or of the newest."""
+    def __init__(
+        self,
+        *,
+        namespace: _builtins.str = ...,
+        name: _builtins.str = ...,
+        path: _builtins.str = ...,
+        operation_id: _builtins.str = ...,
+        with_values: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "path", b"path", "with_values", b"with_values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainRequest: _TypeAlias = ExplainRequest  # noqa: Y015
+
+@_typing.final
+class ExplainResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    SENTENCE_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
+    DEPENDENCIES_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    LEFT_OFF_FIELD_NUMBER: _builtins.int
+    operation_id: _builtins.str
+    sentence: _builtins.str
+    """sentence says how far the operation is, or why nobody carries it out."""
+    left_off: _builtins.int
+    """left_off counts the nodes or values beyond the first ones."""
+    @_builtins.property
+    def nodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeExplanation]: ...
+    @_builtins.property
+    def dependencies(self) -> _containers.RepeatedCompositeFieldContainer[Global___DependencyExplanation]:
+        """dependencies are the subcharts that path names."""
+
+    @_builtins.property
+    def values(self) -> _containers.RepeatedCompositeFieldContainer[Global___ValueExplanation]: ...
+    def __init__(
+        self,
+        *,
+        operation_id: _builtins.str = ...,
+        sentence: _builtins.str = ...,
+        nodes: _abc.Iterable[Global___NodeExplanation] | None = ...,
+        dependencies: _abc.Iterable[Global___DependencyExplanation] | None = ...,
+        values: _abc.Iterable[Global___ValueExplanation] | None = ...,
+        left_off: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dependencies", b"dependencies", "left_off", b"left_off", "nodes", b"nodes", "operation_id", b"operation_id", "sentence", b"sentence", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainResponse: _TypeAlias = ExplainResponse  # noqa: Y015
+
+@_typing.final
+class NodeExplanation(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    BATCH_FIELD_NUMBER: _builtins.int
+    SENTENCE_FIELD_NUMBER: _builtins.int
+    WAITS_FOR_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    kind: Global___NodeKind.ValueType
+    state: Global___NodeState.ValueType
+    batch: _builtins.int
+    sentence: _builtins.str
+    """sentence says why it is as it is."""
+    @_builtins.property
+    def waits_for(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """waits_for are the paths of the nodes that keep it from its start."""
+
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        kind: Global___NodeKind.ValueType = ...,
+        state: Global___NodeState.ValueType = ...,
+        batch: _builtins.int = ...,
+        sentence: _builtins.str = ...,
+        waits_for: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch", "kind", b"kind", "path", b"path", "sentence", b"sentence", "state", b"state", "waits_for", b"waits_for"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodeExplanation: _TypeAlias = NodeExplanation  # noqa: Y015
+
+@_typing.final
+class DependencyExplanation(_message.Message):
+    """DependencyExplanation says what has decided on a subchart, and after which others it comes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    IS_ENABLED_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    SOURCES_FIELD_NUMBER: _builtins.int
+    EDGES_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    is_enabled: _builtins.bool
+    why: _builtins.str
+    """why is the reason, such as "condition bar.enabled is true"."""
+    @_builtins.property
+    def sources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """sources are where that is said, the one that counts first."""
+
+    @_builtins.property
+    def edges(self) -> _containers.RepeatedCompositeFieldContainer[Global___EdgeExplanation]: ...
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        is_enabled: _builtins.bool = ...,
+        why: _builtins.str = ...,
+        sources: _abc.Iterable[_builtins.str] | None = ...,
+        edges: _abc.Iterable[Global___EdgeExplanation] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["edges", b"edges", "is_enabled", b"is_enabled", "path", b"path", "sources", b"sources", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DependencyExplanation: _TypeAlias = DependencyExplanation  # noqa: Y015
+
+@_typing.final
+class EdgeExplanation(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BEFORE_FIELD_NUMBER: _builtins.int
+    ORIGINS_FIELD_NUMBER: _builtins.int
+    before: _builtins.str
+    """before is the name of the subchart that comes first."""
+    @_builtins.property
+    def origins(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """origins are the places that say so, such as "Chart.yaml dependencies[2].depends-on"."""
+
+    def __init__(
+        self,
+        *,
+        before: _builtins.str = ...,
+        origins: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["before", b"before", "origins", b"origins"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EdgeExplanation: _TypeAlias = EdgeExplanation  # noqa: Y015
+
+@_typing.final
+class ValueExplanation(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    IS_SECRET_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    BEFORE_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """key is the path of the value, such as bar.image."""
+    value: _builtins.str
+    """value is JSON text, of a long one the beginning; empty where it is secret."""
+    is_secret: _builtins.bool
+    source: _builtins.str
+    """source is the file or the request that counts, and before are those that it goes before."""
+    @_builtins.property
+    def before(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        value: _builtins.str = ...,
+        is_secret: _builtins.bool = ...,
+        source: _builtins.str = ...,
+        before: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["before", b"before", "is_secret", b"is_secret", "key", b"key", "source", b"source", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ValueExplanation: _TypeAlias = ValueExplanation  # noqa: Y015
 
 @_typing.final
 class ListResourcesRequest(_message.Message):
@@ -1872,7 +2390,9 @@ Global___Secrets: _TypeAlias = Secrets  # noqa: Y015
 @_typing.final
 class DocumentPart(_message.Message):
     """DocumentPart is at most 1 MiB of a document, whose name is source, manifest, late or plan, removed/N for the plan of
-    revision N, in whose reverse order resources are removed, or chart for the archive of a chart in Base64.
+    revision N, in whose reverse order resources are removed, expected for the result of the plan that is applied, or chart for
+    the archive of a chart in Base64. A TEST, and a PLAN of what is installed, has the documents of the revision that is
+    deployed, or of the newest where none is.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1898,7 +2418,8 @@ Global___DocumentPart: _TypeAlias = DocumentPart  # noqa: Y015
 @_typing.final
 class SubmitPlanRequest(_message.Message):
     """SubmitPlanRequest is the head in the first message, and then the documents manifest, late and plan, of at most 8 MiB each.
-    The first two are those of a revision that is born of files; any other operation brings about what is stored.
+    The first two are those of a revision that is born of files; any other operation brings about what is stored. Those of a
+    PLAN are not stored; what they name as secret is kept from sight.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -2015,6 +2536,7 @@ class OperationReport(_message.Message):
     RESOURCE_FIELD_NUMBER: _builtins.int
     REMOVED_FIELD_NUMBER: _builtins.int
     FINISH_FIELD_NUMBER: _builtins.int
+    LIFECYCLE_FIELD_NUMBER: _builtins.int
     phase: Global___OperationPhase.ValueType
     removed: _builtins.str
     """removed is the path of a resource that is no more."""
@@ -2026,6 +2548,8 @@ class OperationReport(_message.Message):
     def resource(self) -> Global___ResourceReport: ...
     @_builtins.property
     def finish(self) -> Global___FinishReport: ...
+    @_builtins.property
+    def lifecycle(self) -> Global___LifecycleReport: ...
     def __init__(
         self,
         *,
@@ -2035,12 +2559,13 @@ class OperationReport(_message.Message):
         resource: Global___ResourceReport | None = ...,
         removed: _builtins.str = ...,
         finish: Global___FinishReport | None = ...,
+        lifecycle: Global___LifecycleReport | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["finish", b"finish", "node", b"node", "phase", b"phase", "removed", b"removed", "report", b"report", "resource", b"resource", "step", b"step"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["finish", b"finish", "lifecycle", b"lifecycle", "node", b"node", "phase", b"phase", "removed", b"removed", "report", b"report", "resource", b"resource", "step", b"step"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["finish", b"finish", "node", b"node", "phase", b"phase", "removed", b"removed", "report", b"report", "resource", b"resource", "step", b"step"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["finish", b"finish", "lifecycle", b"lifecycle", "node", b"node", "phase", b"phase", "removed", b"removed", "report", b"report", "resource", b"resource", "step", b"step"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_report: _TypeAlias = _typing.Literal["phase", "node", "step", "resource", "removed", "finish"]  # noqa: Y015
+    _WhichOneofReturnType_report: _TypeAlias = _typing.Literal["phase", "node", "step", "resource", "removed", "finish", "lifecycle"]  # noqa: Y015
     _WhichOneofArgType_report: _TypeAlias = _typing.Literal["report", b"report"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_report) -> _WhichOneofReturnType_report | None: ...
 
@@ -2211,6 +2736,49 @@ class ResourceReport(_message.Message):
 Global___ResourceReport: _TypeAlias = ResourceReport  # noqa: Y015
 
 @_typing.final
+class LifecycleReport(_message.Message):
+    """LifecycleReport says that an event was emitted. It is kept once for each event of a chart: another report of it takes the
+    place of the former one.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENT_FIELD_NUMBER: _builtins.int
+    CHART_FIELD_NUMBER: _builtins.int
+    HANDLERS_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    event: _builtins.str
+    chart: _builtins.str
+    """chart is the path of the one whose event it is, empty without charts."""
+    outcome: Global___LifecycleOutcome.ValueType
+    message: _builtins.str
+    """message is at most 1,000 characters."""
+    seconds: _builtins.float
+    @_builtins.property
+    def handlers(self) -> _containers.RepeatedCompositeFieldContainer[Global___HandlerRun]:
+        """handlers that heard it, in order, at most 1,000."""
+
+    def __init__(
+        self,
+        *,
+        event: _builtins.str = ...,
+        chart: _builtins.str = ...,
+        handlers: _abc.Iterable[Global___HandlerRun] | None = ...,
+        outcome: Global___LifecycleOutcome.ValueType = ...,
+        message: _builtins.str = ...,
+        seconds: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart", b"chart", "event", b"event", "handlers", b"handlers", "message", b"message", "outcome", b"outcome", "seconds", b"seconds"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LifecycleReport: _TypeAlias = LifecycleReport  # noqa: Y015
+
+@_typing.final
 class FinishReport(_message.Message):
     """FinishReport ends the operation, its revision and its release, and lets go of its hold."""
 
@@ -2218,19 +2786,26 @@ class FinishReport(_message.Message):
 
     STATE_FIELD_NUMBER: _builtins.int
     CAUSE_FIELD_NUMBER: _builtins.int
+    RESULT_FIELD_NUMBER: _builtins.int
     state: _workflow_service_pb2.State.ValueType
     """state is SUCCEEDED, FAILED, TIMEOUT or CANCELLED."""
     cause: _builtins.str
     """cause is a JSON object as text, at most 16 KiB; empty after a success."""
+    result: _builtins.str
+    """result is what a PLAN or a TEST came to: a JSON object as text, at most 3 MiB. A PLAN that SUCCEEDED has one, and where it
+    is about what is installed, the member "drift" in it is a digest of what differs, in hexadecimal digits, empty for
+    nothing.
+    """
     def __init__(
         self,
         *,
         state: _workflow_service_pb2.State.ValueType = ...,
         cause: _builtins.str = ...,
+        result: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "result", b"result", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

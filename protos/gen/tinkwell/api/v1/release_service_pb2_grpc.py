@@ -84,6 +84,21 @@ class ReleaseServiceStub:
                 request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ResumeRequest.SerializeToString,
                 response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
                 _registered_method=True)
+        self.Test = channel.unary_unary(
+                '/tinkwell.api.v1.ReleaseService/Test',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.TestRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
+                _registered_method=True)
+        self.Plan = channel.unary_unary(
+                '/tinkwell.api.v1.ReleaseService/Plan',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.PlanRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
+                _registered_method=True)
+        self.ApplyPlan = channel.unary_unary(
+                '/tinkwell.api.v1.ReleaseService/ApplyPlan',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ApplyPlanRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
+                _registered_method=True)
         self.Cancel = channel.unary_unary(
                 '/tinkwell.api.v1.ReleaseService/Cancel',
                 request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.CancelRequest.SerializeToString,
@@ -128,6 +143,16 @@ class ReleaseServiceStub:
                 '/tinkwell.api.v1.ReleaseService/ListResources',
                 request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListResourcesRequest.SerializeToString,
                 response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Resource.FromString,
+                _registered_method=True)
+        self.ListLifecycle = channel.unary_stream(
+                '/tinkwell.api.v1.ReleaseService/ListLifecycle',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListLifecycleRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.LifecycleRun.FromString,
+                _registered_method=True)
+        self.Explain = channel.unary_unary(
+                '/tinkwell.api.v1.ReleaseService/Explain',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainResponse.FromString,
                 _registered_method=True)
         self.WatchLogs = channel.unary_stream(
                 '/tinkwell.api.v1.ReleaseService/WatchLogs',
@@ -245,6 +270,31 @@ class ReleaseServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Test(self, request, context):
+        """Test begins to run the tests of what is installed: of the revision that is deployed, or of the newest where none is. It
+        leaves the release as it is.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Plan(self, request, context):
+        """Plan begins to find out what an installation or an upgrade would do, to a chart or to manifests; or without any how what
+        is there differs from what was installed. It leaves the release as it is, and its result says what it found. A plan for
+        a name that is free makes a release that is PLANNED, and is forgotten with its last plan after a day.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ApplyPlan(self, request, context):
+        """ApplyPlan begins to do what a plan said, with what the plan was made of. It is refused with PLAN_STALE where an operation
+        has changed the release since then.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Cancel(self, request, context):
         """Cancel ends an operation: nothing new starts, and what runs gets some time to end. On an ended one it changes nothing.
         """
@@ -305,6 +355,22 @@ class ReleaseServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListLifecycle(self, request, context):
+        """ListLifecycle streams what an operation emitted in the life of its release, in the order in which it did, with the
+        handlers that heard it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Explain(self, request, context):
+        """Explain says why an operation and its nodes are as they are: what is waited for, what runs, what has failed; and where
+        the values of a chart are from, and what has enabled or disabled its subcharts.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def WatchLogs(self, request, context):
         """WatchLogs streams the output of an operation's steps in order, and with follow goes on until it has ended.
         """
@@ -313,7 +379,7 @@ class ReleaseServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Watch(self, request, context):
-        """Watch streams the events of charts, releases, operations, nodes and steps.
+        """Watch streams the events of charts, releases, operations, nodes and steps, and of what releases emit.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -414,6 +480,21 @@ def add_ReleaseServiceServicer_to_server(servicer, server):
                     request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ResumeRequest.FromString,
                     response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.SerializeToString,
             ),
+            'Test': grpc.unary_unary_rpc_method_handler(
+                    servicer.Test,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.TestRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.SerializeToString,
+            ),
+            'Plan': grpc.unary_unary_rpc_method_handler(
+                    servicer.Plan,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.PlanRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.SerializeToString,
+            ),
+            'ApplyPlan': grpc.unary_unary_rpc_method_handler(
+                    servicer.ApplyPlan,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ApplyPlanRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.SerializeToString,
+            ),
             'Cancel': grpc.unary_unary_rpc_method_handler(
                     servicer.Cancel,
                     request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.CancelRequest.FromString,
@@ -458,6 +539,16 @@ def add_ReleaseServiceServicer_to_server(servicer, server):
                     servicer.ListResources,
                     request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListResourcesRequest.FromString,
                     response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Resource.SerializeToString,
+            ),
+            'ListLifecycle': grpc.unary_stream_rpc_method_handler(
+                    servicer.ListLifecycle,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListLifecycleRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.LifecycleRun.SerializeToString,
+            ),
+            'Explain': grpc.unary_unary_rpc_method_handler(
+                    servicer.Explain,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainResponse.SerializeToString,
             ),
             'WatchLogs': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchLogs,
@@ -758,6 +849,87 @@ class ReleaseService:
             _registered_method=True)
 
     @staticmethod
+    def Test(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.ReleaseService/Test',
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.TestRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Plan(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.ReleaseService/Plan',
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.PlanRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ApplyPlan(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.ReleaseService/ApplyPlan',
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.ApplyPlanRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def Cancel(request,
             target,
             options=(),
@@ -990,6 +1162,60 @@ class ReleaseService:
             '/tinkwell.api.v1.ReleaseService/ListResources',
             tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListResourcesRequest.SerializeToString,
             tinkwell_dot_api_dot_v1_dot_release__service__pb2.Resource.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListLifecycle(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/tinkwell.api.v1.ReleaseService/ListLifecycle',
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListLifecycleRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.LifecycleRun.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Explain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.ReleaseService/Explain',
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -47,6 +47,19 @@ class ReleaseServiceStub:
     """Uninstall begins to remove a release's resources in reverse order, and then the release."""
     Resume: _aio.UnaryUnaryMultiCallable[_release_service_pb2.ResumeRequest, _release_service_pb2.Operation]
     """Resume begins to go on with a failed release, by the plan of its newest operation."""
+    Test: _aio.UnaryUnaryMultiCallable[_release_service_pb2.TestRequest, _release_service_pb2.Operation]
+    """Test begins to run the tests of what is installed: of the revision that is deployed, or of the newest where none is. It
+    leaves the release as it is.
+    """
+    Plan: _aio.UnaryUnaryMultiCallable[_release_service_pb2.PlanRequest, _release_service_pb2.Operation]
+    """Plan begins to find out what an installation or an upgrade would do, to a chart or to manifests; or without any how what
+    is there differs from what was installed. It leaves the release as it is, and its result says what it found. A plan for
+    a name that is free makes a release that is PLANNED, and is forgotten with its last plan after a day.
+    """
+    ApplyPlan: _aio.UnaryUnaryMultiCallable[_release_service_pb2.ApplyPlanRequest, _release_service_pb2.Operation]
+    """ApplyPlan begins to do what a plan said, with what the plan was made of. It is refused with PLAN_STALE where an operation
+    has changed the release since then.
+    """
     Cancel: _aio.UnaryUnaryMultiCallable[_release_service_pb2.CancelRequest, _release_service_pb2.Operation]
     """Cancel ends an operation: nothing new starts, and what runs gets some time to end. On an ended one it changes nothing."""
     GetRelease: _aio.UnaryUnaryMultiCallable[_release_service_pb2.GetReleaseRequest, _release_service_pb2.Release]
@@ -62,10 +75,18 @@ class ReleaseServiceStub:
     """ListNodes streams an operation's nodes in the order of its plan, with their steps."""
     ListResources: _aio.UnaryStreamMultiCallable[_release_service_pb2.ListResourcesRequest, _release_service_pb2.Resource]
     """ListResources streams the resources of a release as they were seen last, by path."""
+    ListLifecycle: _aio.UnaryStreamMultiCallable[_release_service_pb2.ListLifecycleRequest, _release_service_pb2.LifecycleRun]
+    """ListLifecycle streams what an operation emitted in the life of its release, in the order in which it did, with the
+    handlers that heard it.
+    """
+    Explain: _aio.UnaryUnaryMultiCallable[_release_service_pb2.ExplainRequest, _release_service_pb2.ExplainResponse]
+    """Explain says why an operation and its nodes are as they are: what is waited for, what runs, what has failed; and where
+    the values of a chart are from, and what has enabled or disabled its subcharts.
+    """
     WatchLogs: _aio.UnaryStreamMultiCallable[_release_service_pb2.WatchStepLogsRequest, _release_service_pb2.WatchStepLogsResponse]
     """WatchLogs streams the output of an operation's steps in order, and with follow goes on until it has ended."""
     Watch: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchRequest, _event_service_pb2.WatchResponse]
-    """Watch streams the events of charts, releases, operations, nodes and steps."""
+    """Watch streams the events of charts, releases, operations, nodes and steps, and of what releases emit."""
     ListUnfinished: _aio.UnaryStreamMultiCallable[_release_service_pb2.ListUnfinishedOperationsRequest, _release_service_pb2.UnfinishedOperation]
     """The calls below are made by those who carry operations out.
 
@@ -175,6 +196,37 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         """Resume begins to go on with a failed release, by the plan of its newest operation."""
 
     @_abc_1.abstractmethod
+    def Test(
+        self,
+        request: _release_service_pb2.TestRequest,
+        context: _aio.ServicerContext[_release_service_pb2.TestRequest, _abc.Awaitable[_release_service_pb2.Operation]],
+    ) -> _abc.Awaitable[_release_service_pb2.Operation]:
+        """Test begins to run the tests of what is installed: of the revision that is deployed, or of the newest where none is. It
+        leaves the release as it is.
+        """
+
+    @_abc_1.abstractmethod
+    def Plan(
+        self,
+        request: _release_service_pb2.PlanRequest,
+        context: _aio.ServicerContext[_release_service_pb2.PlanRequest, _abc.Awaitable[_release_service_pb2.Operation]],
+    ) -> _abc.Awaitable[_release_service_pb2.Operation]:
+        """Plan begins to find out what an installation or an upgrade would do, to a chart or to manifests; or without any how what
+        is there differs from what was installed. It leaves the release as it is, and its result says what it found. A plan for
+        a name that is free makes a release that is PLANNED, and is forgotten with its last plan after a day.
+        """
+
+    @_abc_1.abstractmethod
+    def ApplyPlan(
+        self,
+        request: _release_service_pb2.ApplyPlanRequest,
+        context: _aio.ServicerContext[_release_service_pb2.ApplyPlanRequest, _abc.Awaitable[_release_service_pb2.Operation]],
+    ) -> _abc.Awaitable[_release_service_pb2.Operation]:
+        """ApplyPlan begins to do what a plan said, with what the plan was made of. It is refused with PLAN_STALE where an operation
+        has changed the release since then.
+        """
+
+    @_abc_1.abstractmethod
     def Cancel(
         self,
         request: _release_service_pb2.CancelRequest,
@@ -244,6 +296,26 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         """ListResources streams the resources of a release as they were seen last, by path."""
 
     @_abc_1.abstractmethod
+    def ListLifecycle(
+        self,
+        request: _release_service_pb2.ListLifecycleRequest,
+        context: _aio.ServicerContext[_release_service_pb2.ListLifecycleRequest, _abc.AsyncIterator[_release_service_pb2.LifecycleRun]],
+    ) -> _abc.AsyncIterator[_release_service_pb2.LifecycleRun]:
+        """ListLifecycle streams what an operation emitted in the life of its release, in the order in which it did, with the
+        handlers that heard it.
+        """
+
+    @_abc_1.abstractmethod
+    def Explain(
+        self,
+        request: _release_service_pb2.ExplainRequest,
+        context: _aio.ServicerContext[_release_service_pb2.ExplainRequest, _abc.Awaitable[_release_service_pb2.ExplainResponse]],
+    ) -> _abc.Awaitable[_release_service_pb2.ExplainResponse]:
+        """Explain says why an operation and its nodes are as they are: what is waited for, what runs, what has failed; and where
+        the values of a chart are from, and what has enabled or disabled its subcharts.
+        """
+
+    @_abc_1.abstractmethod
     def WatchLogs(
         self,
         request: _release_service_pb2.WatchStepLogsRequest,
@@ -257,7 +329,7 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _event_service_pb2.WatchRequest,
         context: _aio.ServicerContext[_event_service_pb2.WatchRequest, _abc.AsyncIterator[_event_service_pb2.WatchResponse]],
     ) -> _abc.AsyncIterator[_event_service_pb2.WatchResponse]:
-        """Watch streams the events of charts, releases, operations, nodes and steps."""
+        """Watch streams the events of charts, releases, operations, nodes and steps, and of what releases emit."""
 
     @_abc_1.abstractmethod
     def ListUnfinished(

@@ -1,16 +1,18 @@
 """The documents that an operation works on, one at a time, since each may have megabytes."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 # An operation that brings about what is stored already has that revision's documents: its own one or, at a rollback,
-# another one. The plan that it walks is its own once there is one.
+# another one, as at a test and a plan of what is installed. The plan that it walks is its own once there is one.
 OWN = text("""
     SELECT CAST(coalesce(o.source, v.source) AS text) AS source, CAST(v.manifest AS text) AS manifest,
-           CAST(v.late AS text) AS late, CAST(coalesce(o.plan, v.plan) AS text) AS plan
+           CAST(v.late AS text) AS late, CAST(coalesce(o.plan, v.plan) AS text) AS plan,
+           CAST(p.result AS text) AS expected
       FROM operation o
+      LEFT JOIN operation p ON p.id = o.plan_of
       LEFT JOIN release_revision v
         ON v.release_id = o.release_id AND v.revision = coalesce(nullif(o.revision, 0), o.rollback_of)
      WHERE o.id = CAST(:operation_id AS uuid)
@@ -24,20 +26,22 @@ REMOVED = text("""
      ORDER BY v.revision
 """).execution_options(yield_per=1)
 
-_MANIFEST = text("""
-    SELECT CAST(manifest AS text) FROM release_revision
+_REVISION = text("""
+    SELECT CAST(source AS text) AS source, CAST(manifest AS text) AS manifest FROM release_revision
      WHERE release_id = CAST(:release_id AS uuid) AND revision = :revision
 """)
 
 
-async def manifest(connection: AsyncConnection, release_id: str, revision: int) -> str | None:
-    """Return the manifest of a revision as it is stored; None where there is no such revision."""
-    found = await connection.execute(_MANIFEST, {"release_id": release_id, "revision": revision})
-    return found.scalar_one_or_none()
+async def revision(connection: AsyncConnection, release_id: str, number: int) -> Mapping[str, str]:
+    """Return the source and the manifest of a revision as they are stored; nothing where there is no such revision."""
+    found = (
+        (await connection.execute(_REVISION, {"release_id": release_id, "revision": number})).mappings().one_or_none()
+    )
+    return dict(found) if found is not None else {}
 
 
 async def documents(connection: AsyncConnection, operation_id: str) -> AsyncGenerator[tuple[str, str], None]:
-    """Yield the names and texts of an operation's documents: source, manifest, late, plan, and removed/N.
+    """Yield the names and texts of an operation's documents: source, manifest, late, plan, expected, and removed/N.
 
     What there is none of is left out, such as the manifest before a plan is submitted.
     """
