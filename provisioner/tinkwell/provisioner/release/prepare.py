@@ -20,6 +20,8 @@ from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase, Wait
 from tinkwell.core.release.manifest import name, reader
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.plan import Plan
+from tinkwell.core.release.preview import need
+from tinkwell.core.release.preview import plan as preview_plan
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.record import Resource as Row
 from tinkwell.core.value import check, document, parse
@@ -188,7 +190,10 @@ def build_plan(manifest: RenderedManifest | None, work: model.Work) -> Plan:
     options = work.operation.options or Options()
     # What is brought about again has a plan already.
     stored = Plan.load(work.plan) if work.plan else None
-    return build.build_plan(manifest, map(_row, work.resources), former, wait=options.wait, stored=stored)
+    plan = build.build_plan(manifest, map(_row, work.resources), former, wait=options.wait, stored=stored)
+    if work.operation.kind is not OperationKind.PLAN:
+        return plan
+    return preview_plan.looking(plan, need.needs(manifest) if manifest is not None else {})
 
 
 async def former_revisions(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, Revision]:
@@ -234,7 +239,10 @@ async def variables_of(work: model.Work, expressions: Expressions) -> JsonObject
 
 def release_of(work: model.Work, revision: int) -> Release:
     """Return what expressions know of the release."""
-    is_install = work.operation.kind is OperationKind.INSTALL
+    kind = work.operation.kind
+    # A plan is told what the operation is told that applies it, or the one that has installed what it looks at.
+    is_planned = kind is OperationKind.PLAN and (not work.release.revision or revision == 1)
+    is_install = kind is OperationKind.INSTALL or is_planned
     return {
         "name": work.release.name,
         "namespace": work.release.namespace,

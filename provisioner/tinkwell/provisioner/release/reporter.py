@@ -9,7 +9,7 @@ Groups wait in a list, which is bounded by what posts them: each step waits for 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
@@ -64,6 +64,11 @@ class Reporter:
         self._hear = hear
         self._waiting: list[_Group] = []
         self._has_come = asyncio.Event()
+        self._silenced: Collection[str] = ()
+
+    def silence(self, paths: Collection[str]) -> None:
+        """Send nothing more about these nodes: by the server's account they have ended."""
+        self._silenced = paths
 
     def post(self, reports: Sequence[Report]) -> "asyncio.Future[None]":
         """Have a group of reports stored, after all that were posted before; the future is done when it is.
@@ -71,8 +76,9 @@ class Reporter:
         Where the server refuses, or nobody sends any more, it is cancelled.
         """
         stored = asyncio.get_running_loop().create_future()
-        if reports:
-            self._waiting.append(_Group([*map(self._secrets.mask_report, reports)], stored))
+        told = [each for each in reports if not self._silenced or getattr(each, "path", None) not in self._silenced]
+        if told:
+            self._waiting.append(_Group([*map(self._secrets.mask_report, told)], stored))
             self._has_come.set()
         else:
             stored.set_result(None)

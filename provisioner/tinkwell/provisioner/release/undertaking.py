@@ -10,7 +10,7 @@ adopted. See `leftover`.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -22,8 +22,9 @@ from tinkwell.core.release import cause
 from tinkwell.core.release.decision import removal, view
 from tinkwell.core.release.decision.command import Finish
 from tinkwell.core.release.decision.view import StepKey
-from tinkwell.core.release.kinds import NodeTask, Phase
+from tinkwell.core.release.kinds import NodeState, NodeTask, OperationKind, Phase
 from tinkwell.core.release.manifest.model import Plug
+from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import PhaseReport
 from tinkwell.core.release.transition.row import PLANNED_PHASES
@@ -39,6 +40,9 @@ from tinkwell.provisioner.release.call.wiring import Wiring
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.host import Host
 from tinkwell.provisioner.release.prepare import Prepared
+from tinkwell.provisioner.release.preview import found
+from tinkwell.provisioner.release.preview.digest import digest_of
+from tinkwell.provisioner.release.preview.expected import STALE_MANIFEST, Expected
 from tinkwell.provisioner.release.reporter import Reporter
 from tinkwell.provisioner.release.resource import Resource
 from tinkwell.provisioner.release.schema.check import Schemas
@@ -53,6 +57,10 @@ MAX_CAUSE_CHARACTERS = 4_000
 _NOT_CLEARED = (
     "what an earlier operation left running on this engine cannot be removed; the provisioner's log says why. "
     "Remove it, and try again"
+)
+_RENDERED_ANEW = (
+    "the former owner has died, and what comes of the chart or the manifests differs from what it was for that; "
+    "make a new plan"
 )
 # A moment that is past by any clock of the loop.
 _AT_ONCE = 0.0
@@ -91,7 +99,12 @@ class Undertaking:
         self._schemas = Schemas(room=host.room)
         release = work.release
         folder = host.folder / release.id
-        self._machine = Machine(host.grants, namespace=release.namespace, folder=folder)
+        self._only_looks = work.operation.kind is OperationKind.PLAN
+        self._machine = Machine(host.grants, namespace=release.namespace, folder=folder, only_looks=self._only_looks)
+        # That of the manifest that is looked at.
+        self._digest = ""
+        # What a plan has come to, as JSON text; empty until then.
+        self.result = ""
         # By the manifests themselves, and then by charts.
         self._written_plugs: dict[int, Mapping[str, Mapping[str, Plug]]] = {}
         self._plugs: dict[tuple[int, str], Plugs] = {}
@@ -129,7 +142,7 @@ class Undertaking:
     async def run(self) -> Finish:
         """Do all that is to be done, and say how the operation ends; raises the `errors.Error` of a refusal."""
         self.hear(self._work.operation)
-        if self._work.operation.phase in PLANNED_PHASES:
+        if self._is_planned and not self._only_looks:
             planned = await self._recall()
         else:
             prepared = await self._in_time(self._plan)
@@ -139,7 +152,16 @@ class Undertaking:
         self._walk = await self._walk_of(planned)
         if self._cancelled is not None:
             self._walk.hear(self._cancelled)
-        return await self._walk.run()
+        finish = await self._walk.run()
+        if self._only_looks and finish.state in (State.SUCCEEDED, State.FAILED):
+            seen = (self._work, planned.prepared, self._walk.view, self._secrets)
+            preview = await asyncio.to_thread(found.preview_of, *seen, digest=self._digest)
+            self.result = preview.dump()
+        return finish
+
+    @property
+    def _is_planned(self) -> bool:
+        return self._work.operation.phase in PLANNED_PHASES
 
     async def _in_time(self, work: Callable[[], Awaitable[T]]) -> T | Finish:
         """Do the work, unless it is interrupted by a cancellation, or by the end of the operation's time."""
@@ -175,10 +197,16 @@ class Undertaking:
             prepared = await preparation.run()
             await self._check_known(prepared)
             await self._check_secrets(prepared)
+            expected = Expected.load(self._work.expected, self._secrets)
         except (errors.InvalidField, SandboxError) as error:
             return self._failed(cause.Reason.PREPARATION_FAILED, error)
+        if expected is not None and not expected.is_of(prepared.manifest):
+            return self._failed(cause.Reason.PLAN_STALE, STALE_MANIFEST)
+        self._digest = digest_of(prepared.manifest, self._secrets)
         if self._entered is not None:
             await self._entered
+        if self._is_planned:
+            return self._looked_at_again(prepared)
         try:
             submitted = await self._submit(prepared)
         except client_errors.SecretsDisabled as error:
@@ -189,7 +217,19 @@ class Undertaking:
             if self._cancelled is None:
                 raise
             return self._too_late()
-        return _Planned(prepared=prepared, nodes=submitted.nodes, revision=submitted.revision, phase=Phase.APPLY)
+        revision = self._revision_of(prepared) if self._only_looks else submitted.revision
+        return _Planned(prepared=prepared, nodes=submitted.nodes, revision=revision, phase=Phase.APPLY)
+
+    def _looked_at_again(self, prepared: Prepared) -> _Planned | Finish:
+        """Begin once more what a former owner has begun, whose findings are gone with it."""
+        if prepared.plan != Plan.load(self._work.plan):
+            return self._failed(cause.Reason.PREPARATION_FAILED, _RENDERED_ANEW)
+        ended = {node.path for node in self._work.nodes if node.state.is_final}
+        self._reporter.silence(ended)
+        nodes = [replace(node, state=NodeState.PENDING, message="") for node in self._work.nodes]
+        return _Planned(
+            prepared=prepared, nodes=nodes, revision=self._revision_of(prepared), phase=self._work.operation.phase
+        )
 
     def _failed(self, reason: cause.Reason, error: Exception | str) -> Finish:
         message = self._secrets.mask(f"{self._phase}: {error}")[:MAX_CAUSE_CHARACTERS]
@@ -197,6 +237,8 @@ class Undertaking:
 
     async def _enter(self, phase: Phase) -> None:
         self._phase = phase
+        if self._is_planned:
+            return
         self._entered = self._reporter.post([PhaseReport(phase)])
 
     async def _check_known(self, prepared: Prepared) -> None:
@@ -223,7 +265,8 @@ class Undertaking:
 
     async def _submit(self, prepared: Prepared) -> Submitted:
         manifest, late = "", ""
-        if prepared.is_rendered and prepared.manifest is not None:
+        # A plan makes no revision, so there is nothing to keep a manifest with.
+        if prepared.is_rendered and prepared.manifest is not None and not self._only_looks:
             manifest = document.dump_json(prepared.manifest.as_json())
             late = document.dump_json(prepared.manifest.late_as_json())
         plan, has_plugs = prepared.plan.dump(), prepared.manifest is not None and bool(prepared.manifest.plugs)
@@ -279,6 +322,7 @@ class Undertaking:
             plugs_of=self._plugs_of,
             runtime=self._host.runtime,
             secrets=self._secrets,
+            expected=Expected.load(work.expected, self._secrets),
         )
 
     def _plugs_of(self, known: Resource) -> Plugs:
@@ -316,7 +360,13 @@ class Undertaking:
             places=self._host.places,
             keys=self._host.keys,
             group=self._group,
+            only_looks=self._only_looks,
         )
+
+    def _revision_of(self, prepared: Prepared) -> int:
+        """Return what expressions take for the revision in an operation that installs none."""
+        release = self._work.release
+        return release.latest_revision + 1 if prepared.is_rendered else release.revision or release.latest_revision
 
     def _run_of(self, key: RunKey, outlives: bool) -> StepRun:
         return StepRun(
