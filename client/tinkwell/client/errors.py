@@ -6,6 +6,7 @@ Error
 ├── NotFound              the resource does not exist, or is deleted
 ├── AlreadyExists         something that must be unique is taken
 ├── IllegalTransition     the state of the resource does not allow this
+│   ├── PlanStale         the release is no longer what the plan was made for
 │   ├── MachineBusy       a workflow cannot start, because another one runs on its machine
 │   ├── LeaseHeld         somebody alive holds the machine for this workflow, or the operation
 │   └── LeaseLost         the lease of the caller is over, or its work was taken over
@@ -169,6 +170,10 @@ class LeaseHeld(IllegalTransition):
         return self.metadata.get("operation_id", "")
 
 
+class PlanStale(IllegalTransition):
+    """The release is no longer what the plan was made for: make another one."""
+
+
 class LeaseLost(IllegalTransition):
     """The lease of the caller is over, or what it reports on is held under another one."""
 
@@ -304,6 +309,7 @@ _BY_REASON: Mapping[str, type[Error]] = {
     "SECRETS_DISABLED": SecretsDisabled,
     "LOST_RACE": LostRace,
     "OPERATION_ACTIVE": OperationActive,
+    "PLAN_STALE": PlanStale,
     "COMPACTED": Compacted,
     "OTHER_HISTORY": OtherHistory,
     "TOO_SLOW": TooSlow,

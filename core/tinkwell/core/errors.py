@@ -6,8 +6,9 @@ TinkwellError
 ├── NotFound            the resource does not exist, or is deleted
 ├── AlreadyExists       something that must be unique is taken
 ├── IllegalTransition   the state of the resource does not allow this
+│   └── PlanStale       the release is no longer what a plan of it was made for
 ├── MachineBusy         a workflow cannot start, because another one runs on its machine
-├── OperationActive     a release cannot be changed, because an operation changes it already
+├── OperationActive     no operation of a release can begin, because another one has not ended
 ├── LeaseHeld           somebody alive holds what the caller wants to work on
 ├── LeaseLost           the caller's lease is over, or its work was taken over
 ├── WrongWorker         the reporting worker is not the action's
@@ -101,6 +102,13 @@ class IllegalTransition(TinkwellError):
         super().__init__(f"{subject}: {description}")
 
 
+class PlanStale(IllegalTransition):
+    """The release is no longer what a plan of it was made for: make another plan."""
+
+    def __init__(self, plan: str, description: str) -> None:
+        super().__init__(f"plan {plan}", f"{description}; make another plan")
+
+
 class MachineBusy(TinkwellError):
     """A workflow cannot start yet: another one, `held_by`, runs on one of its machines."""
 
@@ -113,13 +121,13 @@ class MachineBusy(TinkwellError):
 
 
 class OperationActive(TinkwellError):
-    """A release cannot be changed yet: another operation, `operation_id`, has not ended."""
+    """No operation of a release can begin yet: another one, `operation_id`, has not ended."""
 
     def __init__(self, release_name: str, *, operation_id: str) -> None:
         self.release_name = release_name
         self.operation_id = operation_id
         self.subject = f"release {release_name}"
-        self.description = f"operation {operation_id} changes it; wait for its end, or cancel it"
+        self.description = f"operation {operation_id} of it has not ended; wait for that, or cancel it"
         super().__init__(f"{self.subject}: {self.description}")
 
 

@@ -113,6 +113,7 @@ class Store:
     resources: dict[str, ResourceReport] = field(default_factory=dict)
     is_held: bool = True
     follow_up: OperationRow | None = None
+    result: str = ""
     written: list[change.Change] = field(default_factory=list)
 
     def copy(self) -> "Store":
@@ -196,6 +197,11 @@ class Store:
                 self._store(each.report)
             case change.DropResource():
                 self.resources.pop(each.path, None)
+            case change.HearSecrets():
+                assert not self.operation.kind.changes_release
+            case change.StoreResult():
+                assert not self.operation.kind.changes_release
+                self.result = each.result
             case _:
                 assert_never(each)
 

@@ -63,6 +63,7 @@ def release(source: pb.Release) -> Release:
         description=source.description,
         chart_name=source.chart_name,
         chart_version=source.chart_version,
+        drifted=source.drifted,
         created_at=field.time(source, "created_at"),
         updated_at=field.time(source, "updated_at"),
     )
@@ -120,6 +121,7 @@ def operation(source: pb.Operation) -> Operation:
         actor=source.actor,
         reason=source.reason,
         follows=source.follows,
+        plan_of=source.plan_of,
         total_nodes=source.total_nodes,
         changed_nodes=source.changed_nodes,
         failed_nodes=source.failed_nodes,
@@ -128,6 +130,7 @@ def operation(source: pb.Operation) -> Operation:
         cancel_grace_seconds=source.cancel_grace_seconds,
         cancel_reason=source.cancel_reason,
         options=_options(source.options),
+        result=shape.parse(source.result),
         created_at=field.time(source, "created_at"),
         updated_at=field.time(source, "updated_at"),
         started_at=field.time(source, "started_at"),

@@ -49,7 +49,8 @@ class Release(Shaped):
     """Resources that were brought about together, under a name that is unique in its namespace.
 
     `revision` is the last one that was deployed, 0 for none, and `latest_revision` the newest that there is.
-    `operation_id` is its newest operation, `engine` the engine that it belongs to, empty for any.
+    `operation_id` is the newest operation that changes it, or of a PLANNED one its newest plan; `engine` is the engine
+    that it belongs to, empty for any. `drifted` says that the last plan of what is installed found something else.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Release(Shaped):
     description: str = field(default="", metadata=shape.OPTIONAL)
     chart_name: str = field(default="", metadata=shape.OPTIONAL)
     chart_version: str = field(default="", metadata=shape.OPTIONAL)
+    drifted: bool = False
     created_at: datetime | None = None
     updated_at: datetime | None = None
     deleted_at: datetime | None = None
@@ -121,8 +123,10 @@ class Revision(Shaped):
 class Operation(Shaped):
     """One change of a release, from its request to its end.
 
-    `revision` is the one that it installs, 0 until that exists and for removals. `cause` says why it ended without
-    success. `follows` is the id of the operation that it makes up for, empty for none. `options` are None in events.
+    `revision` is the one that it installs, 0 until that exists and where it installs none. `cause` says why it ended
+    without success. `follows` is the id of the operation that it makes up for, and `plan_of` that of the plan that it
+    applies, empty for none. `result` is what a PLAN or a TEST came to, once it has ended; it is None in lists and
+    events, and `options` are None in events.
 
     `remaining_seconds` until its deadline, negative when past, and `lease_token`, under which it is held, 0 for none,
     are a moment's answers and no part of the JSON shape.
@@ -141,6 +145,7 @@ class Operation(Shaped):
     actor: str = ""
     reason: str = field(default="", metadata=shape.OPTIONAL)
     follows: str = field(default="", metadata=shape.OPTIONAL)
+    plan_of: str = field(default="", metadata=shape.OPTIONAL)
     total_nodes: int = 0
     changed_nodes: int = 0
     failed_nodes: int = 0
@@ -149,6 +154,7 @@ class Operation(Shaped):
     cancel_grace_seconds: int = 0
     cancel_reason: str = field(default="", metadata=shape.OPTIONAL)
     options: Options | None = None
+    result: dict[str, Any] | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
     started_at: datetime | None = None

@@ -33,7 +33,9 @@ def to_report(operation_id: str, source: Report) -> pb.OperationReport:
         case RemovedReport():
             return field.build(pb.OperationReport, removed=source.path)
         case FinishReport():
-            finish = field.build(pb.FinishReport, state=STATES.number(source.state), cause=source.cause)
+            finish = field.build(
+                pb.FinishReport, state=STATES.number(source.state), cause=source.cause, result=source.result
+            )
             return pb.OperationReport(finish=finish)
         case _:
             assert_never(source)
@@ -56,7 +58,8 @@ def report(source: pb.OperationReport) -> Report:
         case "removed":
             return RemovedReport(source.removed)
         case "finish":
-            return FinishReport(state=STATES.member(source.finish.state), cause=source.finish.cause)
+            finish = source.finish
+            return FinishReport(state=STATES.member(finish.state), cause=finish.cause, result=finish.result)
         case _:
             raise errors.Error("a report says nothing")
 

@@ -14,6 +14,7 @@ _TABLE: Mapping[type[errors.TinkwellError], tuple[StatusCode, str]] = {
     errors.NotFound: (StatusCode.NOT_FOUND, "NOT_FOUND"),
     errors.AlreadyExists: (StatusCode.ALREADY_EXISTS, "ALREADY_EXISTS"),
     errors.IllegalTransition: (StatusCode.FAILED_PRECONDITION, "ILLEGAL_TRANSITION"),
+    errors.PlanStale: (StatusCode.FAILED_PRECONDITION, "PLAN_STALE"),
     errors.MachineBusy: (StatusCode.FAILED_PRECONDITION, "MACHINE_BUSY"),
     errors.LeaseHeld: (StatusCode.FAILED_PRECONDITION, "LEASE_HELD"),
     errors.LeaseLost: (StatusCode.FAILED_PRECONDITION, "LEASE_LOST"),

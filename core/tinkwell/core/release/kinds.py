@@ -4,8 +4,9 @@ from enum import StrEnum
 
 
 class ReleaseState(StrEnum):
-    """The state of a release."""
+    """The state of a release. A PLANNED one is no more than a name, of which there are plans."""
 
+    PLANNED = "PLANNED"
     PENDING_INSTALL = "PENDING_INSTALL"
     PENDING_UPGRADE = "PENDING_UPGRADE"
     PENDING_ROLLBACK = "PENDING_ROLLBACK"
@@ -32,6 +33,15 @@ class OperationKind(StrEnum):
     UPGRADE = "UPGRADE"
     ROLLBACK = "ROLLBACK"
     UNINSTALL = "UNINSTALL"
+    # Runs the tests of what is installed.
+    TEST = "TEST"
+    # Asks what another operation would do, or how what is there differs from what was installed.
+    PLAN = "PLAN"
+
+    @property
+    def changes_release(self) -> bool:
+        """Whether it changes its release; the others leave the release, and its revisions, as they are."""
+        return self not in (OperationKind.TEST, OperationKind.PLAN)
 
 
 class Phase(StrEnum):
@@ -45,7 +55,7 @@ class Phase(StrEnum):
 
 
 class NodeKind(StrEnum):
-    """What a node of an operation stands for: a resource, a chart with all that is in it, or what its life calls for."""
+    """What a node of an operation stands for: a resource, a chart with all in it, or what its life calls for."""
 
     RESOURCE = "RESOURCE"
     CHART = "CHART"

@@ -15,6 +15,8 @@ S = TypeVar("S")
 _R, _V, _N = ReleaseState, RevisionState, NodeState
 
 RELEASE: Mapping[ReleaseState, frozenset[ReleaseState]] = {
+    # It is forgotten with its last plan, unless it is installed before.
+    _R.PLANNED: frozenset({_R.PENDING_INSTALL}),
     _R.PENDING_INSTALL: frozenset({_R.DEPLOYED, _R.FAILED}),
     # Back to DEPLOYED or FAILED also where the operation ended before it had a plan.
     _R.PENDING_UPGRADE: frozenset({_R.DEPLOYED, _R.FAILED}),

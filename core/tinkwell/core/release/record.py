@@ -63,8 +63,10 @@ class Source:
 class Release:
     """A release. `revision` is the last that was DEPLOYED, 0 for none, and `latest_revision` the newest that exists.
 
-    `operation_id` is its newest operation; `engine` names the engine that it belongs to, empty for any. The chart is
-    that of `revision`, or of the newest where none was DEPLOYED, empty where manifests alone were applied.
+    `operation_id` is the newest operation that changes it, or of a PLANNED one its newest plan; `engine` names the
+    engine that it belongs to, empty for any. The chart is that of `revision`, or of the newest where none was DEPLOYED,
+    empty where manifests alone were applied. `is_drifted`: the last plan of what is installed found what differs from
+    it.
     """
 
     id: str
@@ -79,6 +81,7 @@ class Release:
     description: str
     chart_name: str
     chart_version: str
+    is_drifted: bool
     created_at: datetime.datetime
     updated_at: datetime.datetime
     deleted_at: datetime.datetime | None
@@ -129,12 +132,13 @@ class Revision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One change of a release, from its request to its end.
+    """One change of a release, or one look at it, from its request to its end.
 
-    `revision` is the one that it installs, 0 before SubmitPlan and at an uninstall. `cause` is JSON text that says why
-    it ended without success, empty where it did not. `follows` is the id of the operation that it makes up for, empty
-    for none. `remaining_seconds` is the time left to its deadline, negative when past, and None once it has ended. The
-    counters count resources.
+    `revision` is the one that it installs, 0 before SubmitPlan and where it installs none. `cause` is JSON text that
+    says why it ended without success, empty where it did not. `follows` is the id of the operation that it makes up
+    for, and `plan_of` that of the plan that it applies, empty for none. `result` is JSON text, too: what a PLAN or a
+    TEST came to, empty for nothing, and where it was not asked for. `remaining_seconds` is the time left to its
+    deadline, negative when past, and None once it has ended. The counters count resources.
     """
 
     id: str
@@ -164,6 +168,8 @@ class Operation:
     updated_at: datetime.datetime
     started_at: datetime.datetime | None
     finished_at: datetime.datetime | None
+    plan_of: str = ""
+    result: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,13 @@
 Reports go in groups, each of which is taken whole or not at all, in its order. `transition.progress` judges them.
 """
 
+import re
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import NodeState, Phase, ResourceStatus, StepKind
 from tinkwell.core.release.lifecycle_event.run import HandlerRun, Outcome
@@ -16,6 +19,7 @@ MAX_MESSAGE = 1_000
 STEP_LOST = "STEP_LOST"
 # How the message of a step, and of its node, begins that cannot be done with its config; see `is_wrong_config`.
 _WRONG_CONFIG = "its config is not what"
+_DRIFT = re.compile(r"[0-9a-f]{0,128}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,13 +113,30 @@ class LifecycleReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishReport:
-    """The operation ends, as SUCCEEDED, FAILED, TIMEOUT or CANCELLED; `cause` is JSON text, empty after a success."""
+    """The operation ends, as SUCCEEDED, FAILED, TIMEOUT or CANCELLED; `cause` is JSON text, empty after a success.
+
+    `result` is what a PLAN or a TEST came to, a JSON object as text, empty for nothing. `drift` is its member of that
+    name: whoever takes the report reads it there (`drift_of`).
+    """
 
     state: State
     cause: str = ""
+    result: str = field(default="", repr=False)
+    drift: str = ""
 
 
 Report: TypeAlias = PhaseReport | NodeReport | StepReport | ResourceReport | RemovedReport | FinishReport
+
+
+def drift_of(result: Mapping[str, object]) -> str:
+    """Return what the result of a plan says of drift: a digest of what differs, empty for nothing.
+
+    Raises `errors.InvalidField` for anything but up to 128 hexadecimal digits.
+    """
+    drift = result.get("drift", "")
+    if not isinstance(drift, str) or not _DRIFT.fullmatch(drift):
+        raise errors.InvalidField.of("result.drift", "is no digest; give at most 128 hexadecimal digits in lower case")
+    return drift
 
 
 def step_id(operation_id: str, path: str, ordinal: int) -> str:

@@ -25,6 +25,7 @@ CODES: Mapping[type[errors.TinkwellError], tuple[grpc.StatusCode, _Reason.ValueT
     errors.NotFound: (_Code.NOT_FOUND, _Reason.ERROR_REASON_NOT_FOUND),
     errors.AlreadyExists: (_Code.ALREADY_EXISTS, _Reason.ERROR_REASON_ALREADY_EXISTS),
     errors.IllegalTransition: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_ILLEGAL_TRANSITION),
+    errors.PlanStale: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_PLAN_STALE),
     errors.MachineBusy: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_MACHINE_BUSY),
     errors.OperationActive: (_Code.ABORTED, _Reason.ERROR_REASON_OPERATION_ACTIVE),
     errors.LeaseHeld: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_LEASE_HELD),

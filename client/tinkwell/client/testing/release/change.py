@@ -90,6 +90,10 @@ class _Writer:
                 self._write_progress(each)
             case change.StoreResource() | change.DropResource():
                 self._write_resource(each)
+            case change.HearSecrets():
+                pass  # the servicer has heard them
+            case change.StoreResult():
+                self._world.keep(dataclasses.replace(self._operation, result=json.loads(each.result)))
             case _:
                 assert_never(each)
 

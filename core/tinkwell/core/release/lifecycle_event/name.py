@@ -1,8 +1,8 @@
 """The events in the life of charts and releases, by name.
 
-A core event is what the program does itself: it has exactly one implementation, and no handler. An optional one may have
-any number of handlers, in the Lua of charts or in Python. A chart may hear an event of one of its subcharts: `bar:ready`
-is the event `ready` of the subchart with the effective name bar.
+A core event is what the program does itself: it has exactly one implementation, and no handler. An optional one may
+have any number of handlers, in the Lua of charts or in Python. A chart may hear an event of one of its subcharts:
+`bar:ready` is the event `ready` of the subchart with the effective name bar.
 """
 
 from dataclasses import dataclass
@@ -72,6 +72,7 @@ _VERBS = {
     OperationKind.UPGRADE: CoreEvent.UPGRADE,
     OperationKind.ROLLBACK: CoreEvent.ROLLBACK,
     OperationKind.UNINSTALL: CoreEvent.DELETE,
+    OperationKind.TEST: CoreEvent.TEST,
 }
 
 
@@ -101,7 +102,7 @@ def parse_event(field: str, text: str) -> Heard:
 
 
 def verb_of(kind: OperationKind) -> CoreEvent:
-    """Return the core event that an operation of this kind is."""
+    """Return the core event that an operation of this kind is; a PLAN is none."""
     return _VERBS[kind]
 
 

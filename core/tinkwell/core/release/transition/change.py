@@ -3,7 +3,7 @@
 No changes at all mean that what was asked has happened before.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tinkwell.core.event.kinds import State
@@ -115,6 +115,20 @@ class StoreResource:
 
 
 @dataclass(frozen=True, slots=True)
+class HearSecrets:
+    """What a report says of a resource is secret; of the resource itself nothing is stored."""
+
+    report: ResourceReport
+
+
+@dataclass(frozen=True, slots=True)
+class StoreResult:
+    """The operation has come to this, JSON text."""
+
+    result: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class DropResource:
     """A resource is no more."""
 
@@ -134,6 +148,8 @@ Change: TypeAlias = (
     | AddStep
     | MoveStep
     | StoreResource
+    | HearSecrets
     | DropResource
+    | StoreResult
 )
 Changes: TypeAlias = tuple[Change, ...]

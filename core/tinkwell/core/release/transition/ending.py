@@ -7,6 +7,9 @@
     FAILED, TIMEOUT,          release goes back,     release FAILED                release FAILED
     CANCELLED                 no revision            a PENDING revision FAILED     its revision stays
 
+A TEST or a PLAN leaves its release and the revisions as they are, however it ends; but a plan of what is installed says
+at its success how that has drifted, until an operation that succeeds brings all of it about again.
+
 What is not final ends with it: PENDING nodes are SKIPPED, begun ones FAILED, PENDING steps CANCELLED, running ones
 CANCELLED, or TIMEOUT with the operation. An atomic operation that had a plan and did not succeed is followed by another
 one, which has its own time: a rollback to the DEPLOYED revision, or an uninstallation where there is none.
@@ -32,6 +35,7 @@ from tinkwell.core.release.transition.change import (
     MoveNode,
     MoveRevision,
     MoveStep,
+    StoreResult,
     WriteOperation,
     WriteRelease,
 )
@@ -58,7 +62,7 @@ def finish(operation: OperationRow, leftover: Leftover, finished: FinishReport) 
     Raises `errors.InvalidField` for an end that nobody reports or that has no cause, and `errors.IllegalTransition`
     where an action still runs, or an end is told that has not come.
     """
-    _check_report(finished)
+    _check_report(operation, finished)
     running = next((s for s in leftover.steps if s.state is State.RUNNING and s.kind.has_effects), None)
     if running is not None:
         raise _illegal(operation, f"step {running.ordinal} of {running.path} is RUNNING; report its end first")
@@ -72,7 +76,9 @@ def finish(operation: OperationRow, leftover: Leftover, finished: FinishReport) 
         State.CANCELLED: "the operation was cancelled",
     }
     message = why.get(finished.state, "")
-    return _end(operation, leftover, finished.state, cause_text=finished.cause, message=message, is_owner=True)
+    told = (StoreResult(finished.result),) if finished.result else ()
+    ends = _end(operation, leftover, finished.state, cause_text=finished.cause, message=message, is_owner=True)
+    return (*told, *ends, *_drift(operation, leftover.release, finished))
 
 
 def cancel(operation: OperationRow, leftover: Leftover, *, reason: str) -> Changes:
@@ -106,13 +112,17 @@ def follow_up_id(operation_id: str) -> str:
     return str(uuid.uuid5(uuid.UUID(operation_id), "follow-up"))
 
 
-def _check_report(finished: FinishReport) -> None:
+def _check_report(operation: OperationRow, finished: FinishReport) -> None:
     if not finished.state.is_final:
         raise errors.InvalidField.of("state", f"{finished.state} is no end; give a final state")
     if finished.state is not State.SUCCEEDED and not finished.cause:
         raise errors.InvalidField.of("cause", f"says nothing; an operation that ends as {finished.state} has one")
     if finished.state is State.SUCCEEDED and finished.cause:
         raise errors.InvalidField.of("cause", "is given; an operation that SUCCEEDED has none")
+    if finished.result and operation.kind.changes_release:
+        raise errors.InvalidField.of("result", f"is given; only a PLAN or a TEST has one, and this is {operation.kind}")
+    if operation.kind is OperationKind.PLAN and finished.state is State.SUCCEEDED and not finished.result:
+        raise errors.InvalidField.of("result", "says nothing; a PLAN that SUCCEEDED has one")
 
 
 def _refuse_success(operation: OperationRow, leftover: Leftover) -> None:
@@ -121,7 +131,9 @@ def _refuse_success(operation: OperationRow, leftover: Leftover) -> None:
     if leftover.nodes:
         node = leftover.nodes[0]
         raise _illegal(operation, f"{node.path} is {node.state}, so it cannot have SUCCEEDED")
-    if lacking := operation.failed_nodes + operation.skipped_nodes:
+    # A plan passes over what is decided only when it is applied.
+    skipped = 0 if operation.kind is OperationKind.PLAN else operation.skipped_nodes
+    if lacking := operation.failed_nodes + skipped:
         raise _illegal(operation, f"{lacking} of its nodes were not brought about, so it cannot have SUCCEEDED")
 
 
@@ -139,6 +151,7 @@ def _end(
         skipped_nodes=operation.skipped_nodes + len(resources) - begun,
     )
     release = _release_after(ended, leftover.release)
+    moves = (WriteRelease(release),) if operation.kind.changes_release else ()
     following = _follow_up(ended, release, is_held=is_owner)
     is_passed_on = any(isinstance(change, AddOperation) and change.is_held for change in following)
     return (
@@ -146,7 +159,7 @@ def _end(
         *(_end_node(node, message) for node in leftover.nodes),
         *_revisions_after(ended, leftover),
         WriteOperation(ended),
-        WriteRelease(release),
+        *moves,
         *following,
         *(() if is_passed_on else (LetGo(),)),
     )
@@ -172,7 +185,7 @@ def _end_node(node: NodeRow, message: str) -> MoveNode:
 def _revisions_after(operation: OperationRow, leftover: Leftover) -> tuple[Change, ...]:
     """Say what becomes of revisions; the former one steps back before another is DEPLOYED."""
     release, revision = leftover.release, leftover.revision
-    if not operation.has_plan:
+    if not operation.has_plan or not operation.kind.changes_release:
         return ()
     if operation.kind is OperationKind.UNINSTALL:
         last = release.revision or release.latest_revision
@@ -187,19 +200,30 @@ def _revisions_after(operation: OperationRow, leftover: Leftover) -> tuple[Chang
 
 
 def _release_after(operation: OperationRow, release: ReleaseRow) -> ReleaseRow:
+    if not operation.kind.changes_release:
+        return release
     if not operation.has_plan:
         return replace(release, state=operation.former_state)
     if operation.state is not State.SUCCEEDED:
         return replace(release, state=ReleaseState.FAILED)
     if operation.kind is OperationKind.UNINSTALL:
         return replace(release, state=ReleaseState.UNINSTALLED, is_deleted=True)
-    return replace(release, state=ReleaseState.DEPLOYED, revision=operation.revision)
+    return replace(release, state=ReleaseState.DEPLOYED, revision=operation.revision, drift="")
+
+
+def _drift(operation: OperationRow, release: ReleaseRow, finished: FinishReport) -> Changes:
+    is_known = operation.looks_for_drift and finished.state is State.SUCCEEDED
+    if not is_known or finished.drift == release.drift:
+        return ()
+    return (WriteRelease(replace(release, drift=finished.drift)),)
 
 
 def _follow_up(operation: OperationRow, release: ReleaseRow, *, is_held: bool) -> tuple[Change, ...]:
     """Say what begins because an atomic operation did not succeed."""
     is_wanted = operation.options.atomic and operation.has_plan and operation.state is not State.SUCCEEDED
     if not is_wanted or operation.follows or operation.kind is OperationKind.UNINSTALL:
+        return ()
+    if not operation.kind.changes_release:
         return ()
     kind = OperationKind.ROLLBACK if release.revision else OperationKind.UNINSTALL
     row = OperationRow(

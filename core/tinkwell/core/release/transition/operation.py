@@ -1,16 +1,21 @@
 """What begins an operation, takes it, and asks for its end.
 
-    operation        the release must be         and is then          goes back to
-    INSTALL          not there                   PENDING_INSTALL      FAILED
-    INSTALL          FAILED, never DEPLOYED      PENDING_INSTALL      FAILED
-    UPGRADE          DEPLOYED, FAILED            PENDING_UPGRADE      what it was
-    ROLLBACK         DEPLOYED, FAILED            PENDING_ROLLBACK     what it was
-    UNINSTALL        DEPLOYED, FAILED            UNINSTALLING         what it was
-    a resumed one    FAILED                      as by its kind       FAILED
+    operation        the release must be             and is then          goes back to
+    INSTALL          not there, PLANNED              PENDING_INSTALL      FAILED
+    INSTALL          FAILED, never DEPLOYED          PENDING_INSTALL      FAILED
+    UPGRADE          DEPLOYED, FAILED                PENDING_UPGRADE      what it was
+    ROLLBACK         DEPLOYED, FAILED                PENDING_ROLLBACK     what it was
+    UNINSTALL        DEPLOYED, FAILED                UNINSTALLING         what it was
+    a resumed one    FAILED                          as by its kind       FAILED
+    PLAN             not there                       PLANNED              -
+    PLAN             PLANNED, DEPLOYED, FAILED       what it was          -
+    TEST, drift      DEPLOYED, FAILED, with a        what it was          -
+                     revision
 
-A release in any other state has an operation that has not ended, and there is no second one beside it. "Goes back" is
-what becomes of a release whose operation ends before it has a plan. Whoever calls these has locked the release's row,
-and has first ended an operation of it that is due (`ending.expire`).
+A release in any other state has an operation that has not ended, and there is no second one beside it; nor is there one
+beside a plan or a test, which leave the state as it is. "Goes back" is what becomes of a release whose operation ends
+before it has a plan. Drift is a plan of what is installed. Whoever calls these has locked the release's row, and has
+first ended an operation of it that is due (`ending.expire`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +29,7 @@ from tinkwell.core.release.kinds import OperationKind, ReleaseState, RevisionSta
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import STEP_LOST
 from tinkwell.core.release.transition.change import Changes, MoveStep, TakeHold, WriteOperation
-from tinkwell.core.release.transition.row import OperationRow, ReleaseRow, RevisionRow, StepRow
+from tinkwell.core.release.transition.row import OperationRow, PlannedRow, ReleaseRow, RevisionRow, StepRow
 
 # What runs has so long to end after a cancellation or at the deadline.
 GRACE_SECONDS = 30
@@ -49,7 +54,7 @@ class Begun:
     @property
     def release_state(self) -> ReleaseState:
         """The state of the release once the operation has begun."""
-        return STATES[self.kind]
+        return STATES.get(self.kind, self.former_state)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +76,9 @@ def begin_apply(release: ReleaseRow | None) -> Begun:
     """
     if release is None or release.state is ReleaseState.UNINSTALLED:
         return Begun(kind=OperationKind.INSTALL, former_state=ReleaseState.FAILED)
-    _refuse_changing(release)
+    _refuse_busy(release)
+    if release.state is ReleaseState.PLANNED:
+        return Begun(kind=OperationKind.INSTALL, former_state=ReleaseState.FAILED)
     kind = OperationKind.UPGRADE if release.revision else OperationKind.INSTALL
     return Begun(kind=kind, former_state=release.state)
 
@@ -146,6 +153,53 @@ def begin_resume(release: ReleaseRow | None, *, name: str, newest: OperationRow 
         revision=newest.revision,
         rollback_of=newest.rollback_of,
     )
+
+
+def begin_test(release: ReleaseRow | None, *, name: str) -> Begun:
+    """Say what testing begins; `rollback_of` is the revision whose tests are run.
+
+    Raises `errors.NotFound` where there is no such release, `errors.OperationActive`, and `errors.IllegalTransition`
+    where nothing of it was ever planned.
+    """
+    return _begin_looking(OperationKind.TEST, release, name=name)
+
+
+def begin_plan(release: ReleaseRow | None, *, name: str, has_source: bool) -> Begun:
+    """Say what planning begins; `release` is None where the name is free.
+
+    With a source it is the plan of an installation or an upgrade; without one it is about what is installed, and
+    `rollback_of` is the revision that is looked at.
+
+    Raises `errors.OperationActive`, and without a source what `begin_test` raises.
+    """
+    if not has_source:
+        return _begin_looking(OperationKind.PLAN, release, name=name)
+    if release is None or release.state is ReleaseState.UNINSTALLED:
+        return Begun(kind=OperationKind.PLAN, former_state=ReleaseState.PLANNED)
+    _refuse_busy(release)
+    return Begun(kind=OperationKind.PLAN, former_state=release.state)
+
+
+def begin_apply_plan(release: ReleaseRow | None, planned: PlannedRow) -> Begun:
+    """Say what applying a plan begins; `release` is that of the name for which it was made, None where that is free.
+
+    Raises `errors.OperationActive`, `errors.IllegalTransition` for a plan that cannot be applied at all, and
+    `errors.PlanStale` where the release is not what it was when the plan was made.
+    """
+    plan = planned.operation
+    if plan.kind is not OperationKind.PLAN or plan.looks_for_drift:
+        what = "is about what is installed" if plan.looks_for_drift else f"is of kind {plan.kind}"
+        why = f"it {what}, and there is nothing in it to apply; give a plan of a chart or of manifests"
+        raise errors.IllegalTransition(f"operation {plan.id}", why)
+    if plan.state is not State.SUCCEEDED:
+        why = f"it is {plan.state}, and only a plan that SUCCEEDED can be applied"
+        raise errors.IllegalTransition(f"plan {plan.id}", why)
+    if release is None or release.id != planned.release_id:
+        raise errors.PlanStale(plan.id, "its release is no longer there")
+    _refuse_busy(release)
+    if planned.changed_by:
+        raise errors.PlanStale(plan.id, f"operation {planned.changed_by} has changed its release since")
+    return begin_apply(release)
 
 
 def acquire(
@@ -230,13 +284,24 @@ def _lose(step: StepRow) -> MoveStep:
     )
 
 
+def _begin_looking(kind: OperationKind, release: ReleaseRow | None, *, name: str) -> Begun:
+    found = _existing(release, name)
+    number = found.revision or found.latest_revision
+    if not number:
+        why = "nothing of it was ever installed, so there is nothing to look at; install it first"
+        raise errors.IllegalTransition(f"release {name}", why)
+    return Begun(kind=kind, former_state=found.state, rollback_of=number)
+
+
 def _existing(release: ReleaseRow | None, name: str) -> ReleaseRow:
-    if release is None or release.state is ReleaseState.UNINSTALLED:
+    """Return a release of which something was begun to be installed, and which has no operation."""
+    if release is None or release.state in (ReleaseState.PLANNED, ReleaseState.UNINSTALLED):
         raise errors.NotFound("RELEASE", name)
-    _refuse_changing(release)
+    _refuse_busy(release)
     return release
 
 
-def _refuse_changing(release: ReleaseRow) -> None:
-    if release.is_changing:
-        raise errors.OperationActive(release.name, operation_id=release.operation_id)
+def _refuse_busy(release: ReleaseRow) -> None:
+    if release.is_busy:
+        active = release.active_operation_id or release.operation_id
+        raise errors.OperationActive(release.name, operation_id=active)

@@ -8,6 +8,7 @@
     ACTION, RECHECK begin     it is INSTALLING; the last STATE and all steps since then have SUCCEEDED
     DESTROY begins            it is REMOVING
     any step, a resource      the node is that of a resource; a chart has neither, and is not LEFT
+    any step but INIT, STATE  the operation is no PLAN, whose other steps stay PENDING until their node ends
     any step begins           all earlier steps of the node are final, and the attempt is the next one
     another end of a step     it is RUNNING, and the attempt is the present one; or it is PENDING, and CANCELLED
 
@@ -24,7 +25,7 @@ from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease
 from tinkwell.core.release import lifecycle
-from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask, StepKind
+from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask, OperationKind, StepKind
 from tinkwell.core.release.report import (
     FinishReport,
     NodeReport,
@@ -41,6 +42,7 @@ from tinkwell.core.release.transition.change import (
     Change,
     Changes,
     DropResource,
+    HearSecrets,
     MoveNode,
     MoveStep,
     StoreResource,
@@ -160,13 +162,21 @@ class _Judge:
         node = self._node(told.path)
         _refuse_chart(field, node, "has no resource")
         is_installed = node.task is NodeTask.INSTALL
-        if isinstance(told, ResourceReport):
+        if not self._operation.kind.changes_release:
+            self._only_hear(field, told)
+        elif isinstance(told, ResourceReport):
             revision = self._operation.revision if is_installed else 0
             self._changes.append(StoreResource(told, revision or None))
         elif is_installed:
             raise errors.InvalidField.of(field, f"{told.path} is installed by this operation, not removed")
         else:
             self._changes.append(DropResource(told.path))
+
+    def _only_hear(self, field: str, told: ResourceReport | RemovedReport) -> None:
+        kind = self._operation.kind
+        if isinstance(told, RemovedReport):
+            raise errors.InvalidField.of(field, f"{told.path} is not removed by a {kind}, which leaves all as it is")
+        self._changes.append(HearSecrets(told))
 
     def changes(self) -> Changes:
         """Return what all of them change."""
@@ -250,6 +260,7 @@ class _Judge:
             what = f"a new {told.kind} is {wanted[0]} with attempt {wanted[1]}"
             raise errors.InvalidField.of(field, f"step {told.ordinal} of {told.path} does not exist, and {what}")
         row = StepRow(path=told.path, ordinal=told.ordinal, kind=told.kind, state=told.state, attempt=told.attempt)
+        self._check_looking(row)
         _check_node_state(node, row)
         if not is_action:
             _check_turn(self._steps[told.path], row)
@@ -267,10 +278,17 @@ class _Judge:
         if told.attempt != due:
             raise _illegal_step(step, f"the report is about attempt {told.attempt}, and attempt {due} is due")
         if told.state is State.RUNNING:
+            self._check_looking(replace(step, state=told.state))
             _check_node_state(node, step)
             _check_turn(self._steps[step.path][: step.ordinal - 1], step)
         moved = replace(step, state=told.state, attempt=told.attempt)
         self._put_step(moved, message=told.message, exit_code=told.exit_code)
+
+    def _check_looking(self, step: StepRow) -> None:
+        """Refuse that a plan does anything but ask."""
+        is_asking = step.kind in (StepKind.INIT, StepKind.STATE)
+        if self._operation.kind is OperationKind.PLAN and step.state is State.RUNNING and not is_asking:
+            raise _illegal_step(step, f"a PLAN runs no step of kind {step.kind}; it only asks, by INIT and STATE")
 
     def _put_step(self, step: StepRow, *, message: str, exit_code: int | None = None) -> None:
         self._steps[step.path][step.ordinal - 1] = step

@@ -22,7 +22,9 @@ PLANNED_PHASES = (Phase.APPLY, Phase.CLEANUP)
 class ReleaseRow:
     """A release. `revision` is the last that was DEPLOYED, 0 for none, `latest_revision` the newest that exists.
 
-    `operation_id` is its newest operation. `engine` is the one that it belongs to, empty for any.
+    `operation_id` is the newest operation that changes it, or of a PLANNED one its newest plan. `engine` is the one
+    that it belongs to, empty for any. `active_operation_id` is the operation of it that has not ended, empty for none.
+    `drift` is a digest of what was found to differ from what was installed, empty for nothing.
     """
 
     id: str
@@ -33,11 +35,19 @@ class ReleaseRow:
     operation_id: str = ""
     engine: str = ""
     is_deleted: bool = False
+    active_operation_id: str = ""
+    drift: str = ""
 
     @property
     def is_changing(self) -> bool:
-        """Whether an operation of it has not ended, which is its newest one."""
-        return self.state not in (ReleaseState.DEPLOYED, ReleaseState.FAILED, ReleaseState.UNINSTALLED)
+        """Whether an operation that changes it has not ended, which is its newest one."""
+        settled = (ReleaseState.PLANNED, ReleaseState.DEPLOYED, ReleaseState.FAILED, ReleaseState.UNINSTALLED)
+        return self.state not in settled
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an operation of it has not ended, be it one that leaves it as it is."""
+        return self.is_changing or bool(self.active_operation_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +62,10 @@ class RevisionRow:
 class OperationRow:
     """An operation.
 
-    `former_state` is the release's before it, DEPLOYED or FAILED, to which the release goes back if it ends before it
-    has a plan; FAILED for the first of a release. `revision` is 0 until SubmitPlan, unless the operation resumes one,
-    and at an uninstall. `rollback_of` is the revision whose documents a rollback brings about, 0 otherwise.
-    The counters count resources. `remaining_seconds` is the time left to the deadline.
+    `former_state` is the release's before it, to which the release goes back if it ends before it has a plan; FAILED
+    for the first that changes a release. `revision` is 0 until SubmitPlan, unless the operation resumes one, and where
+    it makes none. `rollback_of` is the revision whose documents a rollback brings about, or a test or a plan of what is
+    installed looks at, 0 otherwise. The counters count resources. `remaining_seconds` is the time left to the deadline.
     """
 
     id: str
@@ -80,6 +90,23 @@ class OperationRow:
     def has_plan(self) -> bool:
         """Whether SubmitPlan has happened; until then the operation has changed nothing."""
         return self.phase in PLANNED_PHASES
+
+    @property
+    def looks_for_drift(self) -> bool:
+        """Whether it is a plan of what is installed."""
+        return self.kind is OperationKind.PLAN and bool(self.rollback_of)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRow:
+    """A plan that is to be applied, and the release for which it was made.
+
+    `changed_by` is an operation that had a plan of its own since then and changes its release, empty for none.
+    """
+
+    operation: OperationRow
+    release_id: str
+    changed_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,7 @@
-"""What the plan of an operation changes: until it is submitted nothing has been, and from then on it may be."""
+"""What the plan of an operation changes: until it is submitted nothing has been, and from then on it may be.
+
+That of a TEST or a PLAN changes nothing but the operation itself.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -40,7 +43,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """A plan that was accepted: the revision that is being installed, 0 for a removal; no changes at a repetition."""
+    """A plan that was accepted: the revision that is being installed, 0 for none; no changes at a repetition."""
 
     revision: int
     changes: Changes
@@ -96,7 +99,7 @@ def _check_plan(operation: OperationRow, plan: Plan) -> None:
 def _revision(submission: Submission) -> tuple[int, tuple[Change, ...]]:
     """Return the revision that is being installed, and what becomes of it."""
     operation, release, resumed = submission.operation, submission.release, submission.resumed
-    if operation.kind is OperationKind.UNINSTALL:
+    if operation.kind is OperationKind.UNINSTALL or not operation.kind.changes_release:
         return 0, ()
     if resumed is not None:
         # A DEPLOYED one stays: what failed was to bring it about once more.
@@ -110,7 +113,7 @@ def _revision(submission: Submission) -> tuple[int, tuple[Change, ...]]:
 
 def _engine(submission: Submission, reporter: lease.Reporter) -> str:
     """Return the engine that the release belongs to from now on: one that it needed it may still need."""
-    if submission.has_plugs and reporter.lease is not None:
+    if submission.has_plugs and submission.operation.kind.changes_release and reporter.lease is not None:
         return reporter.lease.engine
     return submission.release.engine
 

@@ -25,3 +25,4 @@ CREATE TABLE lifecycle (
 ALTER TABLE operation ADD COLUMN result release_document, ADD COLUMN plan_of uuid;
 -- Which resources were found to be different from what was installed, as a digest; empty for none.
 ALTER TABLE release ADD COLUMN drift text NOT NULL DEFAULT '';
+CREATE INDEX release_planned ON release (created_at) WHERE state = 'PLANNED';

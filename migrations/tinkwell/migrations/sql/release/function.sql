@@ -10,6 +10,7 @@ DECLARE
 BEGIN
     IF NEW.state = OLD.state OR (CASE TG_TABLE_NAME
         WHEN 'release' THEN CASE
+            WHEN OLD.state = 'PLANNED' THEN NEW.state = 'PENDING_INSTALL'
             WHEN OLD.state IN ('PENDING_INSTALL', 'PENDING_UPGRADE', 'PENDING_ROLLBACK')
                 THEN NEW.state IN ('DEPLOYED', 'FAILED')
             WHEN OLD.state = 'DEPLOYED' THEN NEW.state IN ('PENDING_UPGRADE', 'PENDING_ROLLBACK', 'UNINSTALLING')
@@ -84,6 +85,8 @@ BEGIN
                 SELECT FROM operation
                  WHERE id = NEW.operation_id AND former_state = 'FAILED' AND plan IS NULL)) THEN 'RELEASE_FAILED'
             ELSE 'UPDATED' END;
+    ELSIF kind = 'UPDATED' AND NEW.drift NOT IN ('', OLD.drift) THEN
+        kind := 'RELEASE_DRIFTED';
     END IF;
     PERFORM write_event('RELEASE', NEW.id, NULL, kind, NEW.version, release_shape(NEW));
     RETURN NULL;

@@ -9,7 +9,8 @@ AS $$
         ', "operation_id": "', r.operation_id, '"', ', "engine": ' || to_json(nullif(r.engine, '')),
         ', "description": ' || to_json(nullif(r.description, '')),
         ', "chart_name": ' || to_json(nullif(r.chart_name, '')),
-        ', "chart_version": ' || to_json(nullif(r.chart_version, '')), time_member('created_at', r.created_at),
+        ', "chart_version": ' || to_json(nullif(r.chart_version, '')),
+        ', "drifted": ', to_json(r.drift <> ''), time_member('created_at', r.created_at),
         time_member('updated_at', r.updated_at), time_member('deleted_at', r.deleted_at), '}'
     )::json
 $$;
@@ -23,6 +24,7 @@ AS $$
         '", "release_name": "', r.name, '", "revision": ', o.revision, ', "kind": "', o.kind, '", "state": "', o.state,
         '", "phase": "', o.phase, '", "version": ', o.version, ', "cause": ' || o.cause::text, ', "actor": ',
         to_json(o.actor), ', "reason": ' || to_json(nullif(o.reason, '')), ', "follows": "' || o.follows || '"',
+        ', "plan_of": "' || o.plan_of || '"',
         ', "total_nodes": ', o.total_nodes, ', "changed_nodes": ', o.changed_nodes, ', "failed_nodes": ',
         o.failed_nodes, ', "skipped_nodes": ', o.skipped_nodes, ', "cancel_requested": ',
         to_json(o.cancel_requested_at IS NOT NULL), ', "cancel_grace_seconds": ', o.cancel_grace_seconds,

@@ -65,6 +65,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """A file of the chart is wrong, or what it says together with the values. INVALID_ARGUMENT."""
     ERROR_REASON_CHART_UNKNOWN: _ErrorReason.ValueType  # 20
     """The server does not have the chart: upload it, and ask again. FAILED_PRECONDITION."""
+    ERROR_REASON_PLAN_STALE: _ErrorReason.ValueType  # 21
+    """The release is no longer what the plan was made for: make another one. FAILED_PRECONDITION."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is the machine-readable reason in google.rpc.ErrorInfo, whose domain is "tinkwell"."""
@@ -112,4 +114,6 @@ ERROR_REASON_CHART_INVALID: ErrorReason.ValueType  # 19
 """A file of the chart is wrong, or what it says together with the values. INVALID_ARGUMENT."""
 ERROR_REASON_CHART_UNKNOWN: ErrorReason.ValueType  # 20
 """The server does not have the chart: upload it, and ask again. FAILED_PRECONDITION."""
+ERROR_REASON_PLAN_STALE: ErrorReason.ValueType  # 21
+"""The release is no longer what the plan was made for: make another one. FAILED_PRECONDITION."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -35,6 +35,8 @@ class _ReleaseStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReleaseS
     RELEASE_STATE_FAILED: _ReleaseState.ValueType  # 5
     RELEASE_STATE_UNINSTALLING: _ReleaseState.ValueType  # 6
     RELEASE_STATE_UNINSTALLED: _ReleaseState.ValueType  # 7
+    RELEASE_STATE_PLANNED: _ReleaseState.ValueType  # 8
+    """PLANNED is no more than a name, of which there are plans. Lists leave it out unless it is asked for."""
 
 class ReleaseState(_ReleaseState, metaclass=_ReleaseStateEnumTypeWrapper): ...
 
@@ -46,6 +48,8 @@ RELEASE_STATE_DEPLOYED: ReleaseState.ValueType  # 4
 RELEASE_STATE_FAILED: ReleaseState.ValueType  # 5
 RELEASE_STATE_UNINSTALLING: ReleaseState.ValueType  # 6
 RELEASE_STATE_UNINSTALLED: ReleaseState.ValueType  # 7
+RELEASE_STATE_PLANNED: ReleaseState.ValueType  # 8
+"""PLANNED is no more than a name, of which there are plans. Lists leave it out unless it is asked for."""
 Global___ReleaseState: _TypeAlias = ReleaseState  # noqa: Y015
 
 class _RevisionState:
@@ -82,6 +86,9 @@ class _OperationKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Operati
     OPERATION_KIND_UPGRADE: _OperationKind.ValueType  # 2
     OPERATION_KIND_ROLLBACK: _OperationKind.ValueType  # 3
     OPERATION_KIND_UNINSTALL: _OperationKind.ValueType  # 4
+    OPERATION_KIND_TEST: _OperationKind.ValueType  # 5
+    """TEST and PLAN leave the release and its revisions as they are."""
+    OPERATION_KIND_PLAN: _OperationKind.ValueType  # 6
 
 class OperationKind(_OperationKind, metaclass=_OperationKindEnumTypeWrapper): ...
 
@@ -90,6 +97,9 @@ OPERATION_KIND_INSTALL: OperationKind.ValueType  # 1
 OPERATION_KIND_UPGRADE: OperationKind.ValueType  # 2
 OPERATION_KIND_ROLLBACK: OperationKind.ValueType  # 3
 OPERATION_KIND_UNINSTALL: OperationKind.ValueType  # 4
+OPERATION_KIND_TEST: OperationKind.ValueType  # 5
+"""TEST and PLAN leave the release and its revisions as they are."""
+OPERATION_KIND_PLAN: OperationKind.ValueType  # 6
 Global___OperationKind: _TypeAlias = OperationKind  # noqa: Y015
 
 class _OperationPhase:
@@ -298,6 +308,7 @@ class Release(_message.Message):
     UPDATED_AT_FIELD_NUMBER: _builtins.int
     CHART_NAME_FIELD_NUMBER: _builtins.int
     CHART_VERSION_FIELD_NUMBER: _builtins.int
+    DRIFTED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     namespace: _builtins.str
     name: _builtins.str
@@ -307,7 +318,7 @@ class Release(_message.Message):
     """revision is the last one that was deployed, 0 for none; latest_revision the newest that there is."""
     latest_revision: _builtins.int
     operation_id: _builtins.str
-    """operation_id is the newest operation."""
+    """operation_id is the newest operation that changes the release, or of a PLANNED one its newest plan."""
     engine: _builtins.str
     """engine names the engine that the release belongs to, since its resources keep files there; empty for any."""
     description: _builtins.str
@@ -316,6 +327,8 @@ class Release(_message.Message):
     manifests alone were applied.
     """
     chart_version: _builtins.str
+    drifted: _builtins.bool
+    """drifted: the last plan of what is installed found resources that differ from it."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -337,10 +350,11 @@ class Release(_message.Message):
         updated_at: _timestamp_pb2.Timestamp | None = ...,
         chart_name: _builtins.str = ...,
         chart_version: _builtins.str = ...,
+        drifted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart_name", b"chart_name", "chart_version", b"chart_version", "created_at", b"created_at", "description", b"description", "engine", b"engine", "id", b"id", "latest_revision", b"latest_revision", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "revision", b"revision", "state", b"state", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart_name", b"chart_name", "chart_version", b"chart_version", "created_at", b"created_at", "description", b"description", "drifted", b"drifted", "engine", b"engine", "id", b"id", "latest_revision", b"latest_revision", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "revision", b"revision", "state", b"state", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -503,12 +517,14 @@ class Operation(_message.Message):
     FINISHED_AT_FIELD_NUMBER: _builtins.int
     LEASE_TOKEN_FIELD_NUMBER: _builtins.int
     CANCEL_REASON_FIELD_NUMBER: _builtins.int
+    RESULT_FIELD_NUMBER: _builtins.int
+    PLAN_OF_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     release_id: _builtins.str
     namespace: _builtins.str
     release_name: _builtins.str
     revision: _builtins.int
-    """revision that it installs; 0 until that exists, and for removals."""
+    """revision that it installs; 0 until that exists, and where it installs none."""
     kind: Global___OperationKind.ValueType
     state: _workflow_service_pb2.State.ValueType
     phase: Global___OperationPhase.ValueType
@@ -533,6 +549,12 @@ class Operation(_message.Message):
     """lease_token under which it is held; 0 for none, or one that is not known any more."""
     cancel_reason: _builtins.str
     """cancel_reason is what whoever asked for its end gave as a reason."""
+    result: _builtins.str
+    """result is what a PLAN or a TEST came to, a JSON object as text, in which null stands for what is secret; filled in by
+    GetOperation once it has ended.
+    """
+    plan_of: _builtins.str
+    """plan_of is the id of the PLAN that this operation applies; empty for none."""
     @_builtins.property
     def options(self) -> Global___OperationOptions: ...
     @_builtins.property
@@ -573,10 +595,12 @@ class Operation(_message.Message):
         finished_at: _timestamp_pb2.Timestamp | None = ...,
         lease_token: _builtins.int = ...,
         cancel_reason: _builtins.str = ...,
+        result: _builtins.str = ...,
+        plan_of: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "created_at", b"created_at", "finished_at", b"finished_at", "options", b"options", "remaining_seconds", b"remaining_seconds", "started_at", b"started_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "actor", b"actor", "cancel_grace_seconds", b"cancel_grace_seconds", "cancel_reason", b"cancel_reason", "cancel_requested", b"cancel_requested", "cause", b"cause", "changed_nodes", b"changed_nodes", "created_at", b"created_at", "failed_nodes", b"failed_nodes", "finished_at", b"finished_at", "follows", b"follows", "id", b"id", "kind", b"kind", "lease_token", b"lease_token", "namespace", b"namespace", "options", b"options", "phase", b"phase", "reason", b"reason", "release_id", b"release_id", "release_name", b"release_name", "remaining_seconds", b"remaining_seconds", "revision", b"revision", "skipped_nodes", b"skipped_nodes", "started_at", b"started_at", "state", b"state", "total_nodes", b"total_nodes", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "actor", b"actor", "cancel_grace_seconds", b"cancel_grace_seconds", "cancel_reason", b"cancel_reason", "cancel_requested", b"cancel_requested", "cause", b"cause", "changed_nodes", b"changed_nodes", "created_at", b"created_at", "failed_nodes", b"failed_nodes", "finished_at", b"finished_at", "follows", b"follows", "id", b"id", "kind", b"kind", "lease_token", b"lease_token", "namespace", b"namespace", "options", b"options", "phase", b"phase", "plan_of", b"plan_of", "reason", b"reason", "release_id", b"release_id", "release_name", b"release_name", "remaining_seconds", b"remaining_seconds", "result", b"result", "revision", b"revision", "skipped_nodes", b"skipped_nodes", "started_at", b"started_at", "state", b"state", "total_nodes", b"total_nodes", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__remaining_seconds: _TypeAlias = _typing.Literal["remaining_seconds"]  # noqa: Y015
     _WhichOneofArgType__remaining_seconds: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds"]  # noqa: Y015
@@ -1321,6 +1345,137 @@ class ResumeRequest(_message.Message):
 Global___ResumeRequest: _TypeAlias = ResumeRequest  # noqa: Y015
 
 @_typing.final
+class TestRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    OPTIONS_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    operation_id: _builtins.str
+    namespace: _builtins.str
+    name: _builtins.str
+    reason: _builtins.str
+    @_builtins.property
+    def options(self) -> Global___OperationOptions: ...
+    def __init__(
+        self,
+        *,
+        operation_id: _builtins.str = ...,
+        namespace: _builtins.str = ...,
+        name: _builtins.str = ...,
+        options: Global___OperationOptions | None = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "options", b"options", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TestRequest: _TypeAlias = TestRequest  # noqa: Y015
+
+@_typing.final
+class PlanRequest(_message.Message):
+    """PlanRequest has a chart with the fields of UpgradeRequest, or files with those of ApplyRequest. With neither of both it is
+    about what is installed, and has none of their fields. Options and description are those of the operation that applies the
+    plan, and timeout_seconds holds for each of both.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    CHART_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    SECRET_VALUES_FIELD_NUMBER: _builtins.int
+    RESET_VALUES_FIELD_NUMBER: _builtins.int
+    REUSE_VALUES_FIELD_NUMBER: _builtins.int
+    FILES_FIELD_NUMBER: _builtins.int
+    VARIABLES_FIELD_NUMBER: _builtins.int
+    VARIABLE_FILES_FIELD_NUMBER: _builtins.int
+    SECRET_VARIABLES_FIELD_NUMBER: _builtins.int
+    OPTIONS_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    operation_id: _builtins.str
+    """operation_id is chosen by the caller; with it a repeated call is recognised. It is the id of the plan."""
+    namespace: _builtins.str
+    """namespace is empty for "default"."""
+    name: _builtins.str
+    chart: _builtins.str
+    values: _builtins.str
+    reset_values: _builtins.bool
+    reuse_values: _builtins.bool
+    variables: _builtins.str
+    description: _builtins.str
+    reason: _builtins.str
+    @_builtins.property
+    def secret_values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def files(self) -> _containers.RepeatedCompositeFieldContainer[Global___ManifestFile]: ...
+    @_builtins.property
+    def variable_files(self) -> _containers.RepeatedCompositeFieldContainer[Global___VariableFile]: ...
+    @_builtins.property
+    def secret_variables(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def options(self) -> Global___OperationOptions: ...
+    def __init__(
+        self,
+        *,
+        operation_id: _builtins.str = ...,
+        namespace: _builtins.str = ...,
+        name: _builtins.str = ...,
+        chart: _builtins.str = ...,
+        values: _builtins.str = ...,
+        secret_values: _abc.Iterable[_builtins.str] | None = ...,
+        reset_values: _builtins.bool = ...,
+        reuse_values: _builtins.bool = ...,
+        files: _abc.Iterable[Global___ManifestFile] | None = ...,
+        variables: _builtins.str = ...,
+        variable_files: _abc.Iterable[Global___VariableFile] | None = ...,
+        secret_variables: _abc.Iterable[_builtins.str] | None = ...,
+        options: Global___OperationOptions | None = ...,
+        description: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart", b"chart", "description", b"description", "files", b"files", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "options", b"options", "reason", b"reason", "reset_values", b"reset_values", "reuse_values", b"reuse_values", "secret_values", b"secret_values", "secret_variables", b"secret_variables", "values", b"values", "variable_files", b"variable_files", "variables", b"variables"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlanRequest: _TypeAlias = PlanRequest  # noqa: Y015
+
+@_typing.final
+class ApplyPlanRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    PLAN_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    operation_id: _builtins.str
+    plan: _builtins.str
+    """plan is the id of the operation that made it, which must have SUCCEEDED."""
+    reason: _builtins.str
+    def __init__(
+        self,
+        *,
+        operation_id: _builtins.str = ...,
+        plan: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["operation_id", b"operation_id", "plan", b"plan", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ApplyPlanRequest: _TypeAlias = ApplyPlanRequest  # noqa: Y015
+
+@_typing.final
 class CancelRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1378,21 +1533,25 @@ class ListReleasesRequest(_message.Message):
 
     NAMESPACE_FIELD_NUMBER: _builtins.int
     STATES_FIELD_NUMBER: _builtins.int
+    INCLUDE_PLANNED_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """namespace filters; empty means all."""
+    include_planned: _builtins.bool
+    """include_planned has an empty filter stand for all."""
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[Global___ReleaseState.ValueType]:
-        """states filters; empty means all."""
+        """states filters; empty means all but PLANNED."""
 
     def __init__(
         self,
         *,
         namespace: _builtins.str = ...,
         states: _abc.Iterable[Global___ReleaseState.ValueType] | None = ...,
+        include_planned: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["namespace", b"namespace", "states", b"states"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["include_planned", b"include_planned", "namespace", b"namespace", "states", b"states"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1872,7 +2031,9 @@ Global___Secrets: _TypeAlias = Secrets  # noqa: Y015
 @_typing.final
 class DocumentPart(_message.Message):
     """DocumentPart is at most 1 MiB of a document, whose name is source, manifest, late or plan, removed/N for the plan of
-    revision N, in whose reverse order resources are removed, or chart for the archive of a chart in Base64.
+    revision N, in whose reverse order resources are removed, expected for the result of the plan that is applied, or chart for
+    the archive of a chart in Base64. A TEST, and a PLAN of what is installed, has the documents of the revision that is
+    deployed, or of the newest where none is.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1898,7 +2059,8 @@ Global___DocumentPart: _TypeAlias = DocumentPart  # noqa: Y015
 @_typing.final
 class SubmitPlanRequest(_message.Message):
     """SubmitPlanRequest is the head in the first message, and then the documents manifest, late and plan, of at most 8 MiB each.
-    The first two are those of a revision that is born of files; any other operation brings about what is stored.
+    The first two are those of a revision that is born of files; any other operation brings about what is stored. Those of a
+    PLAN are not stored; what they name as secret is kept from sight.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -2218,19 +2380,26 @@ class FinishReport(_message.Message):
 
     STATE_FIELD_NUMBER: _builtins.int
     CAUSE_FIELD_NUMBER: _builtins.int
+    RESULT_FIELD_NUMBER: _builtins.int
     state: _workflow_service_pb2.State.ValueType
     """state is SUCCEEDED, FAILED, TIMEOUT or CANCELLED."""
     cause: _builtins.str
     """cause is a JSON object as text, at most 16 KiB; empty after a success."""
+    result: _builtins.str
+    """result is what a PLAN or a TEST came to: a JSON object as text, at most 3 MiB. A PLAN that SUCCEEDED has one, and where it
+    is about what is installed, the member "drift" in it is a digest of what differs, in hexadecimal digits, empty for
+    nothing.
+    """
     def __init__(
         self,
         *,
         state: _workflow_service_pb2.State.ValueType = ...,
         cause: _builtins.str = ...,
+        result: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "result", b"result", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

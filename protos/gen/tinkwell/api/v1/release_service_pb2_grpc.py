@@ -84,6 +84,21 @@ class ReleaseServiceStub:
                 request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ResumeRequest.SerializeToString,
                 response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
                 _registered_method=True)
+        self.Test = channel.unary_unary(
+                '/tinkwell.api.v1.ReleaseService/Test',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.TestRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
+                _registered_method=True)
+        self.Plan = channel.unary_unary(
+                '/tinkwell.api.v1.ReleaseService/Plan',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.PlanRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
+                _registered_method=True)
+        self.ApplyPlan = channel.unary_unary(
+                '/tinkwell.api.v1.ReleaseService/ApplyPlan',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ApplyPlanRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
+                _registered_method=True)
         self.Cancel = channel.unary_unary(
                 '/tinkwell.api.v1.ReleaseService/Cancel',
                 request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.CancelRequest.SerializeToString,
@@ -240,6 +255,31 @@ class ReleaseServiceServicer:
 
     def Resume(self, request, context):
         """Resume begins to go on with a failed release, by the plan of its newest operation.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Test(self, request, context):
+        """Test begins to run the tests of what is installed: of the revision that is deployed, or of the newest where none is. It
+        leaves the release as it is.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Plan(self, request, context):
+        """Plan begins to find out what an installation or an upgrade would do, to a chart or to manifests; or without any how what
+        is there differs from what was installed. It leaves the release as it is, and its result says what it found. A plan for
+        a name that is free makes a release that is PLANNED, and is forgotten with its last plan after a day.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ApplyPlan(self, request, context):
+        """ApplyPlan begins to do what a plan said, with what the plan was made of. It is refused with PLAN_STALE where an operation
+        has changed the release since then.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -412,6 +452,21 @@ def add_ReleaseServiceServicer_to_server(servicer, server):
             'Resume': grpc.unary_unary_rpc_method_handler(
                     servicer.Resume,
                     request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ResumeRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.SerializeToString,
+            ),
+            'Test': grpc.unary_unary_rpc_method_handler(
+                    servicer.Test,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.TestRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.SerializeToString,
+            ),
+            'Plan': grpc.unary_unary_rpc_method_handler(
+                    servicer.Plan,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.PlanRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.SerializeToString,
+            ),
+            'ApplyPlan': grpc.unary_unary_rpc_method_handler(
+                    servicer.ApplyPlan,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ApplyPlanRequest.FromString,
                     response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.SerializeToString,
             ),
             'Cancel': grpc.unary_unary_rpc_method_handler(
@@ -746,6 +801,87 @@ class ReleaseService:
             target,
             '/tinkwell.api.v1.ReleaseService/Resume',
             tinkwell_dot_api_dot_v1_dot_release__service__pb2.ResumeRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Test(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.ReleaseService/Test',
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.TestRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Plan(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.ReleaseService/Plan',
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.PlanRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ApplyPlan(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.ReleaseService/ApplyPlan',
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.ApplyPlanRequest.SerializeToString,
             tinkwell_dot_api_dot_v1_dot_release__service__pb2.Operation.FromString,
             options,
             channel_credentials,

@@ -47,6 +47,19 @@ class ReleaseServiceStub:
     """Uninstall begins to remove a release's resources in reverse order, and then the release."""
     Resume: _aio.UnaryUnaryMultiCallable[_release_service_pb2.ResumeRequest, _release_service_pb2.Operation]
     """Resume begins to go on with a failed release, by the plan of its newest operation."""
+    Test: _aio.UnaryUnaryMultiCallable[_release_service_pb2.TestRequest, _release_service_pb2.Operation]
+    """Test begins to run the tests of what is installed: of the revision that is deployed, or of the newest where none is. It
+    leaves the release as it is.
+    """
+    Plan: _aio.UnaryUnaryMultiCallable[_release_service_pb2.PlanRequest, _release_service_pb2.Operation]
+    """Plan begins to find out what an installation or an upgrade would do, to a chart or to manifests; or without any how what
+    is there differs from what was installed. It leaves the release as it is, and its result says what it found. A plan for
+    a name that is free makes a release that is PLANNED, and is forgotten with its last plan after a day.
+    """
+    ApplyPlan: _aio.UnaryUnaryMultiCallable[_release_service_pb2.ApplyPlanRequest, _release_service_pb2.Operation]
+    """ApplyPlan begins to do what a plan said, with what the plan was made of. It is refused with PLAN_STALE where an operation
+    has changed the release since then.
+    """
     Cancel: _aio.UnaryUnaryMultiCallable[_release_service_pb2.CancelRequest, _release_service_pb2.Operation]
     """Cancel ends an operation: nothing new starts, and what runs gets some time to end. On an ended one it changes nothing."""
     GetRelease: _aio.UnaryUnaryMultiCallable[_release_service_pb2.GetReleaseRequest, _release_service_pb2.Release]
@@ -173,6 +186,37 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_release_service_pb2.ResumeRequest, _abc.Awaitable[_release_service_pb2.Operation]],
     ) -> _abc.Awaitable[_release_service_pb2.Operation]:
         """Resume begins to go on with a failed release, by the plan of its newest operation."""
+
+    @_abc_1.abstractmethod
+    def Test(
+        self,
+        request: _release_service_pb2.TestRequest,
+        context: _aio.ServicerContext[_release_service_pb2.TestRequest, _abc.Awaitable[_release_service_pb2.Operation]],
+    ) -> _abc.Awaitable[_release_service_pb2.Operation]:
+        """Test begins to run the tests of what is installed: of the revision that is deployed, or of the newest where none is. It
+        leaves the release as it is.
+        """
+
+    @_abc_1.abstractmethod
+    def Plan(
+        self,
+        request: _release_service_pb2.PlanRequest,
+        context: _aio.ServicerContext[_release_service_pb2.PlanRequest, _abc.Awaitable[_release_service_pb2.Operation]],
+    ) -> _abc.Awaitable[_release_service_pb2.Operation]:
+        """Plan begins to find out what an installation or an upgrade would do, to a chart or to manifests; or without any how what
+        is there differs from what was installed. It leaves the release as it is, and its result says what it found. A plan for
+        a name that is free makes a release that is PLANNED, and is forgotten with its last plan after a day.
+        """
+
+    @_abc_1.abstractmethod
+    def ApplyPlan(
+        self,
+        request: _release_service_pb2.ApplyPlanRequest,
+        context: _aio.ServicerContext[_release_service_pb2.ApplyPlanRequest, _abc.Awaitable[_release_service_pb2.Operation]],
+    ) -> _abc.Awaitable[_release_service_pb2.Operation]:
+        """ApplyPlan begins to do what a plan said, with what the plan was made of. It is refused with PLAN_STALE where an operation
+        has changed the release since then.
+        """
 
     @_abc_1.abstractmethod
     def Cancel(

@@ -81,6 +81,7 @@ def release(found: record.Release) -> pb.Release:
         description=found.description,
         chart_name=found.chart_name,
         chart_version=found.chart_version,
+        drifted=found.is_drifted,
         created_at=_moment(found.created_at),
         updated_at=_moment(found.updated_at),
     )
@@ -152,6 +153,8 @@ def operation(found: record.Operation) -> pb.Operation:
         finished_at=_moment(found.finished_at),
         lease_token=found.lease_token,
         cancel_reason=found.cancel_reason,
+        result=found.result,
+        plan_of=found.plan_of,
     )
 
 

@@ -32,8 +32,8 @@ def _read(operation_id: str, field: str, source: pb.OperationReport) -> Report:
             return PhaseReport(message.PHASES.read(f"{field}.phase", source.phase))
         case "node":
             told = source.node
-            state = message.NODE_STATES.read(f"{field}.node.state", told.state)
-            return NodeReport(path=told.path, state=state, changed=told.changed, message=told.message)
+            node = message.NODE_STATES.read(f"{field}.node.state", told.state)
+            return NodeReport(path=told.path, state=node, changed=told.changed, message=told.message)
         case "step":
             return _step(operation_id, f"{field}.step", source.step)
         case "resource":
@@ -41,9 +41,9 @@ def _read(operation_id: str, field: str, source: pb.OperationReport) -> Report:
         case "removed":
             return RemovedReport(source.removed)
         case "finish":
-            return FinishReport(
-                state=message.STATES.read(f"{field}.finish.state", source.finish.state), cause=source.finish.cause
-            )
+            finish = source.finish
+            state = message.STATES.read(f"{field}.finish.state", finish.state)
+            return FinishReport(state=state, cause=finish.cause, result=finish.result)
         case _:
             raise errors.InvalidField.of(field, "says nothing; give a phase, node, step, resource, removed or finish")
 

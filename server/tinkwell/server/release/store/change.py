@@ -18,6 +18,7 @@ from tinkwell.server.release.store import row
 _WRITE_RELEASE = """
     UPDATE release r
        SET state = $2::text, revision = $3, latest_revision = $4, operation_id = $5::text::uuid, engine = $6,
+           drift = $7,
            (chart_name, chart_version) = (
                SELECT CASE WHEN v.revision IS NULL THEN r.chart_name ELSE coalesce(c.name, '') END,
                       CASE WHEN v.revision IS NULL THEN r.chart_version ELSE coalesce(c.chart_version, '') END
@@ -109,6 +110,7 @@ _DROP_RESOURCE = """
     DELETE FROM release_resource e USING operation o
      WHERE o.id = $1::text::uuid AND e.release_id = o.release_id AND e.path = $2
 """
+_STORE_RESULT = "UPDATE operation SET result = $2::text::json WHERE id = $1::text::uuid"
 _STORE_PLAN = "UPDATE operation SET plan = $2::text::json WHERE id = $1::text::uuid"
 
 Statement: TypeAlias = tuple[str, tuple[object, ...]]
@@ -124,6 +126,7 @@ OneStatement: TypeAlias = (
     | change.MoveStep
     | change.StoreResource
     | change.DropResource
+    | change.StoreResult
 )
 
 
@@ -173,15 +176,15 @@ def _statements(move: Move, found: change.Change) -> Iterator[Statement]:
     match found:
         case change.WriteRelease():
             new = found.row
-            values = (new.id, new.state, new.revision, new.latest_revision, new.operation_id, new.engine)
+            values = (new.id, new.state, new.revision, new.latest_revision, new.operation_id, new.engine, new.drift)
             yield _WRITE_RELEASE, values
             if new.is_deleted:
                 yield _DELETE_RELEASE, (new.id,)
         case change.TakeHold():
             if not any(isinstance(each, change.WriteOperation) for each in move.changes):
                 yield _TAKE_HOLD, (move.operation_id, move.lease_id)
-        case change.LetGo():
-            # An operation that ends is let go; nothing else lets one go.
+        case change.LetGo() | change.HearSecrets():
+            # An operation that ends is let go; nothing else lets one go. What is secret is sealed before.
             pass
         case _:
             yield _statement(move, found)
@@ -197,6 +200,8 @@ def _statement(move: Move, found: OneStatement) -> Statement:
             return _progress(move.operation_id, found)
         case change.StoreResource() | change.DropResource():
             return _resource(move.operation_id, found)
+        case change.StoreResult():
+            return _STORE_RESULT, (move.operation_id, found.result)
         case _:
             assert_never(found)
 

@@ -51,7 +51,7 @@ STATE = f"""
 """  # noqa: S608
 _RELEASE = """
     SELECT CAST(id AS text) AS id, name, state, revision, latest_revision, CAST(operation_id AS text) AS operation_id,
-           engine, deleted_at IS NOT NULL AS is_deleted
+           engine, deleted_at IS NOT NULL AS is_deleted, drift
       FROM release
 """
 RELEASE = f"{_RELEASE} WHERE id = $1::text::uuid FOR NO KEY UPDATE"

@@ -33,8 +33,8 @@ _CHART_OPTIONS = ("wait", "strict")
 
 RELEASE = """
     CAST(r.id AS text) AS id, r.version, r.namespace, r.name, r.state, r.revision, r.latest_revision,
-    CAST(r.operation_id AS text) AS operation_id, r.engine, r.description, r.chart_name, r.chart_version, r.created_at,
-    r.updated_at, r.deleted_at
+    CAST(r.operation_id AS text) AS operation_id, r.engine, r.description, r.chart_name, r.chart_version,
+    r.drift <> '' AS is_drifted, r.created_at, r.updated_at, r.deleted_at
 """
 REVISION = """
     CAST(v.release_id AS text) AS release_id, v.revision, v.state, v.rollback_of,
@@ -52,7 +52,7 @@ OPERATION = """
     o.cancel_requested_at IS NOT NULL AS is_cancel_requested, o.cancel_grace_seconds, o.cancel_reason,
     CASE WHEN o.state IN ('PENDING', 'RUNNING')
          THEN CAST(extract(epoch FROM o.deadline_at - clock_timestamp()) AS double precision) END AS remaining_seconds,
-    o.created_at, o.updated_at, o.started_at, o.finished_at
+    o.created_at, o.updated_at, o.started_at, o.finished_at, coalesce(CAST(o.plan_of AS text), '') AS plan_of
 """
 FROM_OPERATION = "FROM operation o JOIN release r ON r.id = o.release_id LEFT JOIN lease l ON l.id = o.lease_id"
 NODE = """

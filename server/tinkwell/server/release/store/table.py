@@ -24,6 +24,7 @@ release = Table(
     Column("deleted_at", column.moment()),
     Column("chart_name", Text, nullable=False),
     Column("chart_version", Text, nullable=False),
+    Column("drift", Text, nullable=False),
 )
 
 
@@ -99,6 +100,8 @@ operation = Table(
     Column("deadline_at", column.moment(), nullable=False),
     Column("finished_at", column.moment()),
     Column("chart_id", column.uuid(), ForeignKey("chart.id")),
+    Column("result", JSON),
+    Column("plan_of", column.uuid()),
 )
 
 

@@ -37,7 +37,7 @@ from tinkwell.core.release.report import FinishReport
 from tinkwell.core.release.transition import change, ending
 from tinkwell.core.release.transition.operation import STATES
 
-INSTALL, UPGRADE, ROLLBACK, UNINSTALL = OperationKind
+INSTALL, UPGRADE, ROLLBACK, UNINSTALL, *_ = OperationKind
 UNSUCCESSFUL = [FAILED, TIMEOUT, CANCELLED]
 WHY = '{"reason": "…"}'
 
@@ -73,7 +73,7 @@ def an_operation(kind: OperationKind, *, has_plan: bool, atomic: bool = False, *
     return Store(release=found, operation=row, revisions=revisions)
 
 
-@pytest.mark.parametrize("kind", OperationKind)
+@pytest.mark.parametrize("kind", STATES)
 @pytest.mark.parametrize("state", UNSUCCESSFUL)
 def test_without_a_plan_the_release_is_as_before(kind: OperationKind, state: State) -> None:
     ended = an_operation(kind, has_plan=False, atomic=True)

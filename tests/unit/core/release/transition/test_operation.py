@@ -17,7 +17,7 @@ from tinkwell.core.release.transition.change import MoveStep, TakeHold, WriteOpe
 from tinkwell.core.release.transition.operation import Begun
 from tinkwell.core.release.transition.row import ReleaseRow, RevisionRow
 
-INSTALL, UPGRADE, ROLLBACK, UNINSTALL = OperationKind
+INSTALL, UPGRADE, ROLLBACK, UNINSTALL, *_ = OperationKind
 CHANGING = [
     ReleaseState.PENDING_INSTALL,
     ReleaseState.PENDING_UPGRADE,
@@ -120,7 +120,7 @@ def test_a_revision_that_is_not_there_cannot_be_gone_back_to() -> None:
         rule.begin_rollback(found, name="shop", wanted=0, target=None)
 
 
-@pytest.mark.parametrize("kind", OperationKind)
+@pytest.mark.parametrize("kind", rule.STATES)
 def test_a_failed_release_is_resumed_by_its_newest_plan(kind: OperationKind) -> None:
     newest = planned(kind, state=State.FAILED, revision=3, rollback_of=1)
     found = release(ReleaseState.FAILED, revision=2, latest_revision=3)
