@@ -153,10 +153,13 @@ class Undertaking:
         if self._cancelled is not None:
             self._walk.hear(self._cancelled)
         finish = await self._walk.run()
-        if self._only_looks and finish.state in (State.SUCCEEDED, State.FAILED):
+        if not self._only_looks or finish.state not in (State.SUCCEEDED, State.FAILED):
+            return finish
+        try:
             seen = (self._work, planned.prepared, self._walk.view, self._secrets)
-            preview = await asyncio.to_thread(found.preview_of, *seen, digest=self._digest)
-            self.result = preview.dump()
+            self.result = await asyncio.to_thread(found.result_of, *seen, digest=self._digest)
+        except errors.InvalidField as error:
+            return self._failed(cause.Reason.PREPARATION_FAILED, error)
         return finish
 
     @property

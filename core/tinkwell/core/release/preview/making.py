@@ -4,11 +4,12 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tinkwell.core import errors
 from tinkwell.core.release.decision.view import Answer
 from tinkwell.core.release.kinds import NodeState, NodeTask, ResourceStatus
 from tinkwell.core.release.preview import difference
 from tinkwell.core.release.preview.difference import Found
-from tinkwell.core.release.preview.model import MAX_REASON, Difference, Mark, PlannedAction, PreviewNode
+from tinkwell.core.release.preview.model import MAX_REASON, Difference, Mark, PlannedAction, Preview, PreviewNode
 from tinkwell.core.release.report import Call
 from tinkwell.core.secret.mask import MASK
 from tinkwell.core.value import document, pointer
@@ -16,6 +17,8 @@ from tinkwell.core.value.document import JsonObject, JsonValue
 
 # How the message of a node begins that is not known before the operation runs.
 DECIDED_AT_RUN = "decided at run"
+# The server takes no larger message than 4 MiB.
+MAX_RESULT_BYTES = 3 * 1024 * 1024
 _GONE = "it is not there any more"
 _SHOWN_POINTERS = 5
 
@@ -130,6 +133,26 @@ def planned(call: Call, mask: Callable[[str], str]) -> PlannedAction:
         entrypoint=call.entrypoint,
         args=None if call.args is None else tuple(map(mask, call.args)),
     )
+
+
+def fitting(preview: Preview) -> str:
+    """Return a document as JSON text that one report takes: where it is too long, without what nothing rests on.
+
+    Raises `errors.InvalidField` where even that is too long.
+    """
+    text = preview.dump()
+    if len(text.encode()) <= MAX_RESULT_BYTES:
+        return text
+    text = replace(preview, nodes=tuple(map(_bare, preview.nodes))).dump()
+    if (size := len(text.encode())) > MAX_RESULT_BYTES:
+        why = f"has {size:,} bytes; at most {MAX_RESULT_BYTES:,} are allowed, so divide the release into several"
+        raise errors.InvalidField.of("plan", why)
+    return text
+
+
+def _bare(node: PreviewNode) -> PreviewNode:
+    """Return a node without its differences and what its actions say of themselves."""
+    return replace(node, differences=(), actions=tuple(replace(action, description="") for action in node.actions))
 
 
 def digest_of(manifest: str) -> str:

@@ -15,8 +15,11 @@ from tinkwell.provisioner.release.resource import Resource
 from tinkwell.provisioner.release.secret import Secrets
 
 
-def preview_of(work: model.Work, prepared: Prepared, view: OperationView, secrets: Secrets, *, digest: str) -> Preview:
-    """Return what was found. It takes its time where there is much of it, so call it in a thread."""
+def result_of(work: model.Work, prepared: Prepared, view: OperationView, secrets: Secrets, *, digest: str) -> str:
+    """Return what was found as JSON text. It takes its time where there is much of it, so call it in a thread.
+
+    Raises `errors.InvalidField` where it is too long to be told.
+    """
     is_drift = not prepared.is_rendered
     maker = Maker(
         is_drift=is_drift,
@@ -30,12 +33,8 @@ def preview_of(work: model.Work, prepared: Prepared, view: OperationView, secret
         maker.node(_seen(view.nodes[node.path], prepared.resources[node.path], rows.get(node.path), view, needs))
         for node in prepared.plan.resources
     )
-    return Preview(
-        digest=digest,
-        revision=work.release.revision,
-        nodes=nodes,
-        drift=making.drift_of(nodes) if is_drift else None,
-    )
+    drift = making.drift_of(nodes) if is_drift else None
+    return making.fitting(Preview(digest=digest, revision=work.release.revision, nodes=nodes, drift=drift))
 
 
 def _seen(node: NodeView, known: Resource, row: model.Resource | None, view: OperationView, needs: need.Needs) -> Seen:

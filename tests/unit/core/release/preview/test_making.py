@@ -1,13 +1,15 @@
 """What a plan says of a resource, by what was seen of it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tinkwell.core import errors
 from tinkwell.core.release.decision.view import Answer
 from tinkwell.core.release.kinds import NodeState, NodeTask, ResourceStatus
-from tinkwell.core.release.preview.making import Maker, Seen, digest_of, drift_of
-from tinkwell.core.release.preview.model import Difference, PreviewNode
+from tinkwell.core.release.preview.making import MAX_RESULT_BYTES, Maker, Seen, digest_of, drift_of, fitting
+from tinkwell.core.release.preview.model import Difference, Preview, PreviewNode
 from tinkwell.core.release.report import Call
 from tinkwell.core.secret.mask import Masker
 
@@ -140,6 +142,19 @@ def test_the_digest_of_drift_changes_with_the_set_and_not_with_values() -> None:
     assert drift(one) != drift(changed("x", {"a": 2, "b": 2}))
     assert drift(one) != drift(changed("y", {"a": 2, "b": 1}))
     assert drift(one) != drift(one, changed("y", {"a": 2, "b": 1}))
+
+
+def test_a_document_that_is_too_long_goes_without_what_nothing_rests_on() -> None:
+    node = made(**{**CHANGED, "former_config": {"size": "s" * 300}})
+    preview = Preview(digest="", revision=1, nodes=(node,))
+    assert fitting(preview) == preview.dump()
+    many = [replace(node, path=f"db[{number}]") for number in range(9_000)]
+    text = fitting(replace(preview, nodes=many))
+    assert len(text.encode()) < MAX_RESULT_BYTES
+    assert '"pointer"' not in text
+    assert text.count('"resize"') == 9_000
+    with pytest.raises(errors.InvalidField, match=r"plan: has .* bytes; at most 3,145,728 are allowed"):
+        fitting(replace(preview, nodes=[replace(each, reason="x" * 1_000) for each in many]))
 
 
 def test_the_digest_of_a_manifest_is_that_of_its_text() -> None:
