@@ -178,9 +178,10 @@ def drift_of(nodes: Iterable[PreviewNode]) -> str:
 def _differences(seen: Seen) -> Iterator[Found]:
     if seen.former_config is not None and seen.config is not None:
         yield from difference.differences("config", seen.former_config, seen.config)
-    # An image may say no more than that something is to be done.
-    if seen.former_state is not None and seen.found:
-        yield from difference.differences("state", seen.former_state, seen.found)
+    if seen.former_state is not None and seen.found is not None:
+        # An image may say of what it found no more than what is wrong.
+        told = {key: value for key, value in seen.former_state.items() if key in seen.found}
+        yield from difference.differences("state", told, seen.found)
 
 
 def _retyped(seen: Seen) -> str:

@@ -65,12 +65,13 @@ def test_what_is_removed(fields: dict[str, Any], mark: str, reason: str) -> None
 
 
 def test_what_changes_is_told_with_its_actions_and_both_values() -> None:
-    node = made(**CHANGED, former_state={"at": [1, 2], "gone": 1}, found={"at": [1, 3], "new": None})
+    found = {"at": [1, 3], "in": {"b": 2}, "new": None}
+    node = made(**CHANGED, former_state={"at": [1, 2], "in": {"a": 1, "b": 2}, "unsaid": 1}, found=found)
     assert [action.name for action in node.actions] == ["resize"]
     assert node.differences == (
         Difference(pointer="/config/size", before='"small"', after='"large"'),
         Difference(pointer="/state/at/1", before="2", after="3"),
-        Difference(pointer="/state/gone", before="1"),
+        Difference(pointer="/state/in/a", before="1"),
         Difference(pointer="/state/new", after="null"),
     )
 
