@@ -92,6 +92,13 @@ class OperationRow:
         return self.phase in PLANNED_PHASES
 
     @property
+    def renders(self) -> bool:
+        """Whether it renders its manifest, and does not take one that is stored."""
+        if self.kind is OperationKind.PLAN:
+            return not self.rollback_of
+        return self.kind in (OperationKind.INSTALL, OperationKind.UPGRADE) and not self.revision
+
+    @property
     def looks_for_drift(self) -> bool:
         """Whether it is a plan of what is installed."""
         return self.kind is OperationKind.PLAN and bool(self.rollback_of)

@@ -9,6 +9,7 @@ from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.server.database import offload
 from tinkwell.server.release.api import chart_stream, document_stream, message, report
+from tinkwell.server.release.service import looking
 from tinkwell.server.release.service import request as requests
 from tinkwell.server.release.service.chart import request as chart_requests
 from tinkwell.server.release.service.operations import ReleaseService
@@ -70,10 +71,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
             operation_id=request.operation_id,
             namespace=request.namespace,
             name=request.name,
-            files=[(file.name, file.text) for file in request.files],
-            variables=request.variables,
-            variable_files=[(file.name, file.variables) for file in request.variable_files],
-            secret_variables=request.secret_variables,
+            **_of_files(request),
             options=message.to_options(request.options),
             description=request.description,
             reason=request.reason,
@@ -100,6 +98,23 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         asked = _to_request(request)
         return message.operation(await self._releases.beginning.resume(asked, actor=auth.actor(context)))
 
+    async def Test(self, request: pb.TestRequest, context: Context) -> pb.Operation:
+        asked = _to_request(request)
+        return message.operation(await self._releases.looking.test(asked, actor=auth.actor(context)))
+
+    async def Plan(self, request: pb.PlanRequest, context: Context) -> pb.Operation:
+        asked = looking.Plan(
+            **_of_chart(request),
+            **_of_files(request),
+            reset_values=request.reset_values,
+            reuse_values=request.reuse_values,
+        )
+        return message.operation(await self._releases.looking.plan(asked, actor=auth.actor(context)))
+
+    async def ApplyPlan(self, request: pb.ApplyPlanRequest, context: Context) -> pb.Operation:
+        asked = looking.ApplyPlan(operation_id=request.operation_id, plan=request.plan, reason=request.reason)
+        return message.operation(await self._releases.looking.apply_plan(asked, actor=auth.actor(context)))
+
     async def Cancel(self, request: pb.CancelRequest, context: Context) -> pb.Operation:
         ended = await self._releases.cancel(
             request.operation_id, now=request.now, reason=request.reason, actor=auth.actor(context)
@@ -114,7 +129,8 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
 
     async def ListReleases(self, request: pb.ListReleasesRequest, context: Context) -> AsyncGenerator[pb.Release, None]:
         states = message.release_states(request.states)
-        async with contextlib.aclosing(self._releases.list_in(request.namespace, states)) as found:
+        releases = self._releases.list_in(request.namespace, states, include_planned=request.include_planned)
+        async with contextlib.aclosing(releases) as found:
             async for listed in found:
                 yield message.release(listed)
 
@@ -224,7 +240,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         return pb.AppendStepLogsResponse(accepted=len(lines))
 
 
-def _of_chart(request: pb.InstallRequest | pb.UpgradeRequest) -> dict[str, Any]:
+def _of_chart(request: pb.InstallRequest | pb.UpgradeRequest | pb.PlanRequest) -> dict[str, Any]:
     return {
         "operation_id": request.operation_id,
         "namespace": request.namespace,
@@ -238,7 +254,16 @@ def _of_chart(request: pb.InstallRequest | pb.UpgradeRequest) -> dict[str, Any]:
     }
 
 
-def _to_request(request: pb.UninstallRequest | pb.ResumeRequest) -> requests.Request:
+def _of_files(request: pb.ApplyRequest | pb.PlanRequest) -> dict[str, Any]:
+    return {
+        "files": [(file.name, file.text) for file in request.files],
+        "variables": request.variables,
+        "variable_files": [(file.name, file.variables) for file in request.variable_files],
+        "secret_variables": tuple(request.secret_variables),
+    }
+
+
+def _to_request(request: pb.UninstallRequest | pb.ResumeRequest | pb.TestRequest) -> requests.Request:
     return requests.Request(
         operation_id=request.operation_id,
         namespace=request.namespace,

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from tinkwell.core import errors
+from tinkwell.core.release.kinds import ReleaseState
 from tinkwell.core.release.record import Operation
 from tinkwell.core.release.transition import operation as rules
 from tinkwell.core.release.transition.operation import Begun
@@ -47,13 +48,20 @@ class Beginning:
         """Begin an installation or an upgrade. Raises `errors.SecretsDisabled` where secrets cannot be sealed."""
         asked = await self._aside.run(requests.parse_apply, request)
 
-        if asked.secrets:
-            self._documents.require()
-
         async def judge(_: Transaction, release: ReleaseRow | None) -> Begun:
             return rules.begin_apply(release)
 
-        return await self.begin(asked, judge, actor=actor)
+        return await self._begin_sealed(asked, judge, actor=actor)
+
+    async def plan(self, request: requests.Apply, *, actor: str) -> Operation:
+        """Begin a plan of what `apply` would do, with its errors."""
+        asked = await self._aside.run(requests.parse_apply, request, call="PLAN")
+        name = requests.title(asked.namespace, asked.name)
+
+        async def judge(_: Transaction, release: ReleaseRow | None) -> Begun:
+            return rules.begin_plan(release, name=name, has_source=True)
+
+        return await self._begin_sealed(asked, judge, actor=actor)
 
     async def rollback(self, request: requests.Rollback, *, actor: str) -> Operation:
         """Begin to bring about a former revision."""
@@ -91,6 +99,11 @@ class Beginning:
 
         return await self.begin(asked, judge, actor=actor)
 
+    async def _begin_sealed(self, asked: Asked, judge: Judge, *, actor: str) -> Operation:
+        if asked.secrets:
+            self._documents.require()
+        return await self.begin(asked, judge, actor=actor)
+
     async def begin(self, asked: Asked, judge: Judge, *, actor: str) -> Operation:
         """Begin what is asked for, unless that was done already; the judge may raise errors of its own."""
         await self._expiry.end_of_release(asked.namespace, asked.name, actor=actor)
@@ -121,10 +134,11 @@ class Beginning:
     async def _write(self, transaction: Transaction, asked: Asked, release: ReleaseRow | None, begun: Begun) -> None:
         """Write an operation; where the rules let it begin on a free name, it makes the release."""
         release_id = release.id if release is not None else str(uuid.uuid4())
-        if release is not None:
+        if release is None:
+            if not await store.insert_release(transaction, release_id, asked, begun):
+                raise _NameTaken
+        elif begun.kind.changes_release or release.state is ReleaseState.PLANNED:
             await store.move_release(transaction, release_id, asked, begun)
-        elif not await store.insert_release(transaction, release_id, asked):
-            raise _NameTaken
         source = await self._documents.seal_source(transaction, asked, release)
         if not await store.insert(transaction, release_id, asked, begun, source=source):
             raise errors.AlreadyExists("operation_id", asked.operation_id)

@@ -7,7 +7,6 @@ from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease
 from tinkwell.core.release import plan as plans
-from tinkwell.core.release.kinds import OperationKind
 from tinkwell.core.release.record import Node, Operation
 from tinkwell.core.release.report import Report
 from tinkwell.core.release.transition import ending as end_rules
@@ -143,9 +142,9 @@ class Carrying:
         """
         operation_id = parse_operation(operation_id, lease_token)
         if sum(report.size(each) for each in reports) <= MAX_QUICK_CHARACTERS:
-            report.check(reports)
+            reports = report.check(reports)
         else:
-            await self._aside.run(report.check, reports)
+            reports = await self._aside.run(report.check, reports)
 
         async def work(transaction: Transaction) -> Operation:
             transaction.changed = False
@@ -214,7 +213,7 @@ def parse_operation(operation_id: str, lease_token: int) -> str:
 def _documents(operation: OperationRow, new: NewPlan, installation: str) -> change.Documents:
     """Return what is to be stored; an operation that has rendered nothing brings about what is stored."""
     manifest, late = None, None
-    if operation.kind in (OperationKind.INSTALL, OperationKind.UPGRADE) and not operation.revision:
+    if operation.renders:
         manifest, late = new.manifest, new.late
         checks = check.Checks()
         for field, text in (("manifest", manifest), ("late", late)):

@@ -1,7 +1,7 @@
 """The one place where documents of releases are sealed before they are stored, and opened for who may have them.
 
     owner                          documents
-    operation ID                   source, args/STEP, and stale/PATH for what is secret in none of the others
+    operation ID                   source, result, args/STEP, and stale/PATH for what is secret in none of the others
     release_revision RELEASE/N     source, manifest, late
     release RELEASE                init/PATH, config/PATH, state/PATH
 
@@ -23,24 +23,33 @@ from tinkwell.core.release import sensitive
 from tinkwell.core.release.kinds import OperationKind
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.report import ResourceReport, StepReport, step_id
-from tinkwell.core.release.transition.change import AddRevision, AddStep, Change, Changes, DropResource, StoreResource
+from tinkwell.core.release.transition.change import (
+    AddRevision,
+    AddStep,
+    Change,
+    Changes,
+    DropResource,
+    HearSecrets,
+    StoreResource,
+    StoreResult,
+)
 from tinkwell.core.release.transition.row import ReleaseRow
-from tinkwell.core.secret import document as secret_document
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonObject, JsonValue
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Transaction
+from tinkwell.server.release.service import document_value
 from tinkwell.server.release.service.opened import OpenedWork
 from tinkwell.server.release.store import document as store
 from tinkwell.server.release.store import lock
 from tinkwell.server.release.store.request import Asked
 from tinkwell.server.secret.seal import Owner
-from tinkwell.server.secret.service.operations import Document, Opened, SecretService, masker_of
+from tinkwell.server.secret.service.operations import Document, Opened, SecretService
 
 _THREADS = 2
 _NONE = frozenset[str]()
 # Whose documents may be where a report adds or replaces some.
-_WITH_DOCUMENTS = (StoreResource, DropResource, AddStep)
+_WITH_DOCUMENTS = (StoreResource, HearSecrets, DropResource, AddStep, StoreResult)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,7 +125,17 @@ class Documents:
         owners = [_release(release_id), _revision(release_id, number)]
         known = await self._secrets.texts(transaction.connection, owners)
         found = (await self._open(transaction, owners[1], {"source": text})).opened["source"]
-        return OpenedSource(_object(found.value), found.sealed, known)
+        return OpenedSource(document_value.as_object(found.value), found.sealed, known)
+
+    async def plan_source(self, transaction: Transaction, operation_id: str) -> OpenedSource | None:
+        """Return the source of a plan as it was given; None for one of what is installed."""
+        text = await store.source(transaction.fetch, operation_id)
+        if text is None:
+            return None
+        owner = _operation(operation_id)
+        known = await self._secrets.texts(transaction.connection, [owner])
+        found = (await self._open(transaction, owner, {"source": text})).opened["source"]
+        return OpenedSource(document_value.as_object(found.value), found.sealed, known)
 
     async def weigh(
         self, transaction: Transaction, locked: lock.Locked, manifest: JsonObject | None, late: JsonObject | None
@@ -138,7 +157,7 @@ class Documents:
             own = await self._open(transaction, _operation(operation.id), source)
             documents = {**own.opened, "manifest": Document(manifest), "late": Document(late)}
         deployed = (await self._open_revision(transaction, release_id, locked.deployed)).opened
-        is_same = await self._aside.run(_are_same, documents, deployed)
+        is_same = await self._aside.run(document_value.are_same, documents, deployed)
         return Brought(documents=documents, declared=declared, is_deployed_one=is_same)
 
     async def seal_plan(
@@ -146,9 +165,12 @@ class Documents:
     ) -> Mapping[str, str]:
         """Seal what an operation brings about, and return the documents of the revision that is born, if one is."""
         known = await self._texts(transaction.connection, locked)
-        documents, texts = await self._aside.run(_with_places, brought.documents, brought.declared)
+        documents, texts = await self._aside.run(document_value.with_places, brought.documents, brought.declared)
         known |= texts
-        _check_paths(plan, known)
+        document_value.check_paths(plan, known)
+        if locked.operation.kind is OperationKind.PLAN:
+            # There is no revision whose manifest would have them.
+            await self._hear(transaction, locked, "", texts)
         if locked.has_source:
             await self._seal_own(transaction, locked.operation.id, known)
         born = next((each.revision for each in changes if isinstance(each, AddRevision)), None)
@@ -156,17 +178,17 @@ class Documents:
             return {}
         owner = _revision(locked.release_id, born)
         sealed = await self._secrets.seal(transaction.connection, owner, documents, secrets=known)
-        return await self._aside.run(_dump, sealed)
+        return await self._aside.run(document_value.dump, sealed)
 
     async def seal_changes(self, transaction: Transaction, locked: lock.Locked, changes: Changes) -> Changes:
         """Return the changes that reports bring with their documents as they are to be stored."""
-        told = [each.report for each in changes if isinstance(each, StoreResource)]
+        told = [each.report for each in changes if isinstance(each, StoreResource | HearSecrets)]
         if not locked.has_secrets and not any(each.sensitive or each.secrets for each in told):
             return changes
         if not any(isinstance(each, _WITH_DOCUMENTS) for each in changes):
             return changes
         before = await self._texts(transaction.connection, locked)
-        known = before | await self._aside.run(_texts_of, told)
+        known = before | await self._aside.run(document_value.texts_of, told)
         declared = {each.path: each.sensitive for each in told if each.init and each.sensitive}
         if declared or known != before:
             known = await self._seal_again(transaction, locked, known, declared)
@@ -174,7 +196,7 @@ class Documents:
 
     async def open_work(self, connection: AsyncConnection, locked: lock.Locked) -> OpenedWork:
         """Open all that an operation works on; raises `errors.SecretsDisabled` also where something was forgotten."""
-        operation = locked.operation
+        operation, plan_of = locked.operation, locked.plan_of
         number = operation.revision or operation.rollback_of
         revision = await self._secrets.open(connection, _revision(locked.release_id, number))
         if any(each.has_forgotten for each in revision.values()):
@@ -186,6 +208,7 @@ class Documents:
             own=await self._secrets.open(connection, _operation(operation.id)),
             revision=revision,
             release=await self._secrets.open(connection, _release(locked.release_id)),
+            plan=await self._secrets.open(connection, _operation(plan_of)) if plan_of else {},
             has_source=locked.has_source,
         )
 
@@ -224,7 +247,7 @@ class Documents:
         release_id, number = locked.release_id, locked.operation.revision
         revision = await self._open_revision(transaction, release_id, number)
         if revision.opened:
-            documents, texts = await self._aside.run(_with_places, revision.opened, declared)
+            documents, texts = await self._aside.run(document_value.with_places, revision.opened, declared)
             known |= texts
             revision = dataclasses.replace(revision, opened=documents)
             changed = await self._seal_stored(transaction, revision, known)
@@ -253,13 +276,13 @@ class Documents:
         if "source" in changed:
             await store.write_source(transaction, operation_id, changed["source"])
         args = {step: changed[_of("args", step)] for step in steps if _of("args", step) in changed}
-        await store.write_args(transaction, {step: _arguments(text) for step, text in args.items()})
+        await store.write_args(transaction, {step: document_value.arguments(text) for step, text in args.items()})
 
     async def _seal_stored(self, transaction: Transaction, stored: _Stored, known: frozenset[str]) -> Mapping[str, str]:
         """Seal stored documents again, and return those, as JSON text, of which more is secret than was."""
         sealed = await self._secrets.seal(transaction.connection, stored.owner, stored.opened, secrets=known)
         changed = {name: each for name, each in sealed.items() if not document.is_same(each, stored.values[name])}
-        return await self._aside.run(_dump, changed)
+        return await self._aside.run(document_value.dump, changed)
 
     async def _seal_change(
         self, transaction: Transaction, locked: lock.Locked, each: Change, known: frozenset[str]
@@ -268,6 +291,12 @@ class Documents:
             case StoreResource():
                 report = await self._seal_resource(transaction, locked, each.report, known)
                 return dataclasses.replace(each, report=report)
+            case HearSecrets():
+                texts = await self._aside.run(document_value.texts_of, [each.report])
+                await self._hear(transaction, locked, each.report.path, texts)
+                return each
+            case StoreResult():
+                return StoreResult(await self._seal_result(transaction, locked, each.result, known))
             case DropResource():
                 gone = {_of(name, each.path): Document(None) for name in store.OF_RESOURCE}
                 await self._secrets.seal(transaction.connection, _release(locked.release_id), gone)
@@ -282,19 +311,35 @@ class Documents:
     ) -> ResourceReport:
         connection = transaction.connection
         given = {name: text for name in store.OF_RESOURCE if (text := getattr(told, name)) is not None}
-        values = await self._aside.run(_parse, given)
+        values = await self._aside.run(document_value.parse, given)
         documents = {
             _of(name, told.path): Document(value, sensitive=() if name == "init" else told.sensitive)
             for name, value in values.items()
         }
         sealed = await self._secrets.seal(connection, _release(locked.release_id), documents, secrets=known)
-        if told.secrets:
-            heard = {_of("stale", told.path): Document(None, texts=frozenset(told.secrets))}
-            await self._secrets.seal(connection, _operation(locked.operation.id), heard)
-        texts = await self._aside.run(_dump, sealed)
+        await self._hear(transaction, locked, told.path, frozenset(told.secrets))
+        texts = await self._aside.run(document_value.dump, sealed)
         # An empty text stays one: there is no such document any more.
         init, config, state = (getattr(told, name) and texts[_of(name, told.path)] for name in store.OF_RESOURCE)
         return dataclasses.replace(told, init=init, config=config, state=state)
+
+    async def _hear(self, transaction: Transaction, locked: lock.Locked, path: str, texts: frozenset[str]) -> None:
+        """Keep what is secret in an operation and stands in none of its documents."""
+        if not texts:
+            return
+        owner, name = _operation(locked.operation.id), _of("stale", path)
+        before = (await self._secrets.open(transaction.connection, owner)).get(name, Opened(owner))
+        await self._secrets.seal(transaction.connection, owner, {name: Document(None, texts=texts | before.texts)})
+
+    async def _seal_result(
+        self, transaction: Transaction, locked: lock.Locked, text: str, known: frozenset[str]
+    ) -> str:
+        owner = _operation(locked.operation.id)
+        values = await self._aside.run(document_value.parse, {"result": text})
+        sealed = await self._secrets.seal(
+            transaction.connection, owner, {"result": Document(values["result"], opened=Opened(owner))}, secrets=known
+        )
+        return (await self._aside.run(document_value.dump, sealed))["result"]
 
     async def _seal_step(
         self, transaction: Transaction, locked: lock.Locked, told: StepReport, known: frozenset[str]
@@ -325,68 +370,7 @@ def _of(name: str, whose: str) -> str:
 
 
 def _restore(owner: Owner, texts: Mapping[str, str], opened: Mapping[str, Opened]) -> _Stored:
-    values = _parse(texts)
+    values = document_value.parse(texts)
     sealed = {name: opened.get(name, Opened(owner)) for name in values}
     found = {name: Document(sealed[name].restore(value), opened=sealed[name]) for name, value in values.items()}
     return _Stored(owner, found, values)
-
-
-def _with_places(
-    documents: Mapping[str, Document], declared: Mapping[str, Sequence[str]]
-) -> tuple[Mapping[str, Document], frozenset[str]]:
-    """Return the documents of a revision with what is sensitive in its manifest, and the texts of that."""
-    manifest, late = documents["manifest"], documents["late"]
-    places = sensitive.of_rendered(_object(manifest.value), _object(late.value), declared)
-    texts = secret_document.texts_at("manifest", manifest.value, places.secret)
-    marked = dataclasses.replace(manifest, sensitive=places.secret, hidden=places.hidden)
-    return {**documents, "manifest": marked}, texts
-
-
-def _are_same(first: Mapping[str, Document], second: Mapping[str, Document]) -> bool:
-    return first.keys() == second.keys() and all(
-        document.is_same(_weighed(each.value), _weighed(second[name].value)) for name, each in first.items()
-    )
-
-
-def _weighed(value: JsonValue) -> JsonValue:
-    """Return a document without what changes nothing of what is brought about."""
-    return {key: item for key, item in value.items() if key != "strict"} if isinstance(value, dict) else value
-
-
-def _check_paths(plan: Plan, known: frozenset[str]) -> None:
-    masker = masker_of(known) if known else None
-    for node in plan.nodes:
-        if masker is not None and masker.finds(node.path):
-            why = "has a resource whose name holds a secret; names are shown, so name it otherwise"
-            raise errors.InvalidField.of("plan", why)
-
-
-def _texts_of(reports: Sequence[ResourceReport]) -> frozenset[str]:
-    """Return what reports say is secret."""
-    texts: set[str] = set()
-    for told in reports:
-        texts.update(told.secrets)
-        given = _parse({name: text for name in ("config", "state") if (text := getattr(told, name))})
-        for name, value in given.items():
-            texts |= secret_document.texts_at(name, value, told.sensitive)
-    return frozenset(texts)
-
-
-def _parse(texts: Mapping[str, str]) -> dict[str, JsonValue]:
-    """Read JSON texts, the empty one as null."""
-    return {
-        name: document.parse_json(name, text, max_bytes=len(text.encode())) if text else None
-        for name, text in texts.items()
-    }
-
-
-def _dump(values: Mapping[str, JsonValue]) -> dict[str, str]:
-    return {name: document.dump_json(value) for name, value in values.items()}
-
-
-def _arguments(text: str) -> Sequence[str | None]:
-    return cast("list[str | None]", document.parse_json("args", text))
-
-
-def _object(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}

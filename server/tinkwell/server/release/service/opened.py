@@ -13,7 +13,7 @@ from tinkwell.server.secret.service.operations import Opened
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedWork:
-    """What was sealed of an operation, of the revision that it brings about, and of its release, by document.
+    """What was sealed of an operation, of the revision that it brings about, its release, and its plan, by document.
 
     `texts` are all that are secret in the operation. With `has_source` the source is the operation's own.
     """
@@ -22,10 +22,13 @@ class OpenedWork:
     own: Mapping[str, Opened] = dataclasses.field(default_factory=dict)
     revision: Mapping[str, Opened] = dataclasses.field(default_factory=dict)
     release: Mapping[str, Opened] = dataclasses.field(default_factory=dict)
+    plan: Mapping[str, Opened] = dataclasses.field(default_factory=dict)
     has_source: bool = False
 
     def document(self, name: str, text: str) -> str:
         """Return a document that the operation works on, given as it is stored; both are JSON texts."""
+        if name == "expected":
+            return _restored(text, self.plan.get("result"))
         sealed = self.own if name == "source" and self.has_source else self.revision
         return _restored(text, sealed.get(name))
 

@@ -23,6 +23,7 @@ from tinkwell.server.release.service.chart.beginning import ChartBeginning
 from tinkwell.server.release.service.chart.charts import Charts
 from tinkwell.server.release.service.document import Documents
 from tinkwell.server.release.service.ending import Expiry
+from tinkwell.server.release.service.looking import Looking
 from tinkwell.server.release.service.work import WorkReader
 from tinkwell.server.release.store import change, lock, queries
 from tinkwell.server.secret.service.operations import SecretService
@@ -54,6 +55,7 @@ class ReleaseService:
         self.beginning = Beginning(database, self.expiry, documents)
         self.charts = Charts(database)
         self.chart_beginning = ChartBeginning(database, self.expiry, documents, self.charts, self.beginning)
+        self.looking = Looking(database, documents, self.beginning, self.chart_beginning)
         self._all_values = AllValues(database, documents, self.charts)
         self.carrying = Carrying(database, documents)
         self.work = WorkReader(database, documents)
@@ -93,15 +95,23 @@ class ReleaseService:
         found = await queries.by_id(self._database.fetch, release_id)
         if found is None:
             raise errors.NotFound("RELEASE", release_id)
-        await self._operation(found.operation_id, actor=actor)
+        if (due := await queries.due_by_id(self._database.fetch, release_id)) is not None:
+            await self.expiry.end(due, actor=actor)
         return await queries.by_id(self._database.fetch, release_id) or found
 
-    async def list_in(self, namespace: str, states: Sequence[ReleaseState]) -> AsyncGenerator[Release, None]:
-        """Yield the releases of a namespace, of all if it is empty, in any of the states, or in all."""
+    async def list_in(
+        self, namespace: str, states: Sequence[ReleaseState], *, include_planned: bool = False
+    ) -> AsyncGenerator[Release, None]:
+        """Yield the releases of a namespace, of all if it is empty, in any of the states, or in all.
+
+        Without states those that are PLANNED are left out unless they are to be included.
+        """
         namespace = namespace and names.parse_namespace("namespace", namespace)
         async with (
             self._database.snapshot() as connection,
-            contextlib.aclosing(queries.list_releases(connection, namespace, states)) as releases,
+            contextlib.aclosing(
+                queries.list_releases(connection, namespace, states, include_planned=include_planned)
+            ) as releases,
         ):
             async for listed in releases:
                 yield listed
@@ -135,8 +145,9 @@ class ReleaseService:
         return dataclasses.replace(found, all_values=values)
 
     async def get_operation(self, operation_id: str, *, actor: str) -> Operation:
-        """Return an operation."""
-        return await self._operation(parse.parse_uuid("id", operation_id), actor=actor)
+        """Return an operation with what it came to."""
+        found = await self._operation(parse.parse_uuid("id", operation_id), actor=actor)
+        return dataclasses.replace(found, result=await queries.result(self._database.fetch, found.id))
 
     async def list_operations(self, namespace: str, name: str, *, actor: str) -> AsyncGenerator[Operation, None]:
         """Yield the operations of a release, newest first."""

@@ -1,5 +1,6 @@
 """Reports about operations, checked by themselves. What they do to what is stored the rules say."""
 
+import dataclasses
 from collections.abc import Sequence
 
 from tinkwell.core import errors
@@ -18,6 +19,7 @@ MAX_ENTRYPOINT_BYTES = 4 * 1024
 MAX_ARGS = 1_000
 MAX_ARGS_BYTES = 64 * 1024
 MAX_CAUSE_BYTES = 16 * 1024
+MAX_RESULT_BYTES = 3 * 1024 * 1024
 MAX_ORDINAL = 10_000
 # Those of a manifest, and those of an image.
 MAX_POINTERS = 2 * model.MAX_POINTERS
@@ -34,19 +36,23 @@ def size(report: Report) -> int:
         case ResourceReport():
             return sum(len(getattr(report, name) or "") for name in _DOCUMENT_BYTES)
         case FinishReport():
-            return len(report.cause)
+            return len(report.cause) + len(report.result)
         case _:
             return 0
 
 
-def check(reports: Sequence[Report]) -> None:
-    """Check a group of reports; raises `errors.InvalidField` with paths such as `reports[2].step.message`."""
+def check(reports: Sequence[Report]) -> Sequence[Report]:
+    """Check a group of reports, and return it with what a result says of drift.
+
+    Raises `errors.InvalidField` with paths such as `reports[2].step.message`.
+    """
     if len(reports) > MAX_REPORTS:
         raise errors.InvalidField.of("reports", f"there are {len(reports):,}; at most {MAX_REPORTS} may be")
     checks = checking.Checks()
     for index, report in enumerate(reports):
         _check(checks, parse.child("reports", index), report)
     checks.finish()
+    return [_with_drift(report) if isinstance(report, FinishReport) else report for report in reports]
 
 
 def _check(checks: checking.Checks, field: str, report: Report) -> None:
@@ -60,11 +66,22 @@ def _check(checks: checking.Checks, field: str, report: Report) -> None:
             _check_resource(checks, f"{field}.resource", report)
         case RemovedReport():
             _check_path(checks, f"{field}.removed", report.path)
-        case FinishReport() if report.cause:
-            cause = f"{field}.finish.cause"
-            checks.take(_parse_document, cause, report.cause, max_bytes=MAX_CAUSE_BYTES)
+        case FinishReport():
+            for name, text, limit in (
+                ("cause", report.cause, MAX_CAUSE_BYTES),
+                ("result", report.result, MAX_RESULT_BYTES),
+            ):
+                if text:
+                    checks.take(_parse_document, f"{field}.finish.{name}", text, max_bytes=limit)
         case _:
             pass
+
+
+def _with_drift(report: FinishReport) -> FinishReport:
+    if not report.result:
+        return report
+    result = document.parse_json_object("result", report.result, max_bytes=MAX_RESULT_BYTES)
+    return dataclasses.replace(report, drift=told.drift_of(result))
 
 
 def _check_path(checks: checking.Checks, field: str, path: str) -> None:

@@ -58,8 +58,8 @@ class Rollback(Request):
     description: str = ""
 
 
-def parse_apply(request: Apply) -> Asked:
-    """Check an Apply, its manifests included; raises `errors.InvalidField`."""
+def parse_apply(request: Apply, *, call: str = "APPLY") -> Asked:
+    """Check an Apply, or another call of the same fields, its manifests included; raises `errors.InvalidField`."""
     checks = check.Checks()
     checks.take(parse_short_text, "description", request.description)
     files: document.JsonObject = {}
@@ -73,13 +73,13 @@ def parse_apply(request: Apply) -> Asked:
         checks.refuse("files", "is empty; give at least one manifest")
     if (size := sum(len(text.encode()) for _, text in request.files)) > MAX_FILES_BYTES:
         checks.refuse("files", f"have {size:,} bytes in all; at most {MAX_FILES_BYTES:,} are allowed")
-    asked = parse_asked(checks, request, "APPLY", description=request.description)
+    asked = parse_asked(checks, request, call, description=request.description)
     secret = sensitive.parse_names("secret_variables", request.secret_variables, variables)
     texts = secret_document.texts_at("variables", variables, secret) | _literals(reader.read(request.files))
     shown = without(asked, texts)
     return dataclasses.replace(
         shown,
-        call=write_call("APPLY", description=shown.description),
+        call=write_call(call, description=shown.description),
         source=source,
         sensitive=sensitive.within(("variables",), secret),
         secrets=texts,

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from tinkwell.server.database.database import Fetch, Transaction
 
-# Whether anything is sealed of an operation `o` and its release `r`, of the revision that it brings about, of the
-# deployed one, or of the newest.
+# Whether anything is sealed of an operation `o`, of the plan that it applies, and its release `r`, of the revision that
+# it brings about, of the deployed one, or of the newest.
 HAS_SECRETS = """
-    EXISTS (SELECT FROM (VALUES ('operation', o.id::text), ('release', r.id::text),
+    EXISTS (SELECT FROM (VALUES ('operation', o.id::text), ('operation', o.plan_of::text), ('release', r.id::text),
                                 ('release_revision', concat(r.id, '/', r.revision)),
                                 ('release_revision', concat(r.id, '/', r.latest_revision)),
                                 ('release_revision', concat(r.id, '/', coalesce(nullif(o.revision, 0), o.rollback_of)))

@@ -1,4 +1,4 @@
-"""What is no longer kept of releases: old revisions with their operations, and releases that were uninstalled."""
+"""What is no longer kept of releases: old revisions with their operations, and releases that are of no use any more."""
 
 from tinkwell.server.database.database import Fetch, Transaction
 
@@ -9,15 +9,20 @@ FORGET_REVISIONS = """
        AND v.revision <= (SELECT latest_revision FROM release WHERE id = v.release_id) - $2
        AND NOT EXISTS (SELECT FROM release_resource e WHERE e.release_id = v.release_id AND e.revision = v.revision)
 """
-# Beside the newest ones those that have made a revision, and the one that a resumption goes on with.
+# Beside the newest ones those that have made a revision, and the one that a resumption goes on with. Tests and plans
+# count by themselves; a plan stays with the operation that applies it.
 FORGET_OPERATIONS = """
     DELETE FROM operation o
      WHERE o.release_id = $1::text::uuid AND o.state NOT IN ('PENDING', 'RUNNING')
        AND NOT EXISTS (SELECT FROM release_revision v WHERE v.release_id = o.release_id AND v.operation_id = o.id)
-       AND o.id NOT IN (SELECT id FROM operation WHERE release_id = $1::text::uuid
+       AND o.id NOT IN (SELECT id FROM operation WHERE release_id = $1::text::uuid AND kind NOT IN ('TEST', 'PLAN')
                          ORDER BY created_at DESC, id DESC LIMIT $2)
-       AND o.id NOT IN (SELECT id FROM operation WHERE release_id = $1::text::uuid AND plan IS NOT NULL
+       AND o.id NOT IN (SELECT id FROM operation WHERE release_id = $1::text::uuid AND kind IN ('TEST', 'PLAN')
+                         ORDER BY created_at DESC, id DESC LIMIT $3)
+       AND o.id NOT IN (SELECT id FROM operation
+                         WHERE release_id = $1::text::uuid AND plan IS NOT NULL AND kind NOT IN ('TEST', 'PLAN')
                          ORDER BY created_at DESC, id DESC LIMIT 1)
+       AND o.id NOT IN (SELECT plan_of FROM operation WHERE release_id = $1::text::uuid AND plan_of IS NOT NULL)
 """
 FORGET_RELEASES = """
     DELETE FROM release
@@ -25,14 +30,25 @@ FORGET_RELEASES = """
                    WHERE deleted_at IS NOT NULL AND deleted_at < clock_timestamp() - make_interval(secs => $1)
                    ORDER BY deleted_at LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
+# Each plan of such a release writes it, so that one which is being planned meanwhile is not old any more.
+FORGET_PLANNED = """
+    DELETE FROM release
+     WHERE id IN (SELECT r.id FROM release r
+                   WHERE r.state = 'PLANNED' AND r.updated_at < clock_timestamp() - make_interval(secs => $1)
+                     AND NOT EXISTS (SELECT FROM operation o
+                                      WHERE o.release_id = r.id AND o.state IN ('PENDING', 'RUNNING'))
+                   ORDER BY r.created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
+KEPT_LOOKS = 10
 
 
 async def forget(transaction: Transaction, release_id: str, *, keep: int) -> None:
     """Forget all but the newest revisions and operations of a release that is locked; what is needed stays as well."""
     await transaction.fetch(FORGET_REVISIONS, release_id, keep)
-    await transaction.fetch(FORGET_OPERATIONS, release_id, keep)
+    await transaction.fetch(FORGET_OPERATIONS, release_id, keep, KEPT_LOOKS)
 
 
 async def forget_releases(fetch: Fetch, *, age_seconds: float, limit: int) -> None:
-    """Forget some of the releases that were uninstalled so long ago, with all that belongs to them."""
+    """Forget some of the releases that were uninstalled, or planned, so long ago, with all that belongs to them."""
     await fetch(FORGET_RELEASES, age_seconds, limit)
+    await fetch(FORGET_PLANNED, age_seconds, limit)

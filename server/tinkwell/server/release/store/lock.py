@@ -24,7 +24,7 @@ from tinkwell.core.release.kinds import (
     StepKind,
 )
 from tinkwell.core.release.transition.ending import Leftover
-from tinkwell.core.release.transition.row import NodeRow, OperationRow, ReleaseRow, RevisionRow, StepRow
+from tinkwell.core.release.transition.row import NodeRow, OperationRow, PlannedRow, ReleaseRow, RevisionRow, StepRow
 from tinkwell.server.database.database import Fetch, Transaction
 from tinkwell.server.release.store import document, row
 
@@ -40,7 +40,8 @@ _COLUMNS = """
 # A statement of its own, because it must see what was committed while the lock was waited for.
 STATE = f"""
     SELECT {_COLUMNS}, o.cancel_reason, r.engine AS release_engine, r.revision AS deployed, r.latest_revision AS newest,
-           o.source IS NOT NULL AS has_source, {document.HAS_SECRETS} AS has_secrets,
+           o.source IS NOT NULL AS has_source, coalesce(CAST(o.plan_of AS text), '') AS plan_of,
+           {document.HAS_SECRETS} AS has_secrets,
            CAST(o.lease_id AS text) AS lease_id, CAST(l.id AS text) AS held_id, l.engine,
            l.expires_at > clock_timestamp() AS is_live, CAST(mine.id AS text) AS own_id, mine.engine AS own_engine,
            mine.expires_at > clock_timestamp() AS is_own_live
@@ -57,6 +58,10 @@ _RELEASE = """
 RELEASE = f"{_RELEASE} WHERE id = $1::text::uuid FOR NO KEY UPDATE"
 FIND_BY_NAME = f"{_RELEASE} WHERE namespace = $1 AND name = $2 AND deleted_at IS NULL"
 RELEASE_BY_NAME = f"{FIND_BY_NAME} FOR NO KEY UPDATE"
+# A statement of its own as well: a test or a plan is begun under the lock of its release, and leaves that as it is.
+ACTIVE = """
+    SELECT CAST(id AS text) AS id FROM operation WHERE release_id = $1::text::uuid AND state IN ('PENDING', 'RUNNING')
+"""
 REVISION = "SELECT revision, state FROM release_revision WHERE release_id = $1::text::uuid AND revision = $2"
 # What had been brought about before the newest attempt.
 FORMER_REVISION = """
@@ -65,8 +70,18 @@ FORMER_REVISION = """
      ORDER BY v.revision DESC LIMIT 1
 """
 PLANNED = f"""
-    SELECT {_COLUMNS} FROM operation o WHERE o.release_id = $1::text::uuid AND o.plan IS NOT NULL
+    SELECT {_COLUMNS} FROM operation o
+     WHERE o.release_id = $1::text::uuid AND o.plan IS NOT NULL AND o.kind NOT IN ('TEST', 'PLAN')
      ORDER BY o.created_at DESC, o.id DESC LIMIT 1
+"""  # noqa: S608
+# What has changed its release since a plan was made is after it: a release has one operation at a time.
+PLAN = f"""
+    SELECT {_COLUMNS},
+           (SELECT CAST(n.id AS text) FROM operation n
+             WHERE n.release_id = o.release_id AND n.plan IS NOT NULL AND n.kind NOT IN ('TEST', 'PLAN')
+               AND (n.created_at, n.id) > (o.created_at, o.id)
+             ORDER BY n.created_at DESC, n.id DESC LIMIT 1) AS changed_by
+      FROM operation o WHERE o.id = $1::text::uuid
 """  # noqa: S608
 NODES = """
     SELECT n.path, n.kind, n.task, n.state, s.ordinal, s.kind AS step_kind, s.state AS step_state, s.attempt
@@ -93,7 +108,8 @@ class Locked:
 
     `own` is the lease whose token was asked about, None where there is no such lease. `deployed` is the release's last
     DEPLOYED revision, and `newest` the newest that it has, 0 for none. `has_source`: the operation has a source of its
-    own. `has_secrets`: something is sealed of it, its release, one of these revisions, or the one that it brings about.
+    own. `plan_of` is the plan that it applies, empty for none. `has_secrets`: something is sealed of it, of that, its
+    release, one of these revisions, or the one that it brings about.
     """
 
     operation: OperationRow
@@ -105,6 +121,7 @@ class Locked:
     deployed: int
     newest: int
     has_source: bool
+    plan_of: str
     has_secrets: bool
 
 
@@ -127,14 +144,12 @@ async def lock_release(transaction: Transaction, release_id: str) -> ReleaseRow:
 
 async def lock_named(transaction: Transaction, namespace: str, name: str) -> ReleaseRow | None:
     """Lock the release of a name; None if there is none."""
-    found = await transaction.fetch(RELEASE_BY_NAME, namespace, name)
-    return _release(found[0]) if found else None
+    return await _named(transaction.fetch, RELEASE_BY_NAME, namespace, name)
 
 
 async def find_named(fetch: Fetch, namespace: str, name: str) -> ReleaseRow | None:
     """Return the same without a lock, as it is at this moment."""
-    found = await fetch(FIND_BY_NAME, namespace, name)
-    return _release(found[0]) if found else None
+    return await _named(fetch, FIND_BY_NAME, namespace, name)
 
 
 async def revision(transaction: Transaction, release_id: str, number: int) -> RevisionRow | None:
@@ -150,9 +165,18 @@ async def former_revision(transaction: Transaction, release_id: str) -> Revision
 
 
 async def planned(transaction: Transaction, release_id: str) -> OperationRow | None:
-    """Return the newest operation of a release that had a plan."""
+    """Return the newest operation of a release that changes it and had a plan."""
     found = await transaction.fetch(PLANNED, release_id)
     return _operation(found[0]) if found else None
+
+
+async def plan(transaction: Transaction, operation_id: str) -> PlannedRow | None:
+    """Return a plan that is to be applied, as it is at this moment; None where there is no such operation."""
+    found = await transaction.fetch(PLAN, operation_id)
+    if not found:
+        return None
+    changed_by = found[0]["changed_by"] or ""
+    return PlannedRow(operation=_operation(found[0]), release_id=found[0]["release_id"], changed_by=changed_by)
 
 
 async def nodes(
@@ -180,6 +204,14 @@ async def leftover(transaction: Transaction, locked: Locked) -> Leftover:
     )
 
 
+async def _named(fetch: Fetch, statement: str, namespace: str, name: str) -> ReleaseRow | None:
+    found = await fetch(statement, namespace, name)
+    if not found:
+        return None
+    active = await fetch(ACTIVE, found[0]["id"])
+    return dataclasses.replace(_release(found[0]), active_operation_id=active[0]["id"] if active else "")
+
+
 def _locked(found: asyncpg.Record) -> Locked:
     held = None
     if found["held_id"] is not None:
@@ -197,6 +229,7 @@ def _locked(found: asyncpg.Record) -> Locked:
         deployed=found["deployed"],
         newest=found["newest"],
         has_source=found["has_source"],
+        plan_of=found["plan_of"],
         has_secrets=found["has_secrets"],
     )
 

@@ -21,6 +21,7 @@ _LISTED_ROWS = 500
 _BY_NAME = "r.namespace = $1 AND r.name = $2 AND r.deleted_at IS NULL"
 BY_ID = f"SELECT {row.RELEASE} FROM release r WHERE r.id = $1::text::uuid"  # noqa: S608
 BY_NAME = f"SELECT {row.RELEASE} FROM release r WHERE {_BY_NAME}"  # noqa: S608
+RESULT = "SELECT CAST(result AS text) AS result FROM operation WHERE id = $1::text::uuid"
 OPERATION = f"SELECT {row.OPERATION} {row.FROM_OPERATION} WHERE o.id = $1::text::uuid"
 # An operation that is due: nobody alive holds it, and its deadline is past, or it was cancelled.
 _IS_DUE = """
@@ -30,6 +31,9 @@ _IS_DUE = """
 DUE_OF_RELEASE = f"""
     SELECT CAST(o.id AS text) AS id FROM operation o JOIN release r ON r.id = o.release_id
      WHERE {_BY_NAME} AND {_IS_DUE}
+"""  # noqa: S608
+DUE_BY_ID = f"""
+    SELECT CAST(o.id AS text) AS id FROM operation o WHERE o.release_id = $1::text::uuid AND {_IS_DUE}
 """  # noqa: S608
 DUE = f"""
     SELECT CAST(o.id AS text) AS id FROM operation o WHERE {_IS_DUE} ORDER BY o.created_at, o.id LIMIT $1
@@ -54,7 +58,8 @@ UNFINISHED = f"""
 _LIST = sqlalchemy.text(f"""
     SELECT {row.RELEASE} FROM release r
      WHERE r.deleted_at IS NULL AND (CAST(:namespace AS text) = '' OR r.namespace = :namespace)
-       AND (cardinality(CAST(:states AS text[])) = 0 OR r.state = ANY (CAST(:states AS text[])))
+       AND (r.state = ANY (CAST(:states AS text[]))
+            OR cardinality(CAST(:states AS text[])) = 0 AND (r.state <> 'PLANNED' OR :include_planned))
      ORDER BY r.namespace, r.name
 """).execution_options(yield_per=_LISTED_ROWS)  # noqa: S608
 _HISTORY = sqlalchemy.text(f"""
@@ -109,6 +114,12 @@ async def operation(fetch: Fetch, operation_id: str) -> record.Operation | None:
     return row.operation(found[0]) if found else None
 
 
+async def result(fetch: Fetch, operation_id: str) -> str:
+    """Return what an operation came to, as JSON text; empty for nothing."""
+    found = await fetch(RESULT, operation_id)
+    return (found[0]["result"] or "") if found else ""
+
+
 async def revision(fetch: Fetch, namespace: str, name: str, number: int) -> record.Revision | None:
     """Return a revision with its documents; 0 means the last that was deployed, or the newest where none was."""
     found = await fetch(REVISION, namespace, name, number)
@@ -118,6 +129,12 @@ async def revision(fetch: Fetch, namespace: str, name: str, number: int) -> reco
 async def due_of_release(fetch: Fetch, namespace: str, name: str) -> str | None:
     """Return the operation of a release that is past its deadline or cancelled, and held by nobody alive."""
     found = await fetch(DUE_OF_RELEASE, namespace, name)
+    return str(found[0]["id"]) if found else None
+
+
+async def due_by_id(fetch: Fetch, release_id: str) -> str | None:
+    """Return the same of a release by its id."""
+    found = await fetch(DUE_BY_ID, release_id)
     return str(found[0]["id"]) if found else None
 
 
@@ -136,10 +153,14 @@ async def unfinished(
 
 
 async def list_releases(
-    connection: AsyncConnection, namespace: str, states: Sequence[ReleaseState]
+    connection: AsyncConnection, namespace: str, states: Sequence[ReleaseState], *, include_planned: bool
 ) -> AsyncGenerator[record.Release, None]:
-    """Yield the releases of a namespace, or of all, in any of the states, or in all, by namespace and name."""
-    async with connection.stream(_LIST, {"namespace": namespace, "states": list(states)}) as rows:
+    """Yield the releases of a namespace, or of all, in any of the states, or in all, by namespace and name.
+
+    Without states those that are PLANNED are left out unless they are to be included.
+    """
+    values = {"namespace": namespace, "states": list(states), "include_planned": include_planned}
+    async with connection.stream(_LIST, values) as rows:
         async for found in rows.mappings():
             yield row.release(found)
 

@@ -19,9 +19,15 @@ FIND_FORMER = """
     SELECT CAST(release_id AS text) AS release_id, coalesce(CAST(request ->> 'former' AS integer), 0) AS former
       FROM operation WHERE id = $1::text::uuid
 """
+FIND_PLAN = """
+    SELECT r.namespace, r.name, coalesce(o.request ->> 'description', '') AS description,
+           CAST(c.id AS text) AS chart_id, c.name AS chart_name, c.chart_version
+      FROM operation o JOIN release r ON r.id = o.release_id LEFT JOIN chart c ON c.id = o.chart_id
+     WHERE o.id = $1::text::uuid
+"""
 _INSERT_RELEASE = """
-    INSERT INTO release (id, namespace, name, operation_id, description, chart_name, chart_version)
-    VALUES ($1::text::uuid, $2, $3, $4::text::uuid, $5, $6, $7)
+    INSERT INTO release (id, namespace, name, operation_id, description, chart_name, chart_version, state)
+    VALUES ($1::text::uuid, $2, $3, $4::text::uuid, $5, $6, $7, $8::text)
         ON CONFLICT (namespace, name) WHERE deleted_at IS NULL DO NOTHING
     RETURNING id
 """
@@ -34,9 +40,10 @@ _MOVE_RELEASE = """
 """
 _INSERT = """
     INSERT INTO operation (id, release_id, revision, kind, request, options, source, former_state, rollback_of, reason,
-                           chart_id, deadline_at)
+                           chart_id, plan_of, deadline_at)
     VALUES ($1::text::uuid, $2::text::uuid, $3, $4::text, $5::text::jsonb, $6::text::jsonb, $7::text::json, $8::text,
-            $9, $10, $11::text::uuid, clock_timestamp() + make_interval(secs => $12::double precision))
+            $9, $10, $11::text::uuid, $12::text::uuid,
+            clock_timestamp() + make_interval(secs => $13::double precision))
         ON CONFLICT (id) DO NOTHING
     RETURNING id
 """
@@ -57,7 +64,7 @@ class Asked:
 
     `source` is what is to be rendered, None for nothing. What stands at its JSON pointers `sensitive` is secret, and so
     are the texts `secrets`. An empty `description` leaves the release's. `chart` is what is to be brought about, None
-    for manifests alone, and for what is stored.
+    for manifests alone, and for what is stored. `plan_of` is the plan that is applied, empty for none.
     """
 
     operation_id: str
@@ -71,6 +78,7 @@ class Asked:
     sensitive: tuple[str, ...] = ()
     secrets: frozenset[str] = dataclasses.field(default=frozenset(), repr=False)
     chart: NamedChart | None = None
+    plan_of: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -102,9 +110,34 @@ async def find_former(fetch: Fetch, operation_id: str) -> Former | None:
     return Former(found[0]["release_id"], found[0]["former"]) if found else None
 
 
-async def insert_release(transaction: Transaction, release_id: str, asked: Asked) -> bool:
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What was asked for by a plan. `chart` is as in `Asked`."""
+
+    namespace: str
+    name: str
+    description: str
+    chart: NamedChart | None
+
+
+async def find_plan(transaction: Transaction, operation_id: str) -> Plan | None:
+    """Return what a plan was asked for with beside source and options; None where there is no such operation."""
+    found = await transaction.fetch(FIND_PLAN, operation_id)
+    if not found:
+        return None
+    id_, name, version = (found[0][key] for key in ("chart_id", "chart_name", "chart_version"))
+    return Plan(
+        namespace=found[0]["namespace"],
+        name=found[0]["name"],
+        description=found[0]["description"],
+        chart=NamedChart(id=id_, name=name, version=version) if id_ is not None else None,
+    )
+
+
+async def insert_release(transaction: Transaction, release_id: str, asked: Asked, begun: Begun) -> bool:
     """Insert a release whose first operation is about to be inserted; False where the name is taken meanwhile."""
-    values = (release_id, asked.namespace, asked.name, asked.operation_id, asked.description, *_shown(asked))
+    shown = (asked.description, *_shown(asked))
+    values = (release_id, asked.namespace, asked.name, asked.operation_id, *shown, begun.release_state)
     return bool(await transaction.fetch(_INSERT_RELEASE, *values))
 
 
@@ -129,6 +162,7 @@ async def insert(transaction: Transaction, release_id: str, asked: Asked, begun:
         begun.rollback_of,
         asked.reason,
         asked.chart.id if asked.chart is not None else None,
+        asked.plan_of or None,
         float(asked.options.timeout_seconds),
     )
     return bool(found)

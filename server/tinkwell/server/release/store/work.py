@@ -6,11 +6,13 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 # An operation that brings about what is stored already has that revision's documents: its own one or, at a rollback,
-# another one. The plan that it walks is its own once there is one.
+# another one, as at a test and a plan of what is installed. The plan that it walks is its own once there is one.
 OWN = text("""
     SELECT CAST(coalesce(o.source, v.source) AS text) AS source, CAST(v.manifest AS text) AS manifest,
-           CAST(v.late AS text) AS late, CAST(coalesce(o.plan, v.plan) AS text) AS plan
+           CAST(v.late AS text) AS late, CAST(coalesce(o.plan, v.plan) AS text) AS plan,
+           CAST(p.result AS text) AS expected
       FROM operation o
+      LEFT JOIN operation p ON p.id = o.plan_of
       LEFT JOIN release_revision v
         ON v.release_id = o.release_id AND v.revision = coalesce(nullif(o.revision, 0), o.rollback_of)
      WHERE o.id = CAST(:operation_id AS uuid)
@@ -37,7 +39,7 @@ async def manifest(connection: AsyncConnection, release_id: str, revision: int) 
 
 
 async def documents(connection: AsyncConnection, operation_id: str) -> AsyncGenerator[tuple[str, str], None]:
-    """Yield the names and texts of an operation's documents: source, manifest, late, plan, and removed/N.
+    """Yield the names and texts of an operation's documents: source, manifest, late, plan, expected, and removed/N.
 
     What there is none of is left out, such as the manifest before a plan is submitted.
     """

@@ -76,6 +76,10 @@ class ChartBeginning:
         """Begin to upgrade to a chart; raises `errors.NotFound`."""
         return await self._begin(request, actor=actor)
 
+    async def plan(self, request: requests.Plan, *, actor: str) -> Operation:
+        """Begin a plan of what an upgrade would do, be there a release or not."""
+        return await self._begin(request, actor=actor)
+
     async def _begin(self, request: requests.Install, *, actor: str) -> Operation:
         given = await self._aside.run(requests.parse_request, request)
         await self._expiry.end_of_release(given.asked.namespace, given.asked.name, actor=actor)
@@ -132,6 +136,8 @@ def _judge(given: AskedOfChart, release: ReleaseRow | None) -> Begun:
     if given.upgrade is None:
         return rules.begin_install(release)
     name = title(given.asked.namespace, given.asked.name)
+    if isinstance(given.upgrade, requests.Plan):
+        return rules.begin_plan(release, name=name, has_source=True)
     return rules.begin_upgrade(release, name=name, install=given.upgrade.install)
 
 

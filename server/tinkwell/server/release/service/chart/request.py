@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import ClassVar
 
 from tinkwell.core import errors
 from tinkwell.core.secret import sensitive
@@ -18,8 +19,10 @@ MAX_VALUES_BYTES = 1024 * 1024
 class Install(requests.Request):
     """A chart to bring about, named by its digest, with values as JSON text, empty for none.
 
-    `secret_values` are JSON pointers into the values.
+    `secret_values` are JSON pointers into the values. `call` is what is asked for.
     """
+
+    call: ClassVar[str] = "INSTALL"
 
     chart: str
     values: str
@@ -35,9 +38,18 @@ class Upgrade(Install):
     with `reuse_values` over all that its chart and what was given for it came to.
     """
 
+    call: ClassVar[str] = "UPGRADE"
+
     install: bool = False
     reset_values: bool = False
     reuse_values: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Plan(Upgrade):
+    """What an upgrade would do."""
+
+    call: ClassVar[str] = "PLAN"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,8 +94,8 @@ def asked(
     modes = {}
     if given.upgrade is not None:
         modes = {name: getattr(given.upgrade, name) for name in ("install", "reset_values", "reuse_values")}
-    call = "INSTALL" if given.upgrade is None else "UPGRADE"
-    written = requests.write_call(call, chart=made.source.digest, former=former, description=shown.description, **modes)
+    told = {"chart": made.source.digest, "former": former, "description": shown.description}
+    written = requests.write_call(given.request.call, **told, **modes)
     return dataclasses.replace(
         shown,
         call=written,
