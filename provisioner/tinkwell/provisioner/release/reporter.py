@@ -9,7 +9,7 @@ Groups wait in a list, which is bounded by what posts them: each step waits for 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
@@ -64,11 +64,11 @@ class Reporter:
         self._hear = hear
         self._waiting: list[_Group] = []
         self._has_come = asyncio.Event()
-        self._silenced: Collection[str] = ()
+        self._told: Callable[[Sequence[Report]], Sequence[Report]] = lambda reports: reports
 
-    def silence(self, paths: Collection[str]) -> None:
-        """Send nothing more about these nodes: by the server's account they have ended."""
-        self._silenced = paths
+    def tell(self, told: Callable[[Sequence[Report]], Sequence[Report]]) -> None:
+        """Tell from now on what this says of each group, where the server must not hear all of it."""
+        self._told = told
 
     def post(self, reports: Sequence[Report]) -> "asyncio.Future[None]":
         """Have a group of reports stored, after all that were posted before; the future is done when it is.
@@ -76,8 +76,7 @@ class Reporter:
         Where the server refuses, or nobody sends any more, it is cancelled.
         """
         stored = asyncio.get_running_loop().create_future()
-        told = [each for each in reports if not self._silenced or getattr(each, "path", None) not in self._silenced]
-        if told:
+        if told := self._told(reports):
             self._waiting.append(_Group([*map(self._secrets.mask_report, told)], stored))
             self._has_come.set()
         else:

@@ -10,7 +10,7 @@ adopted. See `leftover`.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
@@ -22,7 +22,7 @@ from tinkwell.core.release import cause
 from tinkwell.core.release.decision import removal, view
 from tinkwell.core.release.decision.command import Finish
 from tinkwell.core.release.decision.view import StepKey
-from tinkwell.core.release.kinds import NodeState, NodeTask, OperationKind, Phase
+from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase
 from tinkwell.core.release.manifest.model import Plug
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import Options
@@ -40,7 +40,7 @@ from tinkwell.provisioner.release.call.wiring import Wiring
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.host import Host
 from tinkwell.provisioner.release.prepare import Prepared
-from tinkwell.provisioner.release.preview import found
+from tinkwell.provisioner.release.preview import again, found
 from tinkwell.provisioner.release.preview.digest import digest_of
 from tinkwell.provisioner.release.preview.expected import STALE_MANIFEST, Expected
 from tinkwell.provisioner.release.reporter import Reporter
@@ -227,12 +227,9 @@ class Undertaking:
         """Begin once more what a former owner has begun, whose findings are gone with it."""
         if prepared.plan != Plan.load(self._work.plan):
             return self._failed(cause.Reason.PREPARATION_FAILED, _RENDERED_ANEW)
-        ended = {node.path for node in self._work.nodes if node.state.is_final}
-        self._reporter.silence(ended)
-        nodes = [replace(node, state=NodeState.PENDING, message="") for node in self._work.nodes]
-        return _Planned(
-            prepared=prepared, nodes=nodes, revision=self._revision_of(prepared), phase=self._work.operation.phase
-        )
+        self._reporter.tell(again.Again(self._work.nodes).told)
+        nodes, phase = again.anew(self._work.nodes), self._work.operation.phase
+        return _Planned(prepared=prepared, nodes=nodes, revision=self._revision_of(prepared), phase=phase)
 
     def _failed(self, reason: cause.Reason, error: Exception | str) -> Finish:
         message = self._secrets.mask(f"{self._phase}: {error}")[:MAX_CAUSE_CHARACTERS]
@@ -268,8 +265,7 @@ class Undertaking:
 
     async def _submit(self, prepared: Prepared) -> Submitted:
         manifest, late = "", ""
-        # A plan makes no revision, so there is nothing to keep a manifest with.
-        if prepared.is_rendered and prepared.manifest is not None and not self._only_looks:
+        if prepared.is_rendered and prepared.manifest is not None:
             manifest = document.dump_json(prepared.manifest.as_json())
             late = document.dump_json(prepared.manifest.late_as_json())
         plan, has_plugs = prepared.plan.dump(), prepared.manifest is not None and bool(prepared.manifest.plugs)
