@@ -25,6 +25,11 @@ class Source(StrEnum):
     CHART = "chart"
 
 
+_DONE = {
+    OperationKind.UNINSTALL: "UNINSTALLED",
+    OperationKind.PLAN: "PLANNED",
+    OperationKind.TEST: "TESTED",
+}
 _APPLIED = (OperationKind.INSTALL, OperationKind.UPGRADE)
 
 
@@ -32,7 +37,7 @@ def success(tree: release_tree.Tree) -> str:
     """Say what an operation has come to that succeeded: `shop DEPLOYED as revision 4 in 9.3s: 3 changed`."""
     operation = tree.operation
     assert operation is not None  # whoever knows that it succeeded knows it
-    done = "UNINSTALLED" if operation.kind is OperationKind.UNINSTALL else f"DEPLOYED as revision {operation.revision}"
+    done = _DONE.get(operation.kind) or f"DEPLOYED as revision {operation.revision}"
     return f"{operation.release_name} {done}{_time(operation)}{_colon(counts(tree))}"
 
 

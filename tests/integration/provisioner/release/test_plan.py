@@ -23,11 +23,11 @@ def manifest(**resources: Any) -> str:
 
 
 async def planned(
-    stage: Stage, *, state: State = State.SUCCEEDED, name: str = "shop", options: Any = None, **resources: Any
+    stage: Stage, *, state: State = State.SUCCEEDED, name: str = "shop", **resources: Any
 ) -> tuple[Operation, dict[str, PreviewNode]]:
     """Plan a manifest, or drift where there are no resources."""
-    given = {"manifest": manifest(**resources)} if resources else {}
-    handle = await stage.client.releases.plan(name, **given, **(options or {}))
+    releases = stage.client.releases
+    handle = await (releases.plan(name, manifest=manifest(**resources)) if resources else releases.drift(name))
     return await found(stage, handle, state)
 
 
@@ -187,7 +187,7 @@ async def test_secrets_are_no_part_of_a_plan(stage: Stage) -> None:
         (stage.folder / "a").write_text(f"{secret} changed")
         operation, nodes = await found(stage, await stage.client.releases.plan("shop", **given))
         assert marks(nodes) == {"a": "~"}
-        drifted, _ = await found(stage, await stage.client.releases.plan("shop"))
+        drifted, _ = await found(stage, await stage.client.releases.drift("shop"))
         applied = await stage.ends((await stage.client.releases.apply_plan(operation.id)).id)
     for result in (operation.result, drifted.result):
         assert secret not in json.dumps(result)
