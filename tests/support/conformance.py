@@ -9,6 +9,7 @@ pytest.register_assert_rewrite(
     "support.release_conformance",
     "support.release_chart_conformance",
     "support.release_end_conformance",
+    "support.release_looking_conformance",
     "support.release_secret_conformance",
 )
 
@@ -19,6 +20,7 @@ from support import (  # noqa: E402
     release_chart_conformance,
     release_conformance,
     release_end_conformance,
+    release_looking_conformance,
     release_secret_conformance,
 )
 
@@ -29,5 +31,6 @@ CHECKS = (
     *release_conformance.CHECKS,
     *release_end_conformance.CHECKS,
     *release_chart_conformance.CHECKS,
+    *release_looking_conformance.CHECKS,
     *release_secret_conformance.CHECKS,
 )

@@ -1,6 +1,7 @@
 """What a provisioner does to a release, call by call, and what it works on."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 
 from tinkwell.client import Client, Operation, OperationHandle, StepLogLine
 from tinkwell.client.release.model import Submitted
@@ -149,11 +150,20 @@ class Provisioner:
             NodeReport(path=path, state=NodeState.REMOVED, changed=True),
         )
 
-    async def finish(self, operation_id: str, state: State = State.SUCCEEDED, *, path: str = "") -> Operation:
+    async def finish(
+        self, operation_id: str, state: State = State.SUCCEEDED, *, path: str = "", result: str = ""
+    ) -> Operation:
         """End an operation."""
         reasons = {State.FAILED: cause.Reason.NODE_FAILED, State.CANCELLED: cause.Reason.CANCELLED}
         why = "" if state is State.SUCCEEDED else cause.text(reasons[state], "exited with code 3", path=path)
-        return await self.report(operation_id, FinishReport(state=state, cause=why))
+        return await self.report(operation_id, FinishReport(state=state, cause=why, result=result))
+
+    async def look(self, handle: OperationHandle, result: Mapping[str, object]) -> Operation:
+        """Carry a plan out that finds all as it should be, but for what the result says."""
+        await self.begin(handle.id)
+        for path in ("role", "db"):
+            await self.keep(handle.id, path)
+        return await self.finish(handle.id, result=json.dumps(result))
 
     async def deploy(self, handle: OperationHandle, paths: Sequence[str] = ("role", "db")) -> Operation:
         """Carry an installation out."""

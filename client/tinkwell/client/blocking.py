@@ -274,6 +274,10 @@ class OperationHandle:
         """Wait until the operation has succeeded, over lost connections; raises `ReleaseFailed` for any other end."""
         return self._runner.run(self._source.result())
 
+    def plan(self) -> dict[str, Any]:
+        """Wait until a plan has succeeded, and get the document of what it found; raises as `result` does."""
+        return self._runner.run(self._source.plan())
+
 
 def _begin(
     method: Callable[Concatenate[release.ReleaseClient, P], Coroutine[Any, Any, release_handle.OperationHandle]],
@@ -286,7 +290,7 @@ def _begin(
 
 
 class ReleaseClient(_Service[release.ReleaseClient]):
-    """Installs, applies, follows and watches releases, and carries operations out."""
+    """Installs, applies, plans, tests, follows and watches releases, and carries operations out."""
 
     upload_chart = _call(release.ReleaseClient.upload_chart)
     chart = _call(release.ReleaseClient.chart)
@@ -299,6 +303,10 @@ class ReleaseClient(_Service[release.ReleaseClient]):
     uninstall = _begin(release.ReleaseClient.uninstall)
     resume = _begin(release.ReleaseClient.resume)
     cancel = _call(release.ReleaseClient.cancel)
+    test = _begin(release.ReleaseClient.test)
+    plan = _begin(release.ReleaseClient.plan)
+    drift = _begin(release.ReleaseClient.drift)
+    apply_plan = _begin(release.ReleaseClient.apply_plan)
     get = _call(release.ReleaseClient.get)
     list = _iterate(release.ReleaseClient.list)
     history = _iterate(release.ReleaseClient.history)

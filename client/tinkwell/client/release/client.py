@@ -6,10 +6,11 @@ from contextlib import aclosing
 from typing import Any, Unpack
 
 from tinkwell.api.v1 import release_service_pb2 as pb
-from tinkwell.client import errors
 from tinkwell.client.release import message
-from tinkwell.client.release.chart import ChartClient, ChartLike
+from tinkwell.client.release import request as requests
+from tinkwell.client.release.chart import ChartLike
 from tinkwell.client.release.handle import OperationHandle
+from tinkwell.client.release.looking import LookingClient
 from tinkwell.client.release.model import (
     Node,
     Operation,
@@ -23,14 +24,12 @@ from tinkwell.client.value import field
 from tinkwell.client.watch import informer, reflector
 from tinkwell.client.watch.event import Event
 from tinkwell.client.watch.watch import Watch
-from tinkwell.core import errors as core_errors
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.release.kinds import ReleaseState
-from tinkwell.core.value import document
 
 
-class ReleaseClient(ChartClient):
-    """Installs, applies, follows and watches releases, and carries operations out.
+class ReleaseClient(LookingClient):
+    """Installs, applies, plans, tests, follows and watches releases, and carries operations out.
 
     A namespace that is empty is "default". What changes a release answers at once with the operation that it began, and
     raises `OperationActive` where the release has another one that has not ended. `OperationOptions` are what each of
@@ -70,13 +69,8 @@ class ReleaseClient(ChartClient):
             operation_id=id or str(uuid.uuid4()),
             namespace=namespace,
             name=name,
-            files=[field.build(pb.ManifestFile, name=key, text=text) for key, text in _files(files, manifest).items()],
-            variables=_variables(variables, secret_variables or {}),
-            secret_variables=[*(secret_variables or {})],
-            variable_files=[
-                field.build(pb.VariableFile, name=file, variables=field.to_json_text(values, f"variable_files.{file}"))
-                for file, values in (variable_files or {}).items()
-            ],
+            files=requests.files_of(files, manifest),
+            **requests.variables_of(variables, variable_files, secret_variables),
             options=message.to_options(options),
             description=description,
             reason=reason,
@@ -107,7 +101,7 @@ class ReleaseClient(ChartClient):
         deployed already, `ChartUnknown` for the digest of a chart that the server does not have, and `SecretsDisabled`
         for a server without keys.
         """
-        fields = _of_chart(name, namespace, values, secret_values, description, reason, id, options)
+        fields = requests.of_chart(name, namespace, values, secret_values, description, reason, id, options)
 
         async def begin(digest: str) -> pb.Operation:
             request = field.build(pb.InstallRequest, chart=digest, **fields)
@@ -140,7 +134,7 @@ class ReleaseClient(ChartClient):
         takes all of them, with what its chart had, in the place of what the chart has. Arguments and errors are those
         of `install`; raises `NotFound` for a release that does not exist.
         """
-        fields = _of_chart(name, namespace, values, secret_values, description, reason, id, options)
+        fields = requests.of_chart(name, namespace, values, secret_values, description, reason, id, options)
         modes = {"install": install, "reset_values": reset_values, "reuse_values": reuse_values}
 
         async def begin(digest: str) -> pb.Operation:
@@ -235,11 +229,19 @@ class ReleaseClient(ChartClient):
         request = field.build(pb.GetReleaseRequest, namespace=namespace, **field.exactly_one(name=name, id=id))
         return message.release(await self._caller.unary(self._stub.GetRelease, request, may_repeat=True))
 
-    def list(self, namespace: str = "", states: Iterable[ReleaseState | str] = ()) -> AsyncIterator[Release]:
-        """Iterate over releases by namespace and name; both arguments filter, empty means all."""
+    def list(
+        self, namespace: str = "", states: Iterable[ReleaseState | str] = (), *, include_planned: bool = False
+    ) -> AsyncIterator[Release]:
+        """Iterate over releases by namespace and name; both arguments filter, empty means all.
+
+        A release that is no more than PLANNED comes where that is among the states, or is to be included.
+        """
         wanted = [field.member(ReleaseState, state, f"states[{i}]") for i, state in enumerate(states)]
         request = field.build(
-            pb.ListReleasesRequest, namespace=namespace, states=[message.RELEASE_STATES.number(each) for each in wanted]
+            pb.ListReleasesRequest,
+            namespace=namespace,
+            states=[message.RELEASE_STATES.number(each) for each in wanted],
+            include_planned=include_planned,
         )
         return self._list(self._stub.ListReleases, request, message.release)
 
@@ -261,7 +263,7 @@ class ReleaseClient(ChartClient):
         return message.revision(await self._caller.unary(self._stub.GetRevision, request, may_repeat=True))
 
     async def operation(self, id: str) -> Operation:  # noqa: A002
-        """Get an operation; raises `NotFound`."""
+        """Get an operation, with what it came to; raises `NotFound`."""
         request = field.build(pb.GetOperationRequest, id=id)
         return message.operation(await self._caller.unary(self._stub.GetOperation, request, may_repeat=True))
 
@@ -326,51 +328,3 @@ class ReleaseClient(ChartClient):
 
     def _handle(self, answer: pb.Operation) -> OperationHandle:
         return OperationHandle(message.operation(answer), self)
-
-
-def _of_chart(
-    name: str,
-    namespace: str,
-    values: Mapping[str, Any] | str | None,
-    secret_values: Iterable[str],
-    description: str,
-    reason: str,
-    id_: str | None,
-    options: OperationOptions,
-) -> dict[str, Any]:
-    """Give the fields that both requests for a chart have; raises `InvalidField`."""
-    return {
-        "operation_id": id_ or str(uuid.uuid4()),
-        "namespace": namespace,
-        "name": name,
-        "values": field.to_json_text(values, "values"),
-        "secret_values": [*secret_values],
-        "options": message.to_options(options),
-        "description": description,
-        "reason": reason,
-    }
-
-
-def _variables(variables: Mapping[str, Any] | str | None, secret: Mapping[str, Any]) -> str:
-    """Give the text of all variables; raises `InvalidField`."""
-    text = field.to_json_text(variables, "variables")
-    if not secret:
-        return text
-    try:
-        given = document.parse_json_object("variables", text or "{}")
-        kept = document.parse_json_object("secret_variables", field.to_json_text(secret, "secret_variables"))
-    except core_errors.InvalidField as error:
-        raise errors.InvalidField.of_all(error.violations) from error
-    if twice := sorted(given.keys() & kept.keys()):
-        raise errors.InvalidField.of("secret_variables", f"{', '.join(twice)} is among variables, too; give it once")
-    return document.dump_json({**given, **kept})
-
-
-def _files(files: Mapping[str, str] | None, manifest: Mapping[str, Any] | str | None) -> Mapping[str, str]:
-    if (files is None) == (manifest is None):
-        raise errors.InvalidField.of("files or manifest", "exactly one is needed")
-    if files is not None:
-        return files
-    # JSON is YAML.
-    text = manifest if isinstance(manifest, str) else field.to_json_text(manifest, "manifest")
-    return {"manifest": text}

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from tinkwell.client import errors
 from tinkwell.client.release import failure
@@ -81,6 +81,13 @@ class OperationHandle:
         follow_up = await self._follow_up(ended)
         node = await self._failed_node(ended)
         raise ReleaseFailed(ended, node, await self._tail(ended, node), follow_up)
+
+    async def plan(self) -> dict[str, Any]:
+        """Wait until a plan has succeeded, and get the document of what it found; raises as `result` does.
+
+        Of any other operation it is empty.
+        """
+        return (await self.result()).result or {}
 
     async def _follow_up(self, ended: Operation) -> Operation | None:
         if ended.options is None or not ended.options.atomic:

@@ -322,6 +322,11 @@ class Work:
         return self.documents.get("plan", "")
 
     @property
+    def expected(self) -> str:
+        """What the plan that is applied has come to; empty for an operation that applies none."""
+        return self.documents.get("expected", "")
+
+    @property
     def removed_plans(self) -> Mapping[int, str]:
         """The plans of former revisions, in whose reverse order resources are removed, by revision."""
         head = "removed/"

@@ -18,6 +18,7 @@ class Facts:
     description: str = ""
     source: str = ""
     plan: str = ""
+    result: str = ""
     former_state: ReleaseState = ReleaseState.FAILED
     rollback_of: int = 0
     lease_id: str = ""
@@ -49,6 +50,7 @@ class ReleaseBook:
         self.resources: dict[str, dict[str, Resource]] = {}
         self.archives: dict[str, bytes] = {}  # of charts, by their digests
         self.lines: dict[str, list[StepLogLine]] = {}
+        self.drifts: dict[str, str] = {}
         self.secrets = Secrets()
 
     def facts_of(self, operation_id: str) -> Facts:

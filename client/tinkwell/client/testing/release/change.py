@@ -93,7 +93,7 @@ class _Writer:
             case change.HearSecrets():
                 pass  # the servicer has heard them
             case change.StoreResult():
-                self._world.keep(dataclasses.replace(self._operation, result=json.loads(each.result)))
+                self._book.facts_of(self._id).result = each.result
             case _:
                 assert_never(each)
 
@@ -133,6 +133,7 @@ class _Writer:
 
     def _write_release(self, row: ReleaseRow) -> None:
         old = self._world.find(Release, row.id)
+        is_drifted = row.drift not in ("", self._book.drifts.get(row.id, ""))
         new = dataclasses.replace(
             old,
             state=row.state,
@@ -140,9 +141,13 @@ class _Writer:
             latest_revision=row.latest_revision,
             operation_id=row.operation_id,
             engine=row.engine,
+            drifted=bool(row.drift),
             **self._chart(row),
         )
+        self._book.drifts[row.id] = row.drift
         event_type = _release_event(old, new, self._operation, self._book.facts_of(self._id))
+        if is_drifted and new.state is old.state:
+            event_type = EventType.RELEASE_DRIFTED
         stored = self._world.put(new, event_type=event_type)
         if row.is_deleted:
             gone = self._world.remove(stored)

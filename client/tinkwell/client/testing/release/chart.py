@@ -70,6 +70,15 @@ def upgrade(world: World, request: pb.UpgradeRequest) -> Operation:
     return _begin(world, request, request, begin)
 
 
+def plan(world: World, request: pb.PlanRequest) -> Operation:
+    """Begin a plan of an upgrade."""
+
+    def begin(release: ReleaseRow | None) -> Begun:
+        return rule.begin_plan(release, name=release_request.title(request), has_source=True)
+
+    return _begin(world, request, request, begin)
+
+
 def archive_of(book: ReleaseBook, source: str) -> bytes | None:
     """Give the archive of the chart that a source names; None where it names none."""
     found = ChartSource.read(json.loads(source or "{}"))
@@ -86,7 +95,9 @@ def all_values(world: World, stored: StoredRevision) -> dict[str, Any] | None:
     return found
 
 
-def _begin(world: World, request: Any, upgrade: pb.UpgradeRequest | None, begin: release_request.Begin) -> Operation:
+def _begin(
+    world: World, request: Any, upgrade: pb.UpgradeRequest | pb.PlanRequest | None, begin: release_request.Begin
+) -> Operation:
     if request.chart not in world.releases.archives:
         raise errors.ChartUnknown(request.chart)
     given = document.parse_json_object("values", request.values or "{}")
@@ -112,7 +123,7 @@ def _begin(world: World, request: Any, upgrade: pb.UpgradeRequest | None, begin:
     return operation
 
 
-def _former(world: World, request: Any, upgrade: pb.UpgradeRequest | None) -> ChartSource | None:
+def _former(world: World, request: Any, upgrade: pb.UpgradeRequest | pb.PlanRequest | None) -> ChartSource | None:
     namespace = release_name.parse_namespace("namespace", request.namespace)
     release: Release | None = release_request.find(world, namespace, request.name)
     if upgrade is None or upgrade.reset_values or release is None:

@@ -18,7 +18,7 @@ from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.release import name as release_name
 from tinkwell.core.release import sensitive as places
-from tinkwell.core.release.kinds import OnFailure, OperationKind, Wait
+from tinkwell.core.release.kinds import OnFailure, ReleaseState, Wait
 from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import DEFAULT_HISTORY_MAX, DEFAULT_PARALLEL, DEFAULT_TIMEOUT_SECONDS, Options
@@ -34,8 +34,8 @@ from tinkwell.core.value import document
 Begin: TypeAlias = Callable[[ReleaseRow | None], Begun]
 
 
-def apply(world: World, request: pb.ApplyRequest) -> Operation:
-    """Begin to apply manifests."""
+def apply(world: World, request: pb.ApplyRequest | pb.PlanRequest, judge: Begin = rule.begin_apply) -> Operation:
+    """Begin to apply manifests, or what the judge says."""
     files = [(file.name, file.text) for file in request.files]
     if not files:
         raise errors.InvalidField.of("files", "is empty; give at least one file")
@@ -54,7 +54,7 @@ def apply(world: World, request: pb.ApplyRequest) -> Operation:
     written = manifest.as_json()
     texts = secret_document.texts_at("variables", variables, secret)
     texts |= secret_document.texts_at("", written, places.of_written(written).secret)
-    operation = begin(world, request, rule.begin_apply, source=document.dump_json(source))
+    operation = begin(world, request, judge, source=document.dump_json(source))
     world.releases.secrets.learn(operation.release_id, texts)
     return operation
 
@@ -84,7 +84,7 @@ def resume(world: World, request: pb.ResumeRequest) -> Operation:
 
     def judge(release: ReleaseRow | None) -> Begun:
         mine = [each for each in world.all(Operation) if release is not None and each.release_id == release.id]
-        planned = [each for each in mine if world.releases.facts_of(each.id).plan]
+        planned = [each for each in mine if each.kind.changes_release and world.releases.facts_of(each.id).plan]
         newest = release_row.operation_row(world, planned[-1]) if planned else None
         return rule.begin_resume(release, name=title(request), newest=newest, options=_options(request.options))
 
@@ -100,9 +100,9 @@ def documents_of(world: World, operation: Operation) -> dict[str, str]:
     """Give the documents that an operation works on: those of its revision, but for what is its own."""
     facts = world.releases.facts_of(operation.id)
     stored = world.releases.stored(operation.release_id, operation.revision or facts.rollback_of)
-    found = {"source": facts.source, "plan": facts.plan}
+    found = {"source": facts.source, "plan": facts.plan, "expected": world.releases.facts_of(operation.plan_of).result}
     if stored is not None:
-        found = {
+        found |= {
             "source": facts.source or stored.source,
             "manifest": stored.manifest,
             "late": stored.late,
@@ -115,10 +115,9 @@ def documents_of(world: World, operation: Operation) -> dict[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
-def brought(operation: Operation, texts: Mapping[str, str]) -> release_change.Documents:
+def brought(world: World, operation: Operation, texts: Mapping[str, str]) -> release_change.Documents:
     """Give what is stored of a submission: an operation that has rendered nothing brings about what is stored."""
-    is_rendered = operation.kind in (OperationKind.INSTALL, OperationKind.UPGRADE) and not operation.revision
-    if not is_rendered:
+    if not release_row.operation_row(world, operation).renders:
         return release_change.Documents(manifest="", late="", plan=texts["plan"])
     for field in ("manifest", "late"):
         if not texts[field]:
@@ -137,7 +136,7 @@ def submission(
     if former is not None:
         same = (_weighed(former.source), former.manifest, former.late)
     return Submission(
-        release=release_row.release_row(release),
+        release=release_row.release_row(world, release),
         operation=release_row.operation_row(world, operation),
         plan=Plan.load(documents.plan),
         plan_text=documents.plan,
@@ -153,8 +152,17 @@ def _weighed(source: str) -> Any:
     return {name: found for name, found in json.loads(source or "{}").items() if name != "strict"}
 
 
-def begin(world: World, request: Any, judge: Begin, *, source: str = "") -> Operation:
-    """Begin what a request asks for, unless that was done already."""
+def begin(
+    world: World,
+    request: Any,
+    judge: Begin,
+    *,
+    source: str = "",
+    options: Options | None = None,
+    plan_of: str = "",
+) -> Operation:
+    """Begin what a request asks for, unless that was done already; `options` are the request's where none are given."""
+    options = options or _options(request.options)
     known: Operation | None = world.resources[ResourceType.OPERATION].get(request.operation_id)
     asked = request.SerializeToString(deterministic=True)
     if known is not None:
@@ -164,19 +172,14 @@ def begin(world: World, request: Any, judge: Begin, *, source: str = "") -> Oper
     namespace = release_name.parse_namespace("namespace", request.namespace)
     name = release_name.parse_name("name", request.name)
     release = find(world, namespace, name)
-    if release is not None and (newest := world.resources[ResourceType.OPERATION].get(release.operation_id)):
-        release_change.expire(world, newest)
+    if release is not None:
+        for each in world.all(Operation):
+            if each.release_id == release.id:
+                release_change.expire(world, each)
         release = find(world, namespace, name)
-    begun = judge(release_row.release_row(release) if release is not None else None)
+    begun = judge(release_row.release_row(world, release) if release is not None else None)
     description = getattr(request, "description", "")
-    moved: dict[str, Any] = {"state": begun.release_state, "operation_id": request.operation_id}
-    if release is None:
-        release = Release(str(uuid.uuid4()), namespace, name, description=description)
-    if not release.latest_revision:
-        moved |= book.chart_of(source)
-    if description:
-        moved["description"] = description
-    release = world.put(dataclasses.replace(release, **moved))
+    release = _moved(world, release or Release(str(uuid.uuid4()), namespace, name), begun, request, source)
     world.releases.facts[request.operation_id] = Facts(
         request=asked,
         description=description,
@@ -194,9 +197,23 @@ def begin(world: World, request: Any, judge: Begin, *, source: str = "") -> Oper
             kind=begun.kind,
             actor="test",
             reason=request.reason,
-            options=_options(request.options),
+            options=options,
+            plan_of=plan_of,
         )
     )
+
+
+def _moved(world: World, release: Release, begun: Begun, request: Any, source: str) -> Release:
+    """Write the release of an operation that begins; a test or a plan leaves one as it is that is installed."""
+    is_known = release.id in world.resources[ResourceType.RELEASE]
+    if is_known and not begun.kind.changes_release and begun.release_state is not ReleaseState.PLANNED:
+        return release
+    moved: dict[str, Any] = {"state": begun.release_state, "operation_id": request.operation_id}
+    if not release.latest_revision:
+        moved |= book.chart_of(source)
+    if description := getattr(request, "description", ""):
+        moved["description"] = description
+    return world.put(dataclasses.replace(release, **moved))
 
 
 def title(request: Any) -> str:

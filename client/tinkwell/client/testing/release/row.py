@@ -34,8 +34,9 @@ def hold(world: World, operation: Operation) -> lease.Hold:
     return lease.Hold(kind="operation", id=operation.id, lease_id=lease_id, lease=world.ledger.lease(lease_id))
 
 
-def release_row(release: Release) -> ReleaseRow:
+def release_row(world: World, release: Release) -> ReleaseRow:
     """Give a release as the rules need it."""
+    mine = (each for each in world.all(Operation) if each.release_id == release.id)
     return ReleaseRow(
         id=release.id,
         name=release.name,
@@ -45,6 +46,8 @@ def release_row(release: Release) -> ReleaseRow:
         operation_id=release.operation_id,
         engine=release.engine,
         is_deleted=release.deleted_at is not None,
+        active_operation_id=next((each.id for each in mine if not each.state.is_final), ""),
+        drift=world.releases.drifts.get(release.id, ""),
     )
 
 
@@ -90,7 +93,7 @@ def leftover(world: World, operation: Operation) -> Leftover:
     nodes = nodes_of(world, operation.id)
     steps = [step for node in nodes for step in steps_of(world, operation.id, node.path)]
     return Leftover(
-        release=release_row(world.find(Release, operation.release_id)),
+        release=release_row(world, world.find(Release, operation.release_id)),
         revision=world.releases.revision_row(operation.release_id, operation.revision),
         nodes=[node_row(node) for node in nodes if not node.state.is_final],
         steps=step_rows(step for step in steps if not step.state.is_final),

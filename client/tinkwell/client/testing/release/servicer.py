@@ -21,16 +21,17 @@ from tinkwell.client.release.model import Chart, Node, Operation, Release, Step
 from tinkwell.client.release.report import report as read_report
 from tinkwell.client.testing import encode
 from tinkwell.client.testing.release import change as release_change
+from tinkwell.client.testing.release import looking, secret
 from tinkwell.client.testing.release import request as release_request
 from tinkwell.client.testing.release import row as release_row
-from tinkwell.client.testing.release import secret
 from tinkwell.client.testing.world import World
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType, State
 from tinkwell.core.release import name as release_name
 from tinkwell.core.release import prerequisite
+from tinkwell.core.release.kinds import ReleaseState
 from tinkwell.core.release.plan import Plan
-from tinkwell.core.release.report import Report, ResourceReport
+from tinkwell.core.release.report import FinishReport, Report, ResourceReport, drift_of
 from tinkwell.core.release.transition import ending, operation, progress, submission
 
 _TYPES = (
@@ -84,6 +85,16 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
     async def Resume(self, request: pb.ResumeRequest, context: Any) -> pb.Operation:
         return self._told(release_request.resume(self._world, request))
 
+    async def Test(self, request: pb.TestRequest, context: Any) -> pb.Operation:
+        return self._told(looking.test(self._world, request))
+
+    async def Plan(self, request: pb.PlanRequest, context: Any) -> pb.Operation:
+        looking.check(request)
+        return self._told((_charts() if request.chart else looking).plan(self._world, request))
+
+    async def ApplyPlan(self, request: pb.ApplyPlanRequest, context: Any) -> pb.Operation:
+        return self._told(looking.apply_plan(self._world, request))
+
     async def Cancel(self, request: pb.CancelRequest, context: Any) -> pb.Operation:
         found = self._operation(request.operation_id)
         row = release_row.operation_row(self._world, found)
@@ -104,7 +115,9 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
 
     async def ListReleases(self, request: pb.ListReleasesRequest, context: Any) -> AsyncIterator[pb.Release]:
         for release in sorted(self._world.all(Release), key=lambda found: (found.namespace, found.name)):
-            is_state = not request.states or message.RELEASE_STATES.number(release.state) in request.states
+            is_state = message.RELEASE_STATES.number(release.state) in request.states
+            if not request.states:
+                is_state = request.include_planned or release.state is not ReleaseState.PLANNED
             if is_state and request.namespace in ("", release.namespace):
                 yield encode.fill(pb.Release(), release)
 
@@ -128,7 +141,10 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         return encode.fill(pb.Revision(), dataclasses.replace(found, **shown))
 
     async def GetOperation(self, request: pb.GetOperationRequest, context: Any) -> pb.Operation:
-        return self._told(self._operation(request.id))
+        found = self._operation(request.id)
+        result = self._book.facts_of(found.id).result
+        shown = self._shown(found.release_id, json.loads(result)) if result else None
+        return self._told(dataclasses.replace(found, result=shown))
 
     async def ListOperations(self, request: pb.ListOperationsRequest, context: Any) -> AsyncIterator[pb.Operation]:
         release = self._named(request)
@@ -245,7 +261,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
             else:
                 texts[part.document.name] += part.document.text
         found = self._operation(head.operation_id)
-        documents = release_request.brought(found, texts)
+        documents = release_request.brought(self._world, found, texts)
         accepted = submission.submit_plan(
             release_request.submission(self._world, found, documents, has_plugs=head.has_plugs),
             hold=release_row.hold(self._world, found),
@@ -260,7 +276,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
 
     async def ReportOperation(self, request: pb.ReportOperationRequest, context: Any) -> pb.ReportOperationResponse:
         found = self._operation(request.operation_id)
-        reports = [read_report(each) for each in request.reports]
+        reports = [_with_drift(read_report(each)) for each in request.reports]
         named = progress.paths(reports)
         work = progress.Work(
             operation=release_row.operation_row(self._world, found),
@@ -332,6 +348,12 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
                 shown = step.args if is_whole else self._book.secrets.shown_args(node.release_id, step.args)
                 added.args.values.extend(shown)
         return target
+
+
+def _with_drift(report: Report) -> Report:
+    if not isinstance(report, FinishReport) or not report.result:
+        return report
+    return dataclasses.replace(report, drift=drift_of(json.loads(report.result)))
 
 
 def _charts() -> Any:
