@@ -173,8 +173,12 @@ async def drift(client: "Client", name: str, wanted: begin.Wanted, detailed_exit
 
     What a resource's manifest says to `ignore` is no difference. Lines and exit codes are those of `plan`.
     """
-    fields = {"namespace": wanted.namespace, "reason": wanted.reason, **wanted.operation_options()}
-    await _plan(client, wanted, lambda: client.releases.drift(name, **fields), detailed_exitcode=detailed_exitcode)
+    begun = wanted.operation_options()
+
+    def plan_it() -> "Awaitable[OperationHandle]":
+        return client.releases.drift(name, namespace=wanted.namespace, reason=wanted.reason, **begun)
+
+    await _plan(client, wanted, plan_it, detailed_exitcode=detailed_exitcode)
 
 
 async def _plan(client: "Client", wanted: begin.Wanted, plan_it: _Begin, *, detailed_exitcode: bool) -> None:

@@ -182,7 +182,10 @@ async def test_secrets_are_no_part_of_a_plan(stage: Stage) -> None:
     secret = "correct-horse"
     text = "of {{ password }}"
     async with stage.provisioner():
-        given = {"manifest": manifest(a=stage.thing("a", text)), "secret_variables": {"password": secret}}
+        given: dict[str, Any] = {
+            "manifest": manifest(a=stage.thing("a", text)),
+            "secret_variables": {"password": secret},
+        }
         await stage.ends((await stage.client.releases.apply("shop", **given)).id)
         (stage.folder / "a").write_text(f"{secret} changed")
         operation, nodes = await found(stage, await stage.client.releases.plan("shop", **given))
