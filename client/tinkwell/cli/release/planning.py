@@ -154,12 +154,12 @@ async def plan(
         if not variables.is_default:
             raise click.UsageError("--var and its like are for manifests; a chart takes --set and -f")
         named = dataclasses.replace(chosen, chart=sources[0])
-        plan_it: _Begin = lambda: named.begin(client.releases.plan, name, {**fields, **modes, **begun})  # noqa: E731
+        plan_it = functools.partial(named.begin, client.releases.plan, name, {**fields, **modes, **begun})
     else:
         if not chosen.is_default or any(modes.values()):
             raise click.UsageError("--set, -f, --wait and their like are for charts; manifests take --var")
         given = source.Given.read(sources, variables)
-        plan_it = lambda: given.begin(client.releases.plan, name, {**fields, **begun})  # noqa: E731
+        plan_it = functools.partial(given.begin, client.releases.plan, name, {**fields, **begun})
     await _plan(client, wanted, plan_it, detailed_exitcode=detailed_exitcode)
 
 

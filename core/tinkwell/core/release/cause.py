@@ -12,8 +12,8 @@ from enum import StrEnum
 class Reason(StrEnum):
     """Why an operation ended without success. Before there was a plan nothing was changed: PREPARATION_FAILED.
 
-    SECRETS_DISABLED: the server could not seal or open what is secret in it. PLAN_STALE: it was to apply a plan that was
-    made for something else.
+    SECRETS_DISABLED: the server could not seal or open what is secret in it. PLAN_STALE: it was to apply a plan that
+    was made for something else.
     """
 
     PREPARATION_FAILED = "PREPARATION_FAILED"

@@ -53,7 +53,7 @@ async def stored(stage: Stage) -> object:
 
 
 async def test_a_plan_tells_what_would_be_done_and_does_nothing(stage: Stage) -> None:
-    former = {name: stage.thing(name, "one") for name in ("a", "b", "c")}
+    former: dict[str, Any] = {name: stage.thing(name, "one") for name in ("a", "b", "c")}
     async with stage.provisioner():
         await stage.ends(await stage.apply(**former))
         before, folders = await stored(stage), sorted(stage.state_dir.glob("releases/*"))
@@ -80,7 +80,7 @@ async def test_a_plan_is_applied_as_it_is_and_only_once(stage: Stage) -> None:
     releases = stage.client.releases
     async with stage.provisioner():
         await stage.ends(await stage.apply(a=stage.thing("a", "one"), b=stage.thing("b", "one")))
-        resources = {"a": stage.thing("a", "two"), "c": stage.thing("c") | {"dependencies": {"x": "a"}}}
+        resources: dict[str, Any] = {"a": stage.thing("a", "two"), "c": stage.thing("c") | {"dependencies": {"x": "a"}}}
         operation, nodes = await planned(stage, **resources)
         assert marks(nodes) == {"a": "~", "c": "?", "b": "-"}
         applied = await stage.ends((await releases.apply_plan(operation.id)).id)
@@ -139,7 +139,7 @@ async def test_a_call_that_fails_hides_nothing_else_and_is_no_plan_to_apply(stag
 
 async def test_drift_is_what_somebody_has_changed_and_is_told_once(stage: Stage) -> None:
     releases = stage.client.releases
-    resources = {"a": stage.thing("a", "one"), "b": stage.thing("b", "one") | {"ignore": ["/text"]}}
+    resources: dict[str, Any] = {"a": stage.thing("a", "one"), "b": stage.thing("b", "one") | {"ignore": ["/text"]}}
     async with stage.provisioner():
         await stage.ends(await stage.apply(**resources))
         operation, nodes = await planned(stage)
@@ -227,7 +227,7 @@ async def test_a_chart_is_planned_with_what_its_subcharts_give_out(stage: Stage)
 
 
 async def test_a_plan_outlives_its_provisioner(stage: Stage) -> None:
-    resources = {"a": stage.thing("a"), "b": stage.thing("b", waits=["state"])}
+    resources: dict[str, Any] = {"a": stage.thing("a"), "b": stage.thing("b", waits=["state"])}
     async with stage.provisioner() as first:
         handle = await stage.client.releases.plan("shop", manifest=manifest(**resources))
         await stage.has_begun("b", "state")
