@@ -18,7 +18,7 @@ from tinkwell.core.release import name as release_name
 from tinkwell.core.release.kinds import OnFailure
 
 if TYPE_CHECKING:
-    from tinkwell.client import Client, OperationHandle, OperationOptions
+    from tinkwell.client import Client, Operation, OperationHandle, OperationOptions
 
 
 class ReleaseName(click.ParamType[str]):
@@ -126,6 +126,13 @@ def options(command: Callable[..., object]) -> Callable[..., object]:
     return result
 
 
+async def newest(client: "Client", name: str, namespace: str) -> "Operation":
+    """Get the newest operation of a release, be it one that leaves the release as it is."""
+    async for operation in client.releases.operations(name, namespace=namespace):
+        return operation
+    raise failure.Failure(f"{name} has no operation")
+
+
 async def carry_out(
     client: "Client",
     wanted: Wanted,
@@ -162,7 +169,7 @@ async def start(
                 wait = "--wait-lock 60s waits for its end"
                 raise failure.Failure(f"{error.message}; {summary.command('watch', other)} shows it, {wait}") from error
         if other.id != waited_for:
-            output.note(f"Waiting for the end of operation {other.id}, which changes {other.release_name}.")
+            output.note(f"Waiting for the end of operation {other.id} of {other.release_name}.")
             waited_for = other.id
         try:
             async with asyncio.timeout_at(deadline):

@@ -136,14 +136,31 @@ async def resume(client: "Client", name: str, wanted: begin.Wanted, accept_lost:
 
 @click.command(cls=command.Command)
 @_name
+@begin.options
+@session.connected
+async def test(client: "Client", name: str, wanted: begin.Wanted) -> None:
+    """Run the tests of what is installed of a release, which stays as it is.
+
+    What happens is shown until the operation has ended, with the outcome as exit code. The tests are the resources of
+    the release's charts that are hooks of the event test.
+    """
+    options = wanted.operation_options()
+    await begin.carry_out(
+        client,
+        wanted,
+        lambda: client.releases.test(name, namespace=wanted.namespace, reason=wanted.reason, **options),
+    )
+
+
+@click.command(cls=command.Command)
+@_name
 @begin.namespace
 @click.option("--now", is_flag=True, help="Kill what runs; otherwise it gets 30 seconds to end.")
 @click.option("--reason", default="", help="Why; it is kept with the operation.")
 @session.connected
 async def cancel(client: "Client", name: str, namespace: str, now: bool, reason: str) -> None:
-    """End the operation that changes a release. Nothing new starts, and what was applied stays."""
-    release = await client.releases.get(name, namespace=namespace)
-    before = await client.releases.operation(release.operation_id)
+    """End the operation of a release. Nothing new starts, and what was applied stays."""
+    before = await begin.newest(client, name, namespace)
     if before.state.is_final:
         raise failure.Failure(f"nothing changes {name}; its last operation {before.id} has ended as {before.state}")
     operation = await client.releases.cancel(before.id, now=now, reason=reason)

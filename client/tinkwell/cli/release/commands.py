@@ -45,7 +45,7 @@ def release() -> None:
 
 for each in (
     *(installing.install, installing.upgrade),
-    *(changing.apply, changing.rollback, changing.uninstall, changing.resume, changing.cancel),
+    *(changing.apply, changing.rollback, changing.uninstall, changing.resume, changing.test, changing.cancel),
     *(planning.plan, planning.drift),
 ):
     release.add_command(each)
@@ -153,7 +153,7 @@ async def logs(
     output_format: output.Format,
 ) -> None:
     """Show what the images of a release's resources printed."""
-    id_ = operation_id or (await client.releases.get(name, namespace=namespace)).operation_id
+    id_ = operation_id or (await begin.newest(client, name, namespace)).id
     paths = [node.path async for node in client.releases.nodes(id_)]
     if path and paths and path not in paths:
         raise failure.Failure(f"operation {id_} has no resource {path}; it has {', '.join(paths)}")
@@ -188,8 +188,7 @@ def watch(name: str | None, namespace: str | None, wanted: watching.Wanted) -> N
 
 @session.connected
 async def _watch_one(client: "Client", name: str, namespace: str) -> None:
-    found = await client.releases.get(name, namespace=namespace)
-    operation = await client.releases.operation(found.operation_id)
+    operation = await client.releases.operation((await begin.newest(client, name, namespace)).id)
     await follow.follow(client, operation, chosen=output.Format.TABLE, is_begun_here=False)
 
 

@@ -25,12 +25,12 @@ class Source(StrEnum):
     CHART = "chart"
 
 
+_APPLIED = (OperationKind.INSTALL, OperationKind.UPGRADE)
 _DONE = {
     OperationKind.UNINSTALL: "UNINSTALLED",
-    OperationKind.PLAN: "PLANNED",
     OperationKind.TEST: "TESTED",
+    OperationKind.PLAN: "PLANNED",
 }
-_APPLIED = (OperationKind.INSTALL, OperationKind.UPGRADE)
 
 
 def success(tree: release_tree.Tree) -> str:
@@ -69,6 +69,8 @@ def way_on(operation: "Operation", nodes: "Collection[Node]", source: Source | N
     """
     from tinkwell.client.release import failure as words  # gRPC costs start-up time, see main
 
+    if not operation.kind.changes_release:
+        return ""  # the release is as it was
     if nodes:
         source = Source.CHART if any(node.kind is NodeKind.CHART for node in nodes) else Source.FILES
     failed = [node for node in nodes if node.state is NodeState.FAILED]

@@ -334,7 +334,7 @@ def test_another_operation_is_waited_for_as_long_as_wanted(pending: Site, manife
     operation_id = pending.cli.json("release", "status", "shop")["operation"]["id"]
     stderr = pending.cli.fails("release", "apply", "shop", manifest, "--wait-lock", "100ms")
     assert stderr.splitlines() == [
-        f"Waiting for the end of operation {operation_id}, which changes shop.",
+        f"Waiting for the end of operation {operation_id} of shop.",
         f"Error: operation {operation_id} has not ended within 0.1 s",
     ]
 

@@ -270,7 +270,7 @@ async def test_another_operation_is_waited_for_before_this_one_begins(site: Site
     async with site.apply("--wait-lock", "60s") as process:
         assert process.stderr is not None
         waits = (await process.stderr.readline()).decode()
-        assert waits == f"Waiting for the end of operation {first.id}, which changes shop.\n"
+        assert waits == f"Waiting for the end of operation {first.id} of shop.\n"
         await site.owner.deploy(first)
         id_ = await site.asked(times=3)
         await site.owner.begin(id_)
