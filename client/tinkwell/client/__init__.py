@@ -24,6 +24,7 @@ from tinkwell.client.release.client import ReleaseClient
 from tinkwell.client.release.handle import OperationHandle, ReleaseFailed
 from tinkwell.client.release.model import (
     Chart,
+    LifecycleRun,
     Node,
     Operation,
     OperationOptions,
@@ -71,6 +72,7 @@ __all__ = [
     "HardwareClient",
     "Informer",
     "Lease",
+    "LifecycleRun",
     "LogLine",
     "LogStream",
     "MachineHold",

@@ -12,6 +12,7 @@ from tinkwell.client.release.chart import ChartLike
 from tinkwell.client.release.handle import OperationHandle
 from tinkwell.client.release.looking import LookingClient
 from tinkwell.client.release.model import (
+    LifecycleRun,
     Node,
     Operation,
     OperationOptions,
@@ -295,6 +296,11 @@ class ReleaseClient(LookingClient):
         """Iterate over an operation's nodes in the order of its plan, with their steps; none before it has a plan."""
         request = field.build(pb.ListNodesRequest, operation_id=operation_id)
         return self._list(self._stub.ListNodes, request, message.node)
+
+    def lifecycle(self, operation_id: str) -> AsyncIterator[LifecycleRun]:
+        """Iterate over what an operation emitted, such as pre-install, in its order, with who heard it."""
+        request = field.build(pb.ListLifecycleRequest, operation_id=operation_id)
+        return self._list(self._stub.ListLifecycle, request, message.lifecycle_run)
 
     def resources(self, name: str, *, namespace: str = "") -> AsyncIterator[Resource]:
         """Iterate over the resources of a release as they were seen last, by path."""

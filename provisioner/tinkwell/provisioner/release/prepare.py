@@ -16,6 +16,7 @@ from typing import TypedDict, cast
 
 from tinkwell.client.release import model
 from tinkwell.core import errors
+from tinkwell.core.release.graph.life import Life
 from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase, Wait
 from tinkwell.core.release.manifest import name, reader
 from tinkwell.core.release.manifest.rendered import RenderedManifest
@@ -27,13 +28,14 @@ from tinkwell.core.release.record import Resource as Row
 from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.queue import retry
-from tinkwell.provisioner.release import chart_render, chart_source, resource
+from tinkwell.provisioner.release import chart_render, chart_source, life, resource
 from tinkwell.provisioner.release.call.plug import Machine, Plugs
 from tinkwell.provisioner.release.chart_source import MAX_SOURCE_BYTES, Charts
+from tinkwell.provisioner.release.emitter import Emitter
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.expression.naming import ManifestNames, Names, Release
 from tinkwell.provisioner.release.host import Host
-from tinkwell.provisioner.release.resource import Resources, Revision
+from tinkwell.provisioner.release.resource import Resource, Resources, Revision
 from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
@@ -72,12 +74,14 @@ class Preparation:
         *,
         expressions: Expressions,
         machine: Machine,
+        emitter: Emitter,
         enter: Callable[[Phase], Awaitable[None]],
     ) -> None:
         self._work = work
         self._host = host
         self._expressions = expressions
         self._machine = machine
+        self._emitter = emitter
         self._enter = enter
 
     async def run(self) -> Prepared:
@@ -89,13 +93,33 @@ class Preparation:
         await self._enter(Phase.VALIDATE)
         if manifest is not None:
             self._check(manifest)
-        plan = await asyncio.to_thread(build_plan, manifest, work)
-        gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
-        ids = await self._image_ids(manifest, {row.type for row in work.resources if row.path in gone})
-        former = await former_revisions(self._host, work, gone)
         revision = _revision(manifest, charts)
-        resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=ids)
+        left = await self._left(manifest)
+        plan = await asyncio.to_thread(build_plan, manifest, work, self._life(manifest, left))
+        gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
+        hooks = list(life.hooks(plan, revision, left))
+        ids = await self._image_ids(manifest, {row.type for row in work.resources if row.path in gone}, hooks)
+        former = await former_revisions(self._host, work, gone)
+        resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=ids, hooks=hooks)
         return Prepared(manifest=manifest, charts=charts, plan=plan, resources=resources, is_rendered=is_rendered)
+
+    async def _left(self, manifest: RenderedManifest | None) -> Revision | None:
+        """Return what was there before, if anything of it is left that has a life."""
+        work = self._work
+        is_removing = manifest is not None and any(row.path not in manifest.installed for row in work.resources)
+        plan = await asyncio.to_thread(build_plan, manifest, work) if is_removing else None
+        return await life.former(self._host, work, plan)
+
+    def _life(self, manifest: RenderedManifest | None, left: Revision | None) -> Life:
+        operation = self._work.operation
+        return Life(
+            kind=operation.kind,
+            manifest=manifest,
+            heard=self._emitter.heard(),
+            former=left.manifest if left is not None else None,
+            former_heard=self._emitter.heard() if manifest is None else {},
+            wait=(operation.options or Options()).wait,
+        )
 
     async def _render(self, charts: Charts | None) -> RenderedManifest:
         release = release_of(self._work, self._work.release.latest_revision + 1)
@@ -138,10 +162,12 @@ class Preparation:
                 checks.note(error)
         checks.finish()
 
-    async def _image_ids(self, manifest: RenderedManifest | None, removed_types: Iterable[str]) -> Mapping[str, str]:
+    async def _image_ids(
+        self, manifest: RenderedManifest | None, removed_types: Iterable[str], hooks: Iterable[Resource]
+    ) -> Mapping[str, str]:
         """Return what the images of types are; those that are only needed for removals may be missing."""
-        fields: dict[str, str] = {}
-        for path, each in manifest.resources.items() if manifest is not None else ():
+        fields = {type_: f"{parse.child('resources', path)}.type" for type_, path in life.hook_types(hooks).items()}
+        for path, each in manifest.installed.items() if manifest is not None else ():
             fields.setdefault(each.type, f"{parse.child('resources', path)}.type")
         vacant = asyncio.Semaphore(IMAGES_AT_ONCE)
 
@@ -169,7 +195,9 @@ async def recall(work: model.Work, host: Host) -> Prepared:
     former = await former_revisions(host, work, gone)
     charts = await asyncio.to_thread(chart_source.of_work, work)
     revision = _revision(manifest, charts)
-    resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=None)
+    left = await life.former(host, work, plan) if plan.hooks else None
+    hooks = life.hooks(plan, revision, left)
+    resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=None, hooks=hooks)
     return Prepared(manifest=manifest, charts=charts, plan=plan, resources=resources, is_rendered=False)
 
 
@@ -182,17 +210,21 @@ def stored_manifest(work: model.Work) -> RenderedManifest | None:
     return RenderedManifest.from_json(manifest, late)
 
 
-def build_plan(manifest: RenderedManifest | None, work: model.Work) -> Plan:
-    """Build the plan of an operation, in a thread: what it imports takes its time, once."""
+def build_plan(manifest: RenderedManifest | None, work: model.Work, lived: Life | None = None) -> Plan:
+    """Build the plan of an operation, in a thread: what it imports takes its time, once.
+
+    Without a life it has no events and no hooks.
+    """
     from tinkwell.core.release.graph import build
 
     former = {revision: Plan.load(text, field=f"removed/{revision}") for revision, text in work.removed_plans.items()}
     options = work.operation.options or Options()
     # What is brought about again has a plan already.
     stored = Plan.load(work.plan) if work.plan else None
-    plan = build.build_plan(manifest, map(_row, work.resources), former, wait=options.wait, stored=stored)
+    rows, wait = map(_row, work.resources), options.wait
     if work.operation.kind is not OperationKind.PLAN:
-        return plan
+        return build.build_plan(manifest, rows, former, wait=wait, stored=stored, life=lived)
+    plan = build.build_plan(manifest, rows, former, wait=wait, stored=stored)
     return preview_plan.looking(plan, need.needs(manifest) if manifest is not None else {})
 
 

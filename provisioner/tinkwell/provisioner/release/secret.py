@@ -17,7 +17,7 @@ from tinkwell.core import errors
 from tinkwell.core.process_log import redaction
 from tinkwell.core.release import sensitive
 from tinkwell.core.release.manifest.rendered import RenderedManifest, RenderedResource
-from tinkwell.core.release.report import FinishReport, NodeReport, Report, StepReport
+from tinkwell.core.release.report import FinishReport, LifecycleReport, NodeReport, Report, StepReport
 from tinkwell.core.secret import document as secret_document
 from tinkwell.core.secret.mask import MaskedStream, Masker
 from tinkwell.core.value import check, parse
@@ -98,7 +98,7 @@ class Secrets:
             case StepReport(call=call):
                 call = replace(call, name=self.mask(call.name), description=self.mask(call.description))
                 return replace(report, call=call, message=self.mask(report.message))
-            case NodeReport():
+            case NodeReport() | LifecycleReport():
                 return replace(report, message=self.mask(report.message))
             case FinishReport() if report.cause:
                 told = json.loads(report.cause)

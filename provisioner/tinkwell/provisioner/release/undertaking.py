@@ -37,6 +37,7 @@ from tinkwell.provisioner.release.call.config import Configs
 from tinkwell.provisioner.release.call.plug import Machine, Plugs
 from tinkwell.provisioner.release.call.step import StepRun
 from tinkwell.provisioner.release.call.wiring import Wiring
+from tinkwell.provisioner.release.emitter import Emitter, Silence
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.host import Host
 from tinkwell.provisioner.release.prepare import Prepared
@@ -57,10 +58,6 @@ MAX_CAUSE_CHARACTERS = 4_000
 _NOT_CLEARED = (
     "what an earlier operation left running on this engine cannot be removed; the provisioner's log says why. "
     "Remove it, and try again"
-)
-_RENDERED_ANEW = (
-    "the former owner has died, and what comes of the chart or the manifests differs from what it was for that; "
-    "make a new plan"
 )
 # A moment that is past by any clock of the loop.
 _AT_ONCE = 0.0
@@ -88,6 +85,7 @@ class Undertaking:
         reporter: Reporter,
         secrets: Secrets,
         group: asyncio.TaskGroup,
+        emitter: Emitter | None = None,
     ) -> None:
         self._work = work
         self._host = host
@@ -95,6 +93,7 @@ class Undertaking:
         self._reporter = reporter
         self._secrets = secrets
         self._group = group
+        self._emitter = emitter or Silence()
         self._expressions = Expressions(room=host.room)
         self._schemas = Schemas(room=host.room)
         release = work.release
@@ -194,7 +193,12 @@ class Undertaking:
             # An action of it would run beside those that are to come.
             return self._failed(cause.Reason.PREPARATION_FAILED, _NOT_CLEARED)
         preparation = prepare.Preparation(
-            self._work, self._host, expressions=self._expressions, machine=self._machine, enter=self._enter
+            self._work,
+            self._host,
+            expressions=self._expressions,
+            machine=self._machine,
+            emitter=self._emitter,
+            enter=self._enter,
         )
         try:
             prepared = await preparation.run()
@@ -220,16 +224,17 @@ class Undertaking:
             if self._cancelled is None:
                 raise
             return self._too_late()
-        revision = self._revision_of(prepared) if self._only_looks else submitted.revision
+        revision = found.revision_of(self._work, prepared) if self._only_looks else submitted.revision
         return _Planned(prepared=prepared, nodes=submitted.nodes, revision=revision, phase=Phase.APPLY)
 
     def _looked_at_again(self, prepared: Prepared) -> _Planned | Finish:
         """Begin once more what a former owner has begun, whose findings are gone with it."""
         if prepared.plan != Plan.load(self._work.plan):
-            return self._failed(cause.Reason.PREPARATION_FAILED, _RENDERED_ANEW)
+            return self._failed(cause.Reason.PREPARATION_FAILED, again.RENDERED_ANEW)
         self._reporter.tell(again.Again(self._work.nodes).told)
         nodes, phase = again.anew(self._work.nodes), self._work.operation.phase
-        return _Planned(prepared=prepared, nodes=nodes, revision=self._revision_of(prepared), phase=phase)
+        revision = found.revision_of(self._work, prepared)
+        return _Planned(prepared=prepared, nodes=nodes, revision=revision, phase=phase)
 
     def _failed(self, reason: cause.Reason, error: Exception | str) -> Finish:
         message = self._secrets.mask(f"{self._phase}: {error}")[:MAX_CAUSE_CHARACTERS]
@@ -354,6 +359,7 @@ class Undertaking:
             began=began.get,
             run_of=self._run_of,
             caller=await self._caller(prepared, revision=planned.revision),
+            emitter=self._emitter,
             reporter=self._reporter,
             lease=self._host.lease,
             places=self._host.places,
@@ -361,11 +367,6 @@ class Undertaking:
             group=self._group,
             only_looks=self._only_looks,
         )
-
-    def _revision_of(self, prepared: Prepared) -> int:
-        """Return what expressions take for the revision in an operation that installs none."""
-        release = self._work.release
-        return release.latest_revision + 1 if prepared.is_rendered else release.revision or release.latest_revision
 
     def _run_of(self, key: RunKey, outlives: bool) -> StepRun:
         return StepRun(

@@ -40,6 +40,7 @@ _TYPES = (
     ResourceType.OPERATION,
     ResourceType.NODE,
     ResourceType.STEP,
+    ResourceType.LIFECYCLE,
 )
 _PART_CHARACTERS = 256 * 1024
 
@@ -157,6 +158,10 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         after = prerequisite.named(Plan.load(plan).nodes) if plan else {}
         for node in release_row.nodes_of(self._world, found.id):
             yield self._node(dataclasses.replace(node, after=after.get(node.path, node.after)))
+
+    async def ListLifecycle(self, request: pb.ListLifecycleRequest, context: Any) -> AsyncIterator[pb.LifecycleRun]:
+        for run in release_row.runs_of(self._world, self._operation(request.operation_id).id):
+            yield encode.fill(pb.LifecycleRun(), run)
 
     async def ListResources(self, request: pb.ListResourcesRequest, context: Any) -> AsyncIterator[pb.Resource]:
         known = self._book.resources.get(self._named(request).id, {})

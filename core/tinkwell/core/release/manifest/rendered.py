@@ -25,6 +25,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tinkwell.core.release.manifest import chart_tree, name
+from tinkwell.core.release.manifest import hook as hooks
+from tinkwell.core.release.manifest.hook import Hook
 from tinkwell.core.release.manifest.late import (
     NONE_LATE,
     Late,
@@ -57,7 +59,7 @@ MAX_NOTES_BYTES = 1024 * 1024
 
 _RESOURCE_FIELDS = (
     *("type", "dependencies", "config", "readonly", "keep"),
-    *("timeouts", "retries", "concurrency_key", "ignore", "sensitive"),
+    *("timeouts", "retries", "concurrency_key", "ignore", "sensitive", "hook"),
 )
 parse_notes = functools.partial(parse.parse_text, max_bytes=MAX_NOTES_BYTES, allow_empty=True, multiline=True)
 _parse_short = functools.partial(parse.parse_text, max_bytes=MAX_CHART_TEXT_BYTES)
@@ -68,7 +70,10 @@ _MANIFEST_FIELDS = ("plugs", "resources", "outputs", "charts")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedResource:
-    """A resource as it is to be installed. `retries` None leaves it to the image; `timeouts` are whole seconds."""
+    """A resource as it is to be installed, or a hook.
+
+    `retries` None leaves it to the image; `timeouts` are whole seconds.
+    """
 
     type: str
     dependencies: Mapping[str, Target] = field(default_factory=dict)
@@ -81,6 +86,7 @@ class RenderedResource:
     concurrency_key: str = ""
     ignore: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
+    hook: Hook | None = None
 
     @property
     def prerequisites(self) -> tuple[str, ...]:
@@ -100,7 +106,11 @@ class RenderedResource:
             ignore=list(self.ignore),
             sensitive=list(self.sensitive),
         )
-        return given if self.retries is None else {**given, "retries": self.retries}
+        if self.retries is not None:
+            given["retries"] = self.retries
+        if self.hook is not None:
+            given["hook"] = self.hook.as_json()
+        return given
 
     @classmethod
     def read(
@@ -123,6 +133,7 @@ class RenderedResource:
             concurrency_key=members.text("concurrency_key", parse_key),
             ignore=members.texts("ignore", name.parse_pointer, most=MAX_POINTERS),
             sensitive=members.texts("sensitive", name.parse_pointer, most=MAX_POINTERS),
+            hook=hooks.read_member(members),
         )
 
 
@@ -218,6 +229,21 @@ class RenderedManifest:
         }
         return given | without_defaults(charts={path: found for path, found in charts.items() if found})
 
+    @property
+    def installed(self) -> Mapping[str, RenderedResource]:
+        """The resources that are a part of the release: all but hooks."""
+        return {path: resource for path, resource in self.resources.items() if resource.hook is None}
+
+    @property
+    def hooks(self) -> Mapping[str, Hook]:
+        """The hooks by their paths."""
+        return {path: resource.hook for path, resource in self.resources.items() if resource.hook is not None}
+
+    @property
+    def root(self) -> str:
+        """The path of the chart that has all others; empty without charts."""
+        return next((path for path in self.charts if "." not in path), "")
+
     def plugs_by_chart(self) -> Mapping[str, Mapping[str, Plug]]:
         """Return the plugs that resources of a chart may use, by its path and their names in it.
 
@@ -278,11 +304,17 @@ def parse_key(path: str, text: str) -> str:
 
 
 def _check_paths(checks: check.Checks, manifest: RenderedManifest) -> None:
-    """Refuse dependencies and names that lead to no resource."""
+    """Refuse dependencies and names that lead to no resource, or to a hook, or from one."""
+    hooked = manifest.hooks
     for path, resource in manifest.resources.items():
         at = parse.child("resources", path)
         for alias, target in resource.dependencies.items():
-            _check_target(checks, manifest, f"{at}.dependencies.{alias}", target)
+            field = f"{at}.dependencies.{alias}"
+            _check_target(checks, manifest, field, target)
+            for other in paths_of(target):
+                hooks.refuse_dependency(checks, field, path, other, hooks=hooked)
+        if path in hooked and resource.late.pointers:
+            checks.refuse(parse.child("late.resources", path), f"{path} is a hook, of which nothing is evaluated late")
         for root, target in resource.late.names.items():
             _check_target(checks, manifest, f"{parse.child('late.resources', path)}.names.{root}", target)
     for root, target in manifest.late_outputs.names.items():

@@ -34,7 +34,7 @@ class _Wire(NamedTuple):
 def needs(manifest: RenderedManifest) -> Needs:
     """Say of each resource of a manifest which others it needs, each with the first reason that there is."""
     wires = _Wires(manifest)
-    return {path: _of_resource(manifest, path, wires) for path in manifest.resources}
+    return {path: _of_resource(manifest, path, wires) for path in manifest.installed}
 
 
 def _of_resource(manifest: RenderedManifest, path: str, wires: "_Wires") -> Mapping[str, str]:

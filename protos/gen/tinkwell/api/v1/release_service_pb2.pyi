@@ -244,6 +244,27 @@ RESOURCE_STATUS_ABSENT: ResourceStatus.ValueType  # 4
 RESOURCE_STATUS_LEFT: ResourceStatus.ValueType  # 5
 Global___ResourceStatus: _TypeAlias = ResourceStatus  # noqa: Y015
 
+class _LifecycleOutcome:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _LifecycleOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LifecycleOutcome.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LIFECYCLE_OUTCOME_UNSPECIFIED: _LifecycleOutcome.ValueType  # 0
+    LIFECYCLE_OUTCOME_SUCCEEDED: _LifecycleOutcome.ValueType  # 1
+    LIFECYCLE_OUTCOME_WARNED: _LifecycleOutcome.ValueType  # 2
+    """WARNED: a handler failed, and nothing else by that."""
+    LIFECYCLE_OUTCOME_FAILED: _LifecycleOutcome.ValueType  # 3
+
+class LifecycleOutcome(_LifecycleOutcome, metaclass=_LifecycleOutcomeEnumTypeWrapper): ...
+
+LIFECYCLE_OUTCOME_UNSPECIFIED: LifecycleOutcome.ValueType  # 0
+LIFECYCLE_OUTCOME_SUCCEEDED: LifecycleOutcome.ValueType  # 1
+LIFECYCLE_OUTCOME_WARNED: LifecycleOutcome.ValueType  # 2
+"""WARNED: a handler failed, and nothing else by that."""
+LIFECYCLE_OUTCOME_FAILED: LifecycleOutcome.ValueType  # 3
+Global___LifecycleOutcome: _TypeAlias = LifecycleOutcome  # noqa: Y015
+
 class _OnFailure:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -865,6 +886,111 @@ class Resource(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Resource: _TypeAlias = Resource  # noqa: Y015
+
+@_typing.final
+class LifecycleRun(_message.Message):
+    """LifecycleRun is an event in the life of a release, which an operation emitted."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    RELEASE_ID_FIELD_NUMBER: _builtins.int
+    ORDINAL_FIELD_NUMBER: _builtins.int
+    EVENT_FIELD_NUMBER: _builtins.int
+    CHART_FIELD_NUMBER: _builtins.int
+    HANDLERS_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    UPDATED_AT_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    operation_id: _builtins.str
+    release_id: _builtins.str
+    ordinal: _builtins.int
+    """ordinal counts what was emitted in the operation, from 1."""
+    event: _builtins.str
+    """event is its name, such as pre-install."""
+    chart: _builtins.str
+    """chart is the path of the one whose event it is, empty without charts."""
+    outcome: Global___LifecycleOutcome.ValueType
+    message: _builtins.str
+    """message says why a handler failed."""
+    seconds: _builtins.float
+    """seconds that all handlers took together."""
+    version: _builtins.int
+    @_builtins.property
+    def handlers(self) -> _containers.RepeatedCompositeFieldContainer[Global___HandlerRun]:
+        """handlers that heard it, in order."""
+
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def updated_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        operation_id: _builtins.str = ...,
+        release_id: _builtins.str = ...,
+        ordinal: _builtins.int = ...,
+        event: _builtins.str = ...,
+        chart: _builtins.str = ...,
+        handlers: _abc.Iterable[Global___HandlerRun] | None = ...,
+        outcome: Global___LifecycleOutcome.ValueType = ...,
+        message: _builtins.str = ...,
+        seconds: _builtins.float = ...,
+        version: _builtins.int = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
+        updated_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart", b"chart", "created_at", b"created_at", "event", b"event", "handlers", b"handlers", "id", b"id", "message", b"message", "operation_id", b"operation_id", "ordinal", b"ordinal", "outcome", b"outcome", "release_id", b"release_id", "seconds", b"seconds", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LifecycleRun: _TypeAlias = LifecycleRun  # noqa: Y015
+
+@_typing.final
+class HandlerRun(_message.Message):
+    """HandlerRun is a handler that heard an event."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHART_FIELD_NUMBER: _builtins.int
+    FILE_FIELD_NUMBER: _builtins.int
+    LINE_FIELD_NUMBER: _builtins.int
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    chart: _builtins.str
+    """chart is the path of the one that brought it, empty for a handler in Python."""
+    file: _builtins.str
+    """file is as in the chart, such as ext/lua/init.lua, and for Python the name of the entry point."""
+    line: _builtins.int
+    weight: _builtins.float
+    seconds: _builtins.float
+    outcome: Global___LifecycleOutcome.ValueType
+    def __init__(
+        self,
+        *,
+        chart: _builtins.str = ...,
+        file: _builtins.str = ...,
+        line: _builtins.int = ...,
+        weight: _builtins.float = ...,
+        seconds: _builtins.float = ...,
+        outcome: Global___LifecycleOutcome.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart", b"chart", "file", b"file", "line", b"line", "outcome", b"outcome", "seconds", b"seconds", "weight", b"weight"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HandlerRun: _TypeAlias = HandlerRun  # noqa: Y015
 
 @_typing.final
 class Chart(_message.Message):
@@ -1670,6 +1796,25 @@ class ListNodesRequest(_message.Message):
 Global___ListNodesRequest: _TypeAlias = ListNodesRequest  # noqa: Y015
 
 @_typing.final
+class ListLifecycleRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    operation_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        operation_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["operation_id", b"operation_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListLifecycleRequest: _TypeAlias = ListLifecycleRequest  # noqa: Y015
+
+@_typing.final
 class ListResourcesRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2177,6 +2322,7 @@ class OperationReport(_message.Message):
     RESOURCE_FIELD_NUMBER: _builtins.int
     REMOVED_FIELD_NUMBER: _builtins.int
     FINISH_FIELD_NUMBER: _builtins.int
+    LIFECYCLE_FIELD_NUMBER: _builtins.int
     phase: Global___OperationPhase.ValueType
     removed: _builtins.str
     """removed is the path of a resource that is no more."""
@@ -2188,6 +2334,8 @@ class OperationReport(_message.Message):
     def resource(self) -> Global___ResourceReport: ...
     @_builtins.property
     def finish(self) -> Global___FinishReport: ...
+    @_builtins.property
+    def lifecycle(self) -> Global___LifecycleReport: ...
     def __init__(
         self,
         *,
@@ -2197,12 +2345,13 @@ class OperationReport(_message.Message):
         resource: Global___ResourceReport | None = ...,
         removed: _builtins.str = ...,
         finish: Global___FinishReport | None = ...,
+        lifecycle: Global___LifecycleReport | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["finish", b"finish", "node", b"node", "phase", b"phase", "removed", b"removed", "report", b"report", "resource", b"resource", "step", b"step"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["finish", b"finish", "lifecycle", b"lifecycle", "node", b"node", "phase", b"phase", "removed", b"removed", "report", b"report", "resource", b"resource", "step", b"step"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["finish", b"finish", "node", b"node", "phase", b"phase", "removed", b"removed", "report", b"report", "resource", b"resource", "step", b"step"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["finish", b"finish", "lifecycle", b"lifecycle", "node", b"node", "phase", b"phase", "removed", b"removed", "report", b"report", "resource", b"resource", "step", b"step"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_report: _TypeAlias = _typing.Literal["phase", "node", "step", "resource", "removed", "finish"]  # noqa: Y015
+    _WhichOneofReturnType_report: _TypeAlias = _typing.Literal["phase", "node", "step", "resource", "removed", "finish", "lifecycle"]  # noqa: Y015
     _WhichOneofArgType_report: _TypeAlias = _typing.Literal["report", b"report"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_report) -> _WhichOneofReturnType_report | None: ...
 
@@ -2371,6 +2520,49 @@ class ResourceReport(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__state) -> _WhichOneofReturnType__state | None: ...
 
 Global___ResourceReport: _TypeAlias = ResourceReport  # noqa: Y015
+
+@_typing.final
+class LifecycleReport(_message.Message):
+    """LifecycleReport says that an event was emitted. It is kept once for each event of a chart: another report of it takes the
+    place of the former one.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENT_FIELD_NUMBER: _builtins.int
+    CHART_FIELD_NUMBER: _builtins.int
+    HANDLERS_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    event: _builtins.str
+    chart: _builtins.str
+    """chart is the path of the one whose event it is, empty without charts."""
+    outcome: Global___LifecycleOutcome.ValueType
+    message: _builtins.str
+    """message is at most 1,000 characters."""
+    seconds: _builtins.float
+    @_builtins.property
+    def handlers(self) -> _containers.RepeatedCompositeFieldContainer[Global___HandlerRun]:
+        """handlers that heard it, in order, at most 1,000."""
+
+    def __init__(
+        self,
+        *,
+        event: _builtins.str = ...,
+        chart: _builtins.str = ...,
+        handlers: _abc.Iterable[Global___HandlerRun] | None = ...,
+        outcome: Global___LifecycleOutcome.ValueType = ...,
+        message: _builtins.str = ...,
+        seconds: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart", b"chart", "event", b"event", "handlers", b"handlers", "message", b"message", "outcome", b"outcome", "seconds", b"seconds"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LifecycleReport: _TypeAlias = LifecycleReport  # noqa: Y015
 
 @_typing.final
 class FinishReport(_message.Message):

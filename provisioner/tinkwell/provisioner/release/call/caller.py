@@ -72,7 +72,8 @@ class Caller:
         try:
             if command.kind is StepKind.STATE:
                 known.config = await self.configs.resolve(known, self.resources)
-                await self.secrets.learn(config_path(known), known.config, known.sensitive)
+                texts = await self.secrets.learn(config_path(known), known.config, known.sensitive)
+                known.texts = texts if known.is_hook else known.texts
             spec = self._describe(known, run.key, command)
         except (errors.InvalidField, sandbox.SandboxError) as error:
             return Outcome(state=State.FAILED, message=_explain(error, known))
@@ -194,7 +195,7 @@ class Caller:
         warnings: Sequence[str] = ()
         if init.plugs:
             warnings = self.plugs_of(known).grant(known.own_path, known.type, init.plugs).warnings
-        if known.task is NodeTask.INSTALL:
+        if known.task is NodeTask.INSTALL or known.is_hook:
             await self.configs.check(known, init)
         return warnings
 
@@ -208,10 +209,11 @@ class Caller:
     async def _read_state(self, known: Resource, kind: StepKind, result: Result) -> Outcome:
         found = answer.parse_state(result.answer)
         if isinstance(found, answer.Valid):
-            await self.secrets.learn("state", found.state, known.sensitive)
+            texts = await self.secrets.learn("state", found.state, known.sensitive)
             known.state = found.state
             told = Answer(status=ResourceStatus.VALID, has_state=True)
-            return self._told(known, result, told, state=document.dump_json(found.state))
+            given = texts if known.is_hook else frozenset[str]()
+            return self._told(known, result, told, state=document.dump_json(found.state), secrets=given)
         if len(found.actions) > MAX_ACTIONS:
             message = f"lists {len(found.actions):,} actions; at most {MAX_ACTIONS:,} are allowed"
             raise errors.InvalidField.of("actions", message)
@@ -248,7 +250,7 @@ class Caller:
             config=document.dump_json(known.config),
             resource_state=state,
             sensitive=known.sensitive,
-            secrets=tuple(sorted(secrets)),
+            secrets=tuple(sorted(secrets | known.texts)),
         )
 
 

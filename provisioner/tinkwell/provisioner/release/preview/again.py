@@ -15,6 +15,11 @@ from tinkwell.client.release.model import Node
 from tinkwell.core.release.kinds import NodeState
 from tinkwell.core.release.report import NodeReport, Report, StepReport
 
+RENDERED_ANEW = (
+    "the former owner has died, and what comes of the chart or the manifests differs from what it was for that; "
+    "make a new plan"
+)
+
 
 class Again:
     """Says what is told of nodes that the server has in these states."""

@@ -37,6 +37,12 @@ def result_of(work: model.Work, prepared: Prepared, view: OperationView, secrets
     return making.fitting(Preview(digest=digest, revision=work.release.revision, nodes=nodes, drift=drift))
 
 
+def revision_of(work: model.Work, prepared: Prepared) -> int:
+    """Return what expressions take for the revision in an operation that only looks, and makes none."""
+    release = work.release
+    return release.latest_revision + 1 if prepared.is_rendered else release.revision or release.latest_revision
+
+
 def _seen(node: NodeView, known: Resource, row: model.Resource | None, view: OperationView, needs: need.Needs) -> Seen:
     kept = removal.why_left(node.spec) if node.task is NodeTask.REMOVE else ""
     if node.task is NodeTask.REMOVE and not kept and node.init is not None and node.init.destroy_call is None:

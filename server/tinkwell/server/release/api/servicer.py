@@ -24,6 +24,7 @@ _WATCHED = (
     ResourceType.OPERATION,
     ResourceType.NODE,
     ResourceType.STEP,
+    ResourceType.LIFECYCLE,
 )
 
 
@@ -166,6 +167,12 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         async with contextlib.aclosing(nodes) as found:
             async for planned in found:
                 yield message.node(planned.node, planned.steps, planned.after)
+
+    async def ListLifecycle(
+        self, request: pb.ListLifecycleRequest, context: Context
+    ) -> AsyncGenerator[pb.LifecycleRun, None]:
+        for run in await self._releases.list_lifecycle(request.operation_id, actor=auth.actor(context)):
+            yield message.lifecycle_run(run)
 
     async def ListResources(
         self, request: pb.ListResourcesRequest, context: Context

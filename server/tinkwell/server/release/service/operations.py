@@ -9,6 +9,7 @@ from tinkwell.core import errors
 from tinkwell.core.release import name as names
 from tinkwell.core.release import prerequisite
 from tinkwell.core.release.kinds import ReleaseState
+from tinkwell.core.release.lifecycle_event.run import LifecycleRun
 from tinkwell.core.release.record import Node, Operation, Release, Resource, Revision, Step, UnfinishedOperation
 from tinkwell.core.release.transition import ending as end_rules
 from tinkwell.core.release.transition import operation as rules
@@ -25,7 +26,7 @@ from tinkwell.server.release.service.document import Documents
 from tinkwell.server.release.service.ending import Expiry
 from tinkwell.server.release.service.looking import Looking
 from tinkwell.server.release.service.work import WorkReader
-from tinkwell.server.release.store import change, lock, queries
+from tinkwell.server.release.store import change, lifecycle, lock, queries
 from tinkwell.server.secret.service.operations import SecretService
 
 _PAGE = 500
@@ -169,6 +170,12 @@ class ReleaseService:
             after = await asyncio.to_thread(prerequisite.named, planned)
             for node, steps in nodes:
                 yield NodeOfPlan(node, steps, after.get(node.path, ()))
+
+    async def list_lifecycle(self, operation_id: str, *, actor: str) -> list[LifecycleRun]:
+        """Return what an operation emitted, in the order in which it did."""
+        operation_id = parse.parse_uuid("operation_id", operation_id)
+        await self._operation(operation_id, actor=actor)
+        return await lifecycle.list_runs(self._database.fetch, operation_id)
 
     async def list_resources(self, namespace: str, name: str, *, actor: str) -> AsyncGenerator[Resource, None]:
         """Yield the resources of a release as they were seen last, by path."""
