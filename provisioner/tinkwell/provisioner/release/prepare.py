@@ -107,11 +107,16 @@ class Preparation:
         """Return what was there before, if anything of it is left that has a life."""
         work = self._work
         is_removing = manifest is not None and any(row.path not in manifest.installed for row in work.resources)
+        if not work.operation.kind.changes_release:
+            return None
         plan = await asyncio.to_thread(build_plan, manifest, work) if is_removing else None
         return await life.former(self._host, work, plan)
 
-    def _life(self, manifest: RenderedManifest | None, left: Revision | None) -> Life:
+    def _life(self, manifest: RenderedManifest | None, left: Revision | None) -> Life | None:
+        """Say which events and hooks there are; None where the operation only asks what there was to be done."""
         operation = self._work.operation
+        if operation.kind is OperationKind.PLAN:
+            return None
         return Life(
             kind=operation.kind,
             manifest=manifest,
@@ -217,6 +222,9 @@ def build_plan(manifest: RenderedManifest | None, work: model.Work, lived: Life 
     """
     from tinkwell.core.release.graph import build
 
+    if work.operation.kind is OperationKind.TEST:
+        assert lived is not None, "a test is nothing else"
+        return build.build_test_plan(lived)
     former = {revision: Plan.load(text, field=f"removed/{revision}") for revision, text in work.removed_plans.items()}
     options = work.operation.options or Options()
     # What is brought about again has a plan already.

@@ -15,14 +15,15 @@ from datetime import datetime
 from typing import TypeVar
 
 from tinkwell.client import errors as client_errors
-from tinkwell.client.release.model import Node, Operation, StepLogLine, Submitted, Work
+from tinkwell.client.release.model import Node, Operation, Submitted, Work
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import cause
 from tinkwell.core.release.decision import removal, view
 from tinkwell.core.release.decision.command import Finish
-from tinkwell.core.release.decision.view import StepKey
+from tinkwell.core.release.decision.view import OperationView, StepKey
 from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase
+from tinkwell.core.release.lifecycle_event.name import Event
 from tinkwell.core.release.manifest.model import Plug
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import Options
@@ -31,10 +32,12 @@ from tinkwell.core.release.transition.row import PLANNED_PHASES
 from tinkwell.core.value import check, document
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.queue import retry
+from tinkwell.provisioner.release import emitter as emitters
 from tinkwell.provisioner.release import leftover, prepare
 from tinkwell.provisioner.release.call.caller import Caller
 from tinkwell.provisioner.release.call.config import Configs
 from tinkwell.provisioner.release.call.plug import Machine, Plugs
+from tinkwell.provisioner.release.call.sink import Sink
 from tinkwell.provisioner.release.call.step import StepRun
 from tinkwell.provisioner.release.call.wiring import Wiring
 from tinkwell.provisioner.release.emitter import Emitter, Silence
@@ -49,7 +52,6 @@ from tinkwell.provisioner.release.resource import Resource
 from tinkwell.provisioner.release.schema.check import Schemas
 from tinkwell.provisioner.release.secret import Secrets
 from tinkwell.provisioner.release.walk import Walk
-from tinkwell.provisioner.runtime import output
 from tinkwell.sandbox.errors import SandboxError
 
 T = TypeVar("T")
@@ -99,6 +101,7 @@ class Undertaking:
         release = work.release
         folder = host.folder / release.id
         self._only_looks = work.operation.kind is OperationKind.PLAN
+        self._is_planned = work.operation.phase in PLANNED_PHASES
         self._machine = Machine(host.grants, namespace=release.namespace, folder=folder, only_looks=self._only_looks)
         # That of the manifest that is looked at.
         self._digest = ""
@@ -151,19 +154,32 @@ class Undertaking:
         self._walk = await self._walk_of(planned)
         if self._cancelled is not None:
             self._walk.hear(self._cancelled)
-        finish = await self._walk.run()
-        if not self._only_looks or finish.state not in (State.SUCCEEDED, State.FAILED):
-            return finish
+        ending = await self._walk.run()
+        match self._work.operation.kind:
+            case OperationKind.TEST if ending.state is State.FAILED:
+                await self._tell_failure(planned.prepared)
+            case OperationKind.PLAN if ending.state in (State.SUCCEEDED, State.FAILED):
+                return await self._found(planned.prepared, self._walk.view, ending)
+        return ending
+
+    async def _found(self, prepared: Prepared, seen: OperationView, ending: Finish) -> Finish:
+        """Put down what a plan has found, unless that is too long to be told."""
+        given = (self._work, prepared, seen, self._secrets)
         try:
-            seen = (self._work, planned.prepared, self._walk.view, self._secrets)
-            self.result = await asyncio.to_thread(found.result_of, *seen, digest=self._digest)
+            self.result = await asyncio.to_thread(found.result_of, *given, digest=self._digest)
         except errors.InvalidField as error:
             return self._failed(cause.Reason.PREPARATION_FAILED, error)
-        return finish
+        return ending
 
-    @property
-    def _is_planned(self) -> bool:
-        return self._work.operation.phase in PLANNED_PHASES
+    async def _tell_failure(self, prepared: Prepared) -> None:
+        """Have it heard that a test has failed, by subcharts before their parents; nothing fails by that."""
+        manifest = prepared.manifest
+        charts = list(manifest.charts or ("",)) if manifest is not None else []
+        for chart in reversed(charts):
+            is_root = bool(chart) and "." not in chart
+            if is_root or Event.FAILED_TEST in self._emitter.heard().get(chart, ()):
+                emitted = await self._emitter.emit(chart, Event.FAILED_TEST)
+                await self._reporter.post([emitters.told(chart, Event.FAILED_TEST, emitted)])
 
     async def _in_time(self, work: Callable[[], Awaitable[T]]) -> T | Finish:
         """Do the work, unless it is interrupted by a cancellation, or by the end of the operation's time."""
@@ -373,24 +389,11 @@ class Undertaking:
             key,
             runtime=self._host.runtime,
             claims=self._host.claims,
-            sink=_Sink(self._host, self._work.operation.id),
+            sink=Sink(self._host.api, self._work.operation.id),
             secrets=self._secrets,
             beside=self._group,
             outlives=outlives,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Sink:
-    """Sends the output of steps to the server."""
-
-    host: Host
-    operation_id: str
-
-    async def append(self, key: RunKey, lines: Sequence[output.OutputLine]) -> None:
-        """Store lines of a step's attempt."""
-        sent = [StepLogLine(key.run, key.attempt, line.number, line.text, line.stream) for line in lines]
-        await self.host.api.append_logs(self.operation_id, sent)
 
 
 def _began(nodes: Sequence[Node]) -> Mapping[StepKey, datetime | None]:

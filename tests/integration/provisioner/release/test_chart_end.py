@@ -13,7 +13,7 @@ from support.release_kill.deed import Deed, Moment
 from support.release_stage import SECONDS, Stage
 from support.waiting import eventually
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.kinds import NodeState, ReleaseState, StepKind
+from tinkwell.core.release.kinds import NodeKind, NodeState, ReleaseState, StepKind
 
 ALL = ("shop", "shop.one", "shop.one.deep", "shop.one.deep:slow", "shop.one:after", "shop.two", "shop.two:late")
 BEGUN = {"shop", "shop.one", "shop.one.deep", "shop.one.deep:slow"}
@@ -30,7 +30,8 @@ async def install(stage: Stage, *, slow: dict[str, Any] | None = None, **options
 
 
 async def nodes(stage: Stage, operation_id: str) -> dict[str, NodeState]:
-    return {node.path: node.state async for node in stage.client.releases.nodes(operation_id)}
+    found = [node async for node in stage.client.releases.nodes(operation_id)]
+    return {node.path: node.state for node in found if node.kind is not NodeKind.EVENT}
 
 
 async def is_ended(stage: Stage, operation_id: str) -> None:

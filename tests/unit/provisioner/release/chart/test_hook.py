@@ -203,3 +203,22 @@ async def test_a_cancellation_in_a_hook_ends_it_there(stage: Stage) -> None:
     assert done(stage) == ["early", "a", "b"]
     assert (await stage.nodes(first))["shop:b@pre-install"].state is NodeState.FAILED
     await stage.is_clear()
+
+
+async def test_the_tests_of_a_release_are_hooks_and_leave_it_as_it_is(stage: Stage) -> None:
+    given = chart(WEB, hook("check", "test"), db=template(hook("probe", "test"), hook("look", "test", weight=-1)))
+    async with stage.provisioner():
+        await stage.ends(await install(stage, given))
+        before = await stage.operator.get("shop")
+        done(stage)
+        await stage.ends(first := (await stage.operator.test("shop")).id)
+        assert done(stage) == ["look", "probe", "check"]
+        assert await lived(stage, first) == ["shop/pre-test", "shop.db/test", "shop/test", "shop/post-test"]
+        stage.images.things["probe"].exits["create"] = 3
+        operation = await stage.ends(second := (await stage.operator.test("shop")).id, State.FAILED)
+        assert operation.cause is not None
+        assert operation.cause["path"] == "shop.db:probe@test"
+        assert done(stage) == ["look", "probe"]
+        assert (await lived(stage, second))[-1] == "shop/failed-test"
+        after = await stage.operator.get("shop")
+    assert (after.state, after.revision, after.latest_revision) == (before.state, 1, 1)
