@@ -103,6 +103,13 @@ HOT: dict[str, tuple[str, tuple[object, ...], set[str]]] = {
         {"release_pkey", "release_revision_pkey", "release_resource_pkey"},
     ),
     "forget operations": (history.FORGET_OPERATIONS, (ID, 10), {"operation_release", "release_revision_pkey"}),
+    "forget tests and plans": (history.FORGET_LOOKS, (ID, 10), {"operation_release"}),
+    "forget what was planned": (history.FORGET_PLANNED, (1.0, 10), {"release_planned", "release_pkey"}),
+    "active": (lock.ACTIVE, (ID,), {"operation_active"}),
+    "plan to be applied": (lock.PLAN, (ID,), {"operation_pkey", "operation_release"}),
+    "what a plan was made of": (request.FIND_PLAN, (ID,), {"operation_pkey", "release_pkey", "chart_pkey"}),
+    "due by id": (queries.DUE_BY_ID, (ID,), {"operation_active", "lease_id"}),
+    "result": (queries.RESULT, (ID,), {"operation_pkey"}),
     "forget releases": (history.FORGET_RELEASES, (1.0, 10), {"release_deleted", "release_pkey"}),
     "deployed": (submission.IS_DEPLOYED, (ID, "{}", "{}"), {"operation_pkey", "release_revision_pkey"}),
 }

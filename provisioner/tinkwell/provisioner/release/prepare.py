@@ -23,6 +23,8 @@ from tinkwell.core.release.lifecycle_event.name import CoreEvent, Event
 from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.plan import Plan
+from tinkwell.core.release.preview import need
+from tinkwell.core.release.preview import plan as preview_plan
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.record import Resource as Row
 from tinkwell.core.value import check, document, parse
@@ -288,7 +290,11 @@ def build_plan(manifest: RenderedManifest | None, work: model.Work, lived: Life 
     options = work.operation.options or Options()
     # What is brought about again has a plan already.
     stored = Plan.load(work.plan) if work.plan else None
-    return build.build_plan(manifest, map(_row, work.resources), former, wait=options.wait, stored=stored, life=lived)
+    rows, wait = map(_row, work.resources), options.wait
+    if work.operation.kind is not OperationKind.PLAN:
+        return build.build_plan(manifest, rows, former, wait=wait, stored=stored, life=lived)
+    plan = build.build_plan(manifest, rows, former, wait=wait, stored=stored)
+    return preview_plan.looking(plan, need.needs(manifest) if manifest is not None else {})
 
 
 async def names_of(
@@ -331,7 +337,10 @@ def occasion_of(work: model.Work) -> Occasion:
 
 def release_of(work: model.Work, revision: int) -> Release:
     """Return what expressions know of the release."""
-    is_install = work.operation.kind is OperationKind.INSTALL
+    kind = work.operation.kind
+    # A plan is told what the operation is told that applies it, or the one that has installed what it looks at.
+    is_planned = kind is OperationKind.PLAN and (not work.release.revision or revision == 1)
+    is_install = kind is OperationKind.INSTALL or is_planned
     return {
         "name": work.release.name,
         "namespace": work.release.namespace,

@@ -66,6 +66,11 @@ class Reporter:
         self._hear = hear
         self._waiting: list[_Group] = []
         self._has_come = asyncio.Event()
+        self._told: Callable[[Sequence[Report]], Sequence[Report]] = lambda reports: reports
+
+    def tell(self, told: Callable[[Sequence[Report]], Sequence[Report]]) -> None:
+        """Tell from now on what this says of each group, where the server must not hear all of it."""
+        self._told = told
 
     def post(self, reports: Sequence[Report]) -> "asyncio.Future[None]":
         """Have a group of reports stored, after all that were posted before; the future is done when it is.
@@ -73,8 +78,8 @@ class Reporter:
         Where the server refuses, or nobody sends any more, it is cancelled.
         """
         stored = asyncio.get_running_loop().create_future()
-        if reports:
-            self._waiting.append(_Group([*map(self._secrets.mask_report, reports)], stored))
+        if told := self._told(reports):
+            self._waiting.append(_Group([*map(self._secrets.mask_report, told)], stored))
             self._has_come.set()
         else:
             stored.set_result(None)

@@ -180,6 +180,7 @@ def facts_of(init: answer.InitAnswer) -> InitFacts:
         destroy_call=None if extension.destroy is None else call_of(extension.destroy),
         poll_seconds=extension.poll_seconds,
         settings=settings,
+        reads_state_only=extension.read_only_state,
     )
 
 

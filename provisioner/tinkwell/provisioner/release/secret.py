@@ -88,6 +88,10 @@ class Secrets:
         """Return a text without secrets; one that was shortened may end with a part of one."""
         return self._masker.mask_excerpt(text) if self._texts else text
 
+    def mask_json(self, value: JsonValue) -> JsonValue:
+        """Return a value without secrets, also in its keys."""
+        return self._masker.mask_json(value) if self._texts else value
+
     def mask_report(self, report: Report) -> Report:
         """Return a report without secrets in what is shown of it."""
         match report:

@@ -18,7 +18,7 @@ from typing import Protocol, assert_never
 
 from tinkwell.client.release.model import Operation
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.decision import outcome
+from tinkwell.core.release.decision import outcome, preview
 from tinkwell.core.release.decision.command import (
     AdoptStep,
     Command,
@@ -62,7 +62,8 @@ class Walk:
     """Walks one plan, from the view of it that is stored to the command that ends the operation.
 
     Steps become tasks of `group`. `run_of` makes an attempt, and is told whether that outlives this process. `began`
-    says when steps began that a former owner left running, and `emitter` has events heard.
+    says when steps began that a former owner left running, and `emitter` has events heard. With `only_looks` nothing is
+    changed.
     """
 
     def __init__(
@@ -79,8 +80,10 @@ class Walk:
         places: Places,
         keys: Keys,
         group: asyncio.TaskGroup,
+        only_looks: bool = False,
     ) -> None:
         self._view = view
+        self._only_looks = only_looks
         self._seen_at = _now()
         self._release_id = release_id
         self._began = began
@@ -103,6 +106,11 @@ class Walk:
         self._silenced: set[StepKey] = set()
         # Who has a place and uses a concurrency key, which may be none.
         self._holding: dict[StepRun, str] = {}
+
+    @property
+    def view(self) -> OperationView:
+        """What is known of the operation."""
+        return self._view
 
     @property
     def runs(self) -> Sequence[StepRun]:
@@ -159,7 +167,8 @@ class Walk:
         while True:
             view = replace(self._view, busy_keys=self._keys.busy(self._view.id))
             has_moved, seconds = False, LONGEST_SECONDS
-            for command in decide(view, {*self._running, *self._emitting}):
+            rule = preview.decide if self._only_looks else decide
+            for command in rule(view, {*self._running, *self._emitting}):
                 match command:
                     case Finish():
                         return command, 0.0
@@ -306,7 +315,8 @@ class Walk:
         ended = await work()
         self._let_go(run)
         self._tick()
-        stored = self._settle(outcome.end(self._view, key, ended))
+        settled = outcome.end(self._view, key, ended)
+        stored = self._settle(preview.without_actions(settled, key.path) if self._only_looks else settled)
         del self._running[key]
         self._stopping.discard(key)
         self._has_changed.set()

@@ -80,12 +80,16 @@ class Settings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitFacts:
     """What the answer to `init` says: how to ask for the state, how to destroy, and every how many seconds to ask
-    whether the resource is ready; None where it can't be destroyed, and where it is asked once."""
+    whether the resource is ready; None where it can't be destroyed, and where it is asked once.
+
+    `reads_state_only`: to ask for the state changes nothing.
+    """
 
     state_call: Call
     destroy_call: Call | None = None
     poll_seconds: int | None = None
     settings: Settings = field(default_factory=Settings)
+    reads_state_only: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
