@@ -25,12 +25,10 @@ import sys
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Optional, TypeVar, Union
+from typing import Any, ClassVar, NamedTuple, NoReturn, Optional, TypeVar, Union
 
 PROTOCOL = 1
 INIT, STATE, DESTROY = "init", "state", "destroy"
-TIMEOUTS = ("state", "action", "destroy", "ready")
-RETRY = ("attempts", "delay_seconds", "exit_codes")
 _MARK = "_tinkwell_action"
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
@@ -41,42 +39,37 @@ class Mistake(Exception):
     """The class of a resource is not as it must be, or its methods return what they must not."""
 
 
-class Plug:
+class Plug(NamedTuple):
     """A file or folder of the host: `container_path` is where containers have it, `Resource.plug` says where it is."""
 
-    def __init__(self, name: str, container_path: str, *, writable: bool = False, optional: bool = False) -> None:
-        self.name = name
-        self.container_path = container_path
-        self.writable = writable
-        self.optional = optional
+    name: str
+    container_path: str
+    writable: bool = False
+    optional: bool = False
 
 
-class Action:
+class Action(NamedTuple):
     """Something to be done: `name` is that of an action of the class, whose method is given the texts of `args`.
 
     With an `image` or an `entrypoint` it is somebody else's, which has `args` for its command line.
     """
 
-    def __init__(
-        self, name: str, description: str = "", *, args: Sequence[str] = (), image: str = "", entrypoint: str = ""
-    ) -> None:
-        self.name = name
-        self.description = description
-        self.args = args
-        self.image = image
-        self.entrypoint = entrypoint
+    name: str
+    description: str = ""
+    args: Sequence[str] = ()
+    image: str = ""
+    entrypoint: str = ""
 
 
 def action(name: str, description: str = "") -> Callable[[Method], Method]:
     """Make a method of a resource the action of this name. Its command line is the name of the method."""
 
     def mark(method: Method) -> Method:
-        setattr(method, _MARK, (name, description))
+        setattr(method, _MARK, Action(name, description))
         return method
 
-    if callable(name):
-        raise Mistake(f'{name.__name__} is an action without a name; write @action("{name.__name__}") above it')
-    return mark
+    # `@action` alone gives no name, which `run` tells.
+    return mark(name) if callable(name) else mark
 
 
 class Resource:
@@ -165,9 +158,6 @@ def run(resource: type[Resource]) -> None:
     arguments = sys.argv[1:] or [INIT]
     try:
         _check(resource)
-        known = _actions_of(resource)
-        if arguments[0] not in (INIT, STATE, DESTROY, *known):
-            raise Mistake(f"there is no call {arguments[0]!r}; there are {_listed((INIT, STATE, *known, DESTROY))}")
         given = _given(resource, arguments[0])
         if arguments[0] in (INIT, STATE):
             _answer(lambda: _init(resource, given) if arguments[0] == INIT else _state(resource(given)))
@@ -178,9 +168,11 @@ def run(resource: type[Resource]) -> None:
 
 
 def _given(resource: type[Resource], call: str) -> Mapping[str, Any]:
-    text = sys.stdin.read()
+    calls = (INIT, STATE, *_actions_of(resource), DESTROY)
+    if call not in calls:
+        raise Mistake(f"there is no call {call!r}; there are {', '.join(calls)}")
     try:
-        given = json.loads(text)
+        given = json.load(sys.stdin)
     except ValueError as error:
         raise Mistake(f"standard input must be one JSON object: {error}") from None
     if not isinstance(given, dict):
@@ -222,10 +214,7 @@ def _init(resource: type[Resource], given: Mapping[str, Any]) -> dict[str, Any]:
     if schema:
         answer["config_schema"] = schema
     if resource.plugs:
-        answer["plugs"] = {
-            plug.name: {"container_path": plug.container_path, "optional": plug.optional, "writable": plug.writable}
-            for plug in resource.plugs
-        }
+        answer["plugs"] = {plug.name: dict(zip(Plug._fields[1:], plug[1:])) for plug in resource.plugs}
     if "protocol" in given:  # Deployster takes no more than the above
         answer["tinkwell"] = _extension(resource, schema)
     return answer
@@ -256,7 +245,7 @@ def _state(resource: Resource) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise Mistake(f"{_name(resource)}.discover returned what JSON cannot hold: {error}") from None
     due = _finish(resource.actions(found))
-    if not isinstance(due, (list, tuple)):
+    if not isinstance(due, list):
         raise Mistake(f"{_name(resource)}.actions returned a {type(due).__name__}; it must return a list of Action(…)")
     if not due and found is None:
         raise Mistake(f"{_name(resource)}.discover found nothing, so its actions(None) must return an action")
@@ -269,15 +258,17 @@ def _state(resource: Resource) -> dict[str, Any]:
 def _action(resource: Resource, asked: Any) -> dict[str, Any]:
     if not isinstance(asked, Action):
         raise Mistake(f"{_name(resource)}.actions returned {asked!r} in its list; write Action({str(asked)!r})")
-    if not isinstance(asked.name, str) or not asked.name:
-        raise Mistake(f'{_name(resource)}.actions returned an Action without a name; write Action("write"), say')
+    if not _is_name(asked.name):
+        raise Mistake(
+            f"{_name(resource)}.actions returned an Action called {asked.name!r}; give it a name without slashes"
+        )
     args, description = list(asked.args), asked.description
     if not asked.image and not asked.entrypoint:
         known = {each.name: (method, each) for method, each in _actions_of(type(resource)).items()}
         if asked.name not in known:
             raise Mistake(
                 f"{_name(resource)}.actions returned the action {asked.name!r}, which {_name(resource)} does not have; "
-                f"it has {_listed(known)}"
+                f"it has {', '.join(known) or 'none'}"
             )
         method, own = known[asked.name]
         args, description = [method, *args], description or own.description
@@ -291,7 +282,7 @@ def _actions_of(resource: type[Resource]) -> dict[str, Action]:
     for owner in reversed(resource.__mro__):
         for method, value in vars(owner).items():
             if hasattr(value, _MARK):
-                marked[method] = Action(*getattr(value, _MARK))
+                marked[method] = getattr(value, _MARK)
     return marked
 
 
@@ -304,20 +295,13 @@ def _check(resource: Any) -> None:
         resource({}).discover()
     named: dict[str, str] = {}
     for method, each in _actions_of(resource).items():
-        if not isinstance(each.name, str) or not each.name or "/" in each.name or each.name.startswith("."):
+        if not _is_name(each.name):
             raise Mistake(f"the action of {name}.{method} is called {each.name!r}; give it a name without slashes")
         if method in (INIT, STATE) or hasattr(Resource, method):
             raise Mistake(f"an action of {name} is the method {method}, which means something else; rename the method")
         if each.name in named:
             raise Mistake(f"{name}.{named[each.name]} and {name}.{method} are both the action {each.name!r}")
         named[each.name] = method
-    for attribute, known in (("timeouts", TIMEOUTS), ("retry", RETRY)):
-        for key in getattr(resource, attribute):
-            if key not in known:
-                raise Mistake(f"{name}.{attribute} has {key!r}; there are {_listed(known)}")
-    for plug in resource.plugs:
-        if not isinstance(plug, Plug):
-            raise Mistake(f'{name}.plugs has {plug!r}; write Plug("files", "/files")')
 
 
 def _config_type(resource: type[Resource]) -> Any:
@@ -357,27 +341,18 @@ def _schema(kind: Any, where: str) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": _schema(inner[1], f"{where}.*")}
     if origin is typing.Literal:
         return {"enum": list(inner)}
-    if _is_union(origin):
+    if origin is Union or getattr(origin, "__name__", "") == "UnionType":
         others = [each for each in inner if each is not type(None)]
         found = [_schema(each, where) for each in others]
         return found[0] if len(found) == 1 else {"anyOf": found}
     raise Mistake(f"{where} is a {kind!r}; use str, int, float, bool, list, dict, Literal, Optional or a dataclass")
 
 
-def _is_union(origin: Any) -> bool:
-    return origin is Union or getattr(origin, "__name__", "") == "UnionType"
-
-
 def _object_schema(kind: Any) -> dict[str, Any]:
     import dataclasses
 
-    hints = typing.get_type_hints(kind)
-    fields = dataclasses.fields(kind)
-    required = [
-        each.name
-        for each in fields
-        if each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING
-    ]
+    hints, fields, none = typing.get_type_hints(kind), dataclasses.fields(kind), dataclasses.MISSING
+    required = [each.name for each in fields if each.default is none and each.default_factory is none]
     properties = {
         each.name: {**_schema(hints[each.name], f"{kind.__name__}.{each.name}"), **each.metadata} for each in fields
     }
@@ -399,7 +374,7 @@ def _read(kind: Any, value: Any, where: str) -> Any:
     if hasattr(kind, "__dataclass_fields__"):
         hints = typing.get_type_hints(kind)
         if not isinstance(value, dict) or not hints.keys() >= value.keys():
-            raise Mistake(f"{where} must be an object, and may have the fields {_listed(hints)}")
+            raise Mistake(f"{where} must be an object, and may have the fields {', '.join(hints)}")
         try:
             return kind(**{key: _read(hints[key], each, f"{where}.{key}") for key, each in value.items()})
         except TypeError as error:
@@ -440,9 +415,9 @@ def _differing(path: str, desired: Any, found: Any) -> Iterable[str]:
         yield path
 
 
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str) and name != "" and "/" not in name and not name.startswith(".")
+
+
 def _name(resource: Resource) -> str:
     return type(resource).__name__
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names) or "none"
