@@ -37,7 +37,7 @@ class Caller:
     image: str
     name: str
     mounts: Mapping[str, port.Mount]
-    # The images that are here already.
+    # What its runs are known by.
     owner: str
 
     async def init(self, *, seconds: float, is_deployster: bool = False) -> Ended:
@@ -91,7 +91,7 @@ class Caller:
             await self.runtime.image_id(spec.image)  # to fetch it takes none of the call's time
             run = await self.runtime.start(spec)
         except port.RunError as error:
-            return Ended(problem=str(error))
+            return Ended(problem=f"did not begin: {error}")
         try:
             return await _see_through(run, seconds=seconds, has_answer=has_answer)
         finally:

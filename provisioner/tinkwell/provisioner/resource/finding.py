@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tinkwell.core.value.document import JsonObject
-
 
 class Verdict(StrEnum):
     """What a check has come to. A WARNING is about what works, but will surprise somebody."""
@@ -27,7 +25,7 @@ class Finding:
     remedy: str = ""
     seconds: float = 0.0
 
-    def as_json(self) -> JsonObject:
+    def as_json(self) -> dict[str, object]:
         """Give the JSON form."""
         return {
             "check": self.check,

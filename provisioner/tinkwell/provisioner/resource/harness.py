@@ -1,9 +1,8 @@
 """Tries a type of resources out, and says what is wrong with it.
 
 It takes a resource through its whole life, from `init` to a state after it is gone, and holds each answer against the
-protocol, and the state against its contract: to ask for it changes nothing, and gives the same answer each time. A check
-that needs what another one has found out is skipped where that has failed. What the actions have made is destroyed
-whatever else was wrong.
+protocol, and the state against its contract: to ask for it changes nothing, and gives the same answer each time. What
+needs another check to go well is skipped where that has failed, but what actions have made is destroyed in any case.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ from tinkwell.provisioner.runtime import port
 
 SECONDS = {"state": 30, "action": 300, "destroy": 300, "ready": 60}
 
-_ONE_DOCUMENT = "init and state print one JSON document and nothing else on standard output; let them print the rest on standard error"
+_ONE_DOCUMENT = "init and state print one JSON document on standard output; let them print the rest on standard error"
 _ONLY_LOOKS = "state may be asked at any time and any number of times, so it only looks; do the rest in an action"
 _REACHES = "let the actions bring about all that state compares, or let state compare less"
 _BEARS = "destroy is repeated after a crash, so it goes well where nothing is there; let it look before it removes"
@@ -104,7 +103,7 @@ class Harness:
             ("state when VALID", ("re-check",), self._ask_valid_again),
             ("state under Deployster", ("re-check",), self._ask_state_as_deployster),
             *([changed] if self._then is not None else []),
-            ("destroy", ("actions",), self._destroy),
+            ("destroy", ("state",), self._destroy),
             ("state after destroy", ("destroy",), self._ask_absent),
             ("destroy again", ("destroy",), self._destroy_again),
         ]
@@ -181,8 +180,8 @@ class Harness:
             )
             raise Wrong("it is VALID before its actions have run", remedy)
         if found.state is not None:
-            remedy = "leave staleState out where nothing is there; with it, the release does not own the resource"
-            raise Wrong("it has a staleState, so something is there already", remedy, verdict=Verdict.WARNING)
+            remedy = "test with a config of what does not exist yet, or leave staleState out where nothing is there"
+            raise Wrong("it has a staleState, so something is there already", remedy)
 
     async def _ask_state_again(self) -> None:
         before = self._stale

@@ -1,12 +1,15 @@
 """What is tested, and where it runs: a folder or an image of processes, or an image of a Docker Engine."""
 
+import asyncio
 import contextlib
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 
+from tinkwell.core import errors
 from tinkwell.core.release.protocol import answer
+from tinkwell.core.value import parse
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.release.schema.check import Schemas
 from tinkwell.provisioner.resource import folder
@@ -22,7 +25,7 @@ _PREFIX = "tinkwell-resource-test-"
 _RESOURCE = "tested"
 
 
-async def test(
+async def try_out(
     image: str,
     config: JsonObject,
     *,
@@ -37,7 +40,7 @@ async def test(
     """
     # Containers may leave files of other users there.
     with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name:
-        scratch = Path(name).resolve()
+        scratch = Path(name)
         async with _running(image, images, scratch) as (runtime, tested), _checking() as schemas:
 
             def find_mounts(init: answer.InitAnswer) -> dict[str, port.Mount]:
@@ -61,17 +64,39 @@ async def _running(image: str, images: Path | None, scratch: Path) -> AsyncItera
     """Open the runtime, and say under which name it has the image."""
     with contextlib.closing(state_dir.StateDir.open(scratch / "state")) as directory:
         runtime: port.Runtime
-        path = Path(image)
         if images is not None:
-            runtime, name = ProcessRuntime(directory, images), image
-        elif path.is_dir():
-            name = path.resolve().name.lower()
-            (scratch / "images").mkdir()
-            (scratch / "images" / name).symlink_to(path.resolve(), target_is_directory=True)
+            runtime = ProcessRuntime(directory, images)
+        elif found := await asyncio.to_thread(_link, image, scratch / "images"):
+            image = found
             runtime = ProcessRuntime(directory, scratch / "images")
         else:
-            runtime, name = await DockerRuntime.connect(directory, concurrency=1, fed_concurrency=1), image
+            runtime = await DockerRuntime.connect(directory, concurrency=1, fed_concurrency=1)
         try:
-            yield runtime, name
+            yield runtime, image
         finally:
             await runtime.close()
+
+
+def _link(path: str, images: Path) -> str:
+    """Make a folder of images of the one at a path, and return the image's name; empty where no folder is there."""
+    found = Path(path).resolve()
+    if not found.is_dir():
+        return ""
+    images.mkdir()
+    name = found.name.lower()
+    (images / name).symlink_to(found, target_is_directory=True)
+    return name
+
+
+def parse_plugs(texts: Iterable[str]) -> dict[str, folder.Plug]:
+    """Parse plugs such as `files=/srv/files:ro`; raises `errors.InvalidField`."""
+    found: dict[str, folder.Plug] = {}
+    for text in texts:
+        name, _, path = text.partition("=")
+        plug = folder.Plug(Path(path.removesuffix(":ro")).absolute(), read_only=path.endswith(":ro"))
+        if not name or not path or not plug.path.exists():
+            raise errors.InvalidField.of(
+                "plug", f"{parse.show(text)} is no plug; write it as NAME=PATH or NAME=PATH:ro, of a path that is there"
+            )
+        found[name] = plug
+    return found
