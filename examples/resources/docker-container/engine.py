@@ -24,7 +24,7 @@ class Engine(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
     def ask(self, method, path, body=None, wants=(200, 404)):
-        """Ask the engine; the answer is its status and its JSON document, or the list of them where it sends several."""
+        """Ask the engine; the answer is its status and its JSON document, or a list where it sends several."""
         text = None if body is None else json.dumps(body)
         self.request(method, path, text, {"Content-Type": "application/json"})
         answer = self.getresponse()
