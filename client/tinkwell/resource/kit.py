@@ -65,10 +65,10 @@ def action(name: str, description: str = "") -> Callable[[Method], Method]:
     """Make a method of a resource the action of this name. Its command line is the name of the method."""
 
     def mark(method: Method) -> Method:
-        setattr(method, _MARK, Action(name, description))
+        # `@action` alone gives no name, which `run` tells.
+        setattr(method, _MARK, Action("" if callable(name) else name, description))
         return method
 
-    # `@action` alone gives no name, which `run` tells.
     return mark(name) if callable(name) else mark
 
 
