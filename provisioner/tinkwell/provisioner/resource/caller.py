@@ -22,9 +22,13 @@ _RELEASE = "resource-test"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A call that has ended: `problem` says why it has not gone well, and is empty where it has."""
+    """A call that has ended: `problem` says why it has not gone well, and is empty where it has.
+
+    `is_missing` says that its image is not here.
+    """
 
     problem: str = ""
+    is_missing: bool = False
     answer: bytes = b""
     lines: tuple[str, ...] = ()
 
@@ -91,7 +95,7 @@ class Caller:
             await self.runtime.image_id(spec.image)  # to fetch it takes none of the call's time
             run = await self.runtime.start(spec)
         except port.RunError as error:
-            return Ended(problem=f"did not begin: {error}")
+            return Ended(problem=f"did not begin: {error}", is_missing=error.reason is port.Reason.IMAGE)
         try:
             return await _see_through(run, seconds=seconds, has_answer=has_answer)
         finally:

@@ -298,7 +298,8 @@ def _answered(ended: Ended) -> bytes:
 
 def _check_ended(what: str, ended: Ended) -> None:
     if ended.problem:
-        raise Wrong("\n".join((f"{what} {ended.problem}", *(f"| {line}" for line in ended.lines))))
+        remedy = "build that image, or name the folder of images with --process-images" if ended.is_missing else ""
+        raise Wrong("\n".join((f"{what} {ended.problem}", *(f"| {line}" for line in ended.lines))), remedy)
 
 
 def _told(error: errors.InvalidField) -> str:

@@ -1,4 +1,4 @@
-"""What `tinkwell resource test` finds in types as processes: nothing in good ones, and each mistake that was planted."""
+"""What `tinkwell resource test` finds in types that are processes: nothing in good ones, and each planted mistake."""
 
 import asyncio
 import json
@@ -54,8 +54,8 @@ def plant(tmp_path: Path, line: str = "") -> Path:
     return made.folder
 
 
-async def found(folder: Path, config: dict[str, Any] | None = None, **more: Any) -> dict[str, Finding]:
-    findings = await target.try_out(str(folder), config or CONFIG, **more)
+async def found(folder: Path, config: Any = CONFIG, **more: Any) -> dict[str, Finding]:
+    findings = await target.try_out(str(folder), config, **more)
     return {each.check: each for each in findings}
 
 
@@ -170,7 +170,7 @@ FAULTS = {
     "action: of an image that is not here": (
         'actions[0]["image"] = "localhost:5000/nowhere:1"',
         "actions",
-        "the action write did not begin: no image localhost:5000/nowhere:1 here",
+        "the action write did not begin: no such image here",
     ),
     "destroy: leaves it": ('if call == "destroy": sys.exit()', "state after destroy", "after destroy it is VALID"),
     "Deployster: needs protocol": (
@@ -209,7 +209,10 @@ async def test_what_will_surprise_somebody_is_a_warning(tmp_path: Path, case: st
 
 
 async def test_a_call_that_never_ends_is_killed(tmp_path: Path) -> None:
-    line = 'if "tinkwell" in init: init["tinkwell"]["timeouts"] = {"state": 1}\nif call == "state":\n    import time\n    time.sleep(600)'
+    line = (
+        'if "tinkwell" in init: init["tinkwell"]["timeouts"] = {"state": 1}\n'
+        'if call == "state":\n    import time\n    time.sleep(600)'
+    )
     findings = wrong(await found(plant(tmp_path, line)))
     assert "did not end within 1 s, and was killed" in findings["state"].problem
 

@@ -1,0 +1,48 @@
+"""The image for folders."""
+
+from pathlib import Path
+from typing import Any
+
+from support.release_stack import Stack
+from tinkwell.client import State
+
+
+def manifest(**config: Any) -> dict[str, Any]:
+    resource = {"type": "tinkwell-resource/directory:v1", "config": {"name": "inbox", **config}}
+    return {"plugs": {"files": {"path": "files"}}, "resources": {"box": resource}}
+
+
+async def test_a_folder_is_made_left_alone_changed_and_removed(stack: Stack) -> None:
+    made = await stack.apply("d", manifest(mode="0750"))
+    assert (made.operation.state, made.actions("box")) == (State.SUCCEEDED, ["make"])
+    found = await stack.state("d", "box")
+    path = Path(found["path"])
+    assert (found["name"], found["mode"], path.stat().st_mode & 0o777) == ("inbox", "0750", 0o750)
+    assert (await stack.apply("d", manifest(mode="0750"))).became == {"box": "unchanged"}
+    assert (await stack.apply("d", manifest(mode="0700"))).actions("box") == ["make"]
+    assert path.stat().st_mode & 0o777 == 0o700
+    assert (await stack.uninstall("d")).became == {"box": "removed"}
+    assert not path.exists()
+
+
+async def test_what_is_in_a_folder_is_removed_only_where_the_config_says_so(stack: Stack) -> None:
+    await stack.apply("d", manifest())
+    path = Path((await stack.state("d", "box"))["path"])
+    (path / "letter").touch()
+    kept = await stack.uninstall("d")
+    assert kept.operation.state is State.FAILED
+    assert "empty it, or set purge: true" in "".join(await stack.printed(kept.operation, "box"))
+    assert (path / "letter").exists()
+    await stack.apply("d", manifest(purge=True))
+    assert (await stack.uninstall("d")).became == {"box": "removed"}
+    assert not path.exists()
+
+
+async def test_a_file_in_its_place_is_told(stack: Stack) -> None:
+    await stack.apply("d", manifest())
+    path = Path((await stack.state("d", "box"))["path"])
+    path.rmdir()
+    path.touch()
+    failed = await stack.apply("d", manifest())
+    assert failed.operation.state is State.FAILED
+    assert "is there, and is no folder" in "".join(await stack.printed(failed.operation, "box"))
