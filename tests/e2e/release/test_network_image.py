@@ -28,8 +28,7 @@ async def test_a_network_is_made_left_alone_replaced_and_removed(
     if not SOCKET.is_socket():
         pytest.skip(f"the engine is not at a socket of this machine: {SOCKET}")
     name = f"tinkwell-test-{uuid.uuid4().hex}"
-    # Of a driver that makes no network of the machine, so that none of its addresses is taken.
-    config = {"name": name, "driver": "macvlan", "internal": True, "labels": {"of": "a test"}}
+    config = {"name": name, "internal": True, "labels": {"of": "a test"}}
     plug = ("--plug", f"docker={SOCKET}:ro")
     async with release_stack.running(client, server_address, tmp_path, options=plug) as stack:
         try:
