@@ -58,7 +58,7 @@ async def test_its_image_is_built_and_tried_out_in_containers(tmp_path: Path, en
     is_stand_in = not engine.images(name=ALPINE)
     if is_stand_in:
         python_image.provide_base(engine)
-        engine.tag(python_image.BASE, *ALPINE.split(":"))
+        engine.tag(python_image.BASE, ALPINE.partition(":")[0], tag=ALPINE.partition(":")[2])
     try:
         await follow(page.commands(section("In a container")), tmp_path, settings)
     finally:
