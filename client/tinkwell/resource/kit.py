@@ -10,13 +10,11 @@
         async def write(self): ...
         async def destroy(self): ...                    # bears that there is nothing
 
-    if __name__ == "__main__":
-        run(File)
+    run(File)
 
 Each method may be `async def` or `def`. What they print is output; the answers go where it cannot get in between. They
-fail by `fail("why")`, or by any exception. What is wrong with the class itself is told in one sentence.
-
-The images also run under Deployster, which is told nothing that it does not know.
+fail by `fail("why")`, or by any exception. What is wrong with the class itself is told in one sentence. The images also
+run under Deployster, which is told nothing that it does not know.
 """
 
 import json
@@ -27,10 +25,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, NoReturn, Optional, TypeVar, Union
 
-PROTOCOL = 1
 INIT, STATE, DESTROY = "init", "state", "destroy"
 _MARK = "_tinkwell_action"
-_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", dict: "object", list: "array"}
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -119,9 +116,7 @@ class Resource:
         """
         known = list(_actions_of(type(self)).values())
         if len(known) != 1:
-            raise Mistake(
-                f"{_name(self)} has {len(known)} actions; let its actions(found) say which of them are to run"
-            )
+            raise Mistake(f"{_name(self)} has {len(known)} actions; let its actions(found) say which are to run")
         return [Action(known[0].name)] if found is None or difference(self.config, found) else []
 
     def destroy(self) -> Any:
@@ -175,10 +170,8 @@ def _given(resource: type[Resource], call: str) -> Mapping[str, Any]:
         given = json.load(sys.stdin)
     except ValueError as error:
         raise Mistake(f"standard input must be one JSON object: {error}") from None
-    if not isinstance(given, dict):
-        raise Mistake("standard input must be one JSON object")
-    if call != INIT and "config" not in given:
-        raise Mistake(f"{call} needs the member config on standard input")
+    if not isinstance(given, dict) or (call != INIT and "config" not in given):
+        raise Mistake(f"standard input must be one JSON object, for {call} with the member config")
     return given
 
 
@@ -188,12 +181,15 @@ def _answer(ask: Callable[[], Mapping[str, Any]]) -> None:
     kept = os.dup(1)
     os.dup2(2, 1)
     try:
-        text = json.dumps(ask())
+        answer = ask()
         sys.stdout.flush()
     finally:
         os.dup2(kept, 1)
         os.close(kept)
-    print(text, flush=True)
+    try:
+        print(json.dumps(answer, allow_nan=False), flush=True)
+    except (TypeError, ValueError) as error:
+        raise Mistake(f"the answer has what JSON cannot hold: {error}") from None
 
 
 def _finish(value: Any) -> Any:
@@ -202,10 +198,7 @@ def _finish(value: Any) -> Any:
         return value
     import asyncio  # takes a twentieth of a second, so whoever awaits nothing does without
 
-    async def wait() -> Any:
-        return await value
-
-    return asyncio.run(wait())
+    return asyncio.run(value)
 
 
 def _init(resource: type[Resource], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -230,46 +223,34 @@ def _extension(resource: type[Resource], schema: Mapping[str, Any]) -> dict[str,
         "sensitive": sensitive,
         "concurrency_key": resource.concurrency_key,
     }
-    extension = {"protocol": PROTOCOL, **{key: value for key, value in said.items() if value}}
+    extension = {"protocol": 1, **{key: value for key, value in said.items() if value}}
     return extension if resource.read_only_state else {**extension, "read_only_state": False}
 
 
 def _state(resource: Resource) -> dict[str, Any]:
     found = _plain(_finish(resource.discover()))
     if found is not None and not isinstance(found, dict):
-        raise Mistake(
-            f"{_name(resource)}.discover returned a {type(found).__name__}; it must return a dict, or None for nothing"
-        )
-    try:
-        json.dumps(found, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise Mistake(f"{_name(resource)}.discover returned what JSON cannot hold: {error}") from None
+        raise Mistake(f"{_name(resource)}.discover returned a {type(found).__name__}; it must return a dict, or None")
     due = _finish(resource.actions(found))
     if not isinstance(due, list):
         raise Mistake(f"{_name(resource)}.actions returned a {type(due).__name__}; it must return a list of Action(…)")
     if not due and found is None:
         raise Mistake(f"{_name(resource)}.discover found nothing, so its actions(None) must return an action")
-    actions = [_action(resource, each) for each in due]
-    if not actions:
+    if not due:
         return {"status": "VALID", "state": found}
+    actions = [_action(resource, each) for each in due]
     return {"status": "STALE", "actions": actions, **({} if found is None else {"staleState": found})}
 
 
 def _action(resource: Resource, asked: Any) -> dict[str, Any]:
     if not isinstance(asked, Action):
         raise Mistake(f"{_name(resource)}.actions returned {asked!r} in its list; write Action({str(asked)!r})")
-    if not _is_name(asked.name):
-        raise Mistake(
-            f"{_name(resource)}.actions returned an Action called {asked.name!r}; give it a name without slashes"
-        )
+    _check_name(f"an Action that {_name(resource)}.actions returned", asked.name)
     args, description = list(asked.args), asked.description
     if not asked.image and not asked.entrypoint:
         known = {each.name: (method, each) for method, each in _actions_of(type(resource)).items()}
         if asked.name not in known:
-            raise Mistake(
-                f"{_name(resource)}.actions returned the action {asked.name!r}, which {_name(resource)} does not have; "
-                f"it has {', '.join(known) or 'none'}"
-            )
+            raise Mistake(f"{_name(resource)} has no action {asked.name!r}; it has {', '.join(known) or 'none'}")
         method, own = known[asked.name]
         args, description = [method, *args], description or own.description
     said = {"description": description, "image": asked.image, "entrypoint": asked.entrypoint, "args": args}
@@ -295,8 +276,7 @@ def _check(resource: Any) -> None:
         resource({}).discover()
     named: dict[str, str] = {}
     for method, each in _actions_of(resource).items():
-        if not _is_name(each.name):
-            raise Mistake(f"the action of {name}.{method} is called {each.name!r}; give it a name without slashes")
+        _check_name(f"the action of {name}.{method}", each.name)
         if method in (INIT, STATE) or hasattr(Resource, method):
             raise Mistake(f"an action of {name} is the method {method}, which means something else; rename the method")
         if each.name in named:
@@ -306,11 +286,15 @@ def _check(resource: Any) -> None:
 
 def _config_type(resource: type[Resource]) -> Any:
     """Return the dataclass that a class declares as its config; `Any` where it declares none."""
-    try:
-        declared = typing.get_type_hints(resource).get("config", Any)
-    except (NameError, TypeError) as error:
-        raise Mistake(f"{resource.__name__} has an annotation that cannot be read: {error}") from None
+    declared = _hints(resource).get("config", Any)
     return declared if hasattr(declared, "__dataclass_fields__") else Any
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(kind)
+    except (NameError, TypeError) as error:
+        raise Mistake(f"{kind.__name__} has an annotation that cannot be read: {error}") from None
 
 
 def _schema_of(resource: type[Resource]) -> Mapping[str, Any]:
@@ -318,9 +302,7 @@ def _schema_of(resource: type[Resource]) -> Mapping[str, Any]:
     if config is Any:
         return resource.config_schema
     if resource.config_schema:
-        raise Mistake(
-            f"{resource.__name__} has both config_schema and config: {config.__name__}; leave one of them out"
-        )
+        raise Mistake(f"{resource.__name__} has both config_schema and config: {config.__name__}; leave one out")
     return _schema(config, config.__name__)
 
 
@@ -331,8 +313,6 @@ def _schema(kind: Any, where: str) -> dict[str, Any]:
         return {"type": _TYPES[kind]}
     if kind is Any:
         return {}
-    if kind in (dict, list):
-        return {"type": "object" if kind is dict else "array"}
     if hasattr(kind, "__dataclass_fields__"):
         return _object_schema(kind)
     if origin in (list, Sequence):
@@ -342,8 +322,7 @@ def _schema(kind: Any, where: str) -> dict[str, Any]:
     if origin is typing.Literal:
         return {"enum": list(inner)}
     if origin is Union or getattr(origin, "__name__", "") == "UnionType":
-        others = [each for each in inner if each is not type(None)]
-        found = [_schema(each, where) for each in others]
+        found = [_schema(each, where) for each in inner if each is not type(None)]
         return found[0] if len(found) == 1 else {"anyOf": found}
     raise Mistake(f"{where} is a {kind!r}; use str, int, float, bool, list, dict, Literal, Optional or a dataclass")
 
@@ -351,11 +330,10 @@ def _schema(kind: Any, where: str) -> dict[str, Any]:
 def _object_schema(kind: Any) -> dict[str, Any]:
     import dataclasses
 
-    hints, fields, none = typing.get_type_hints(kind), dataclasses.fields(kind), dataclasses.MISSING
+    hints, fields, none = _hints(kind), dataclasses.fields(kind), dataclasses.MISSING
     required = [each.name for each in fields if each.default is none and each.default_factory is none]
-    properties = {
-        each.name: {**_schema(hints[each.name], f"{kind.__name__}.{each.name}"), **each.metadata} for each in fields
-    }
+    own = {name: _schema(hint, f"{kind.__name__}.{name}") for name, hint in hints.items()}
+    properties = {each.name: {**own[each.name], **each.metadata} for each in fields}
     schema: dict[str, Any] = {"type": "object", "additionalProperties": False, "properties": properties}
     return {**schema, "required": required} if required else schema  # Draft 4 has no empty list there
 
@@ -372,7 +350,7 @@ def _read(kind: Any, value: Any, where: str) -> Any:
     """Return a value of a config as its type has it: dataclasses for objects that are declared so."""
     inner = typing.get_args(kind)
     if hasattr(kind, "__dataclass_fields__"):
-        hints = typing.get_type_hints(kind)
+        hints = _hints(kind)
         if not isinstance(value, dict) or not hints.keys() >= value.keys():
             raise Mistake(f"{where} must be an object, and may have the fields {', '.join(hints)}")
         try:
@@ -392,7 +370,8 @@ def _read(kind: Any, value: Any, where: str) -> Any:
 def _plain(value: Any) -> Any:
     """Return a value without dataclasses: their fields that are None are left out."""
     if hasattr(value, "__dataclass_fields__"):
-        return {key: _plain(each) for key, each in vars(value).items() if each is not None}
+        fields = {key: getattr(value, key) for key in value.__dataclass_fields__}
+        return {key: _plain(each) for key, each in fields.items() if each is not None}
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -415,8 +394,9 @@ def _differing(path: str, desired: Any, found: Any) -> Iterable[str]:
         yield path
 
 
-def _is_name(name: Any) -> bool:
-    return isinstance(name, str) and name != "" and "/" not in name and not name.startswith(".")
+def _check_name(what: str, name: Any) -> None:
+    if not isinstance(name, str) or not name or "/" in name or name.startswith("."):
+        raise Mistake(f"{what} is called {name!r}; give it a name without slashes")
 
 
 def _name(resource: Resource) -> str:

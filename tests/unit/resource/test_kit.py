@@ -1,6 +1,9 @@
 """The kit for authors: what a class answers, and what is said about one that is wrong."""
 
 import ast
+import json
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -211,12 +214,13 @@ def test_a_failure_is_told_with_its_exit_code(tmp_path: Path) -> None:
     assert (said.code, said.stdout, said.stderr) == (75, "", "the disk is full\n")
 
 
+NONE_DUE = "def actions(self, found):\n    return []\n"
 FOUND = "def discover(self):\n    return {}\n"
 MISTAKES = {
     "no discover": ("pass", "init", "Thing has no discover()"),
     "a list": ("def discover(self):\n    return []", "state", "Thing.discover returned a list; it must return a dict"),
-    "a set in it": ("def discover(self):\n    return {'a': {1}}", "state", "what JSON cannot hold"),
-    "NaN": ("def discover(self):\n    return {'a': float('nan')}", "state", "what JSON cannot hold"),
+    "a set in it": (NONE_DUE + "def discover(self):\n    return {'a': {1}}", "state", "what JSON cannot hold"),
+    "NaN": (NONE_DUE + "def discover(self):\n    return {'a': float('nan')}", "state", "what JSON cannot hold"),
     "an action without a name": (FOUND + "@action\ndef write(self):\n    pass", "init", "Thing.write is called ''"),
     "an empty name": (FOUND + "@action('')\ndef write(self):\n    pass", "init", "give it a name without slashes"),
     "a path": (FOUND + "@action('../x')\ndef write(self):\n    pass", "init", "is called '../x'"),
@@ -230,7 +234,7 @@ MISTAKES = {
     "an unknown action": (
         FOUND + "@action('write')\ndef write(self):\n    pass\ndef actions(self, found):\n    return [Action('wriet')]",
         "state",
-        "the action 'wriet', which Thing does not have; it has write",
+        "Thing has no action 'wriet'; it has write",
     ),
     "a text for an action": (
         FOUND + "def actions(self, found):\n    return ['write']",
@@ -241,7 +245,7 @@ MISTAKES = {
     "an Action without a name": (
         FOUND + "def actions(self, found):\n    return [Action('')]",
         "state",
-        "an Action called ''",
+        "an Action that Thing.actions returned is called ''",
     ),
     "nothing to do about nothing": (
         "def discover(self):\n    return None\ndef actions(self, found):\n    return []",
@@ -280,11 +284,30 @@ def test_a_mistake_of_an_author_is_told_in_one_sentence(tmp_path: Path, case: st
     [
         ("", "standard input must be one JSON object"),
         ("[]", "standard input must be one JSON object"),
-        ("{}", "state needs the member config"),
+        ("{}", "for state with the member config"),
     ],
 )
 def test_a_caller_s_mistake_is_told_in_one_sentence(tmp_path: Path, stdin: str, sentence: str) -> None:
     assert sentence in Type(tmp_path / "it", class_of(FOUND)).call("state", stdin=stdin).mistake
+
+
+@pytest.mark.parametrize("version", ["3.9", "3.10", "3.12", "3.13"])
+def test_other_versions_of_python_run_it_where_they_are_here(tmp_path: Path, version: str) -> None:
+    program = shutil.which(f"python{version}")
+    if program is None or subprocess.run([program, "-c", ""], capture_output=True, timeout=60, check=False).returncode:
+        pytest.skip(f"there is no Python {version} here")
+    folder = Type(tmp_path / "it", FILE).folder
+    done = subprocess.run(
+        [program, "-B", folder / "run"], input="{}", capture_output=True, text=True, check=True, timeout=60
+    )
+    assert json.loads(done.stdout)["config_schema"] == SCHEMA
+
+
+def test_a_dataclass_with_slots_is_taken_too(tmp_path: Path) -> None:
+    config = "@dataclass\nclass Config:\n    __slots__ = ('a',)\n    a: int\n"
+    body = "config: Config\ndef discover(self):\n    return self.config\ndef actions(self, found):\n    return []"
+    made = Type(tmp_path / "it", config + class_of(body))
+    assert made.call("state", config={"a": 1}).answer["state"] == {"a": 1}
 
 
 def test_what_is_no_class_of_resources_is_refused(tmp_path: Path) -> None:
