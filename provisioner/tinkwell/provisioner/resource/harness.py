@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from tinkwell.core import errors
 from tinkwell.core.release.protocol import answer
 from tinkwell.core.release.protocol.difference import difference
+from tinkwell.core.secret import document as secret_document
+from tinkwell.core.secret.mask import Masker
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.release.call import recheck
 from tinkwell.provisioner.release.schema.check import Schemas
@@ -71,6 +73,8 @@ class Harness:
         self._init = answer.InitAnswer(state=answer.Call(name="state"), document={})
         self._stale = answer.Stale(None, ())
         self._state: JsonObject | None = None
+        # What is secret in configs and states is in no finding.
+        self._secrets: frozenset[str] = frozenset()
 
     async def run(self) -> list[Finding]:
         """Make all checks, one after the other."""
@@ -81,11 +85,32 @@ class Harness:
             if missing:
                 finding = Finding(check.name, Verdict.SKIPPED, f"it needs {missing[0]!r} to go well")
             else:
-                finding = await _make(check)
+                finding = await self._make(check)
             findings.append(finding)
             if finding.verdict in (Verdict.FAILED, Verdict.SKIPPED):
                 bad.add(check.name)
         return findings
+
+    async def _make(self, check: Check) -> Finding:
+        began = time.monotonic()
+        problem, remedy, verdict = "", "", Verdict.OK
+        mask = Masker(self._secrets).mask_excerpt if self._secrets else str
+        try:
+            await check.run()
+        except Wrong as error:
+            problem, remedy, verdict = error.problem, error.remedy, error.verdict
+        except answer.WrongAnswer as error:
+            is_none = any("standard output must be" in each for each in error.problems)
+            remedy = _ONE_DOCUMENT if is_none else "docs/resource-protocol.md has the rules"
+            problem, verdict = error.tell(mask), Verdict.FAILED
+        except errors.InvalidField as error:
+            problem, verdict = _told(error), Verdict.FAILED
+        return Finding(check.name, verdict, mask(problem), remedy, time.monotonic() - began)
+
+    def _learn(self, field: str, document: JsonObject | None) -> None:
+        """Learn what is secret in a config or a state; raises `errors.InvalidField` for what is too short for one."""
+        if document is not None:
+            self._secrets |= secret_document.texts_at(field, document, self._init.extension.sensitive)
 
     def _checks(self) -> list[Check]:
         changed = ("state after the change", ("re-check",), self._change)
@@ -118,6 +143,8 @@ class Harness:
             owner=self._caller.owner,
             mounts=self._find_mounts(self._init),
         )
+        if self._caller.mounts and not self._caller.runtime.is_local:
+            raise Wrong("it has plugs, and the engine is on another machine", "try it out on an engine of this machine")
 
     async def _ask_init_again(self) -> None:
         again = answer.parse_init(_answered(await self._caller.init(seconds=SECONDS["state"])))
@@ -146,11 +173,13 @@ class Harness:
             raise Wrong(_told(error), "write config_schema as https://json-schema.org has it, Draft 4") from error
 
     async def _check_config(self) -> None:
+        for given in (self._config, self._then):
+            self._learn("config", given)
         if self._init.config_schema is None:
             return
-        for config in (self._config, self._then):
+        for given in (self._config, self._then):
             try:
-                await self._schemas.check("config", self._init.config_schema, config)
+                await self._schemas.check("config", self._init.config_schema, given)
             except errors.InvalidField as error:
                 raise Wrong(_told(error), "mend the config, or the schema that init answers with") from error
 
@@ -261,6 +290,7 @@ class Harness:
         ended = await self._caller.state(self._init.state, self._config, seconds=self._seconds("state"))
         found = answer.parse_state(_answered(ended))
         changes = folder.changes(before, folder.look(self._caller.mounts))
+        self._learn("state", found.state)
         if isinstance(found, answer.Stale):
             self._stale = found
         if changes and self._init.extension.read_only_state:
@@ -269,26 +299,6 @@ class Harness:
 
     def _seconds(self, timeout: str) -> int:
         return self._init.extension.timeouts.get(timeout, SECONDS[timeout])
-
-
-async def _make(check: Check) -> Finding:
-    began = time.monotonic()
-
-    def finding(verdict: Verdict, problem: str = "", remedy: str = "") -> Finding:
-        return Finding(check.name, verdict, problem, remedy, time.monotonic() - began)
-
-    try:
-        await check.run()
-    except Wrong as error:
-        return finding(error.verdict, error.problem, error.remedy)
-    except answer.WrongAnswer as error:
-        is_none = any("standard output must be" in problem for problem in error.problems)
-        return finding(
-            Verdict.FAILED, str(error), _ONE_DOCUMENT if is_none else "docs/resource-protocol.md has the rules"
-        )
-    except errors.InvalidField as error:
-        return finding(Verdict.FAILED, _told(error))
-    return finding(Verdict.OK)
 
 
 def _answered(ended: Ended) -> bytes:

@@ -217,6 +217,38 @@ async def test_a_call_that_never_ends_is_killed(tmp_path: Path) -> None:
     assert "did not end within 1 s, and was killed" in findings["state"].problem
 
 
+SECRET = 'if "protocol" in given: init["tinkwell"]["sensitive"] = ["/text"]\n'
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['if call == "write": print(text); sys.exit(7)', 'if call == "state": print("no JSON, but", text); sys.exit()'],
+)
+async def test_what_is_secret_is_in_no_finding(tmp_path: Path, line: str) -> None:
+    findings = wrong(await found(plant(tmp_path, SECRET + line), {"name": "a", "text": "the password"}))
+    (told,) = findings.values()
+    assert "•••" in told.problem
+    assert "the password" not in f"{findings}"
+
+
+async def test_a_secret_that_cannot_be_told_from_other_text_is_refused(tmp_path: Path) -> None:
+    findings = wrong(await found(plant(tmp_path, SECRET), {"name": "a", "text": "abc"}))
+    assert list(findings) == ["config"]
+    assert findings["config"].problem.startswith("config.text: ")
+
+
+EXAMPLES_CONFIGS: dict[str, list[dict[str, Any]]] = {
+    "file": [{"name": "a.txt", "content": "x"}, {"name": "a.txt", "content": "y", "mode": "0600"}],
+    "directory": [{"name": "inbox", "mode": "0750"}, {"name": "inbox", "mode": "0700"}],
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES_CONFIGS)
+async def test_nothing_is_wrong_with_the_examples(name: str) -> None:
+    config, then = EXAMPLES_CONFIGS[name]
+    assert wrong(await found(EXAMPLES / name, config, then=then)) == {}
+
+
 async def test_a_change_that_is_not_seen_is_told(tmp_path: Path) -> None:
     findings = wrong(await found(plant(tmp_path, "is_right = state is not None"), then={**CONFIG, "text": "other"}))
     assert list(findings) == ["state after the change"]
