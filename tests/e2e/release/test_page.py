@@ -127,6 +127,6 @@ async def test_the_images_of_the_protocol_s_page_work_as_it_says(
 
 def test_links_of_the_pages_lead_somewhere() -> None:
     charts = ("tutorial-chart.md", "chart.md", "chart-commands.md", "chart-troubleshooting.md", "from-helm.md")
-    for name in ("tutorial-release.md", "resource-protocol.md", "plan.md", *charts):
+    for name in ("tutorial-release.md", "resource-protocol.md", "resource-kit.md", "plan.md", "comparison.md", *charts):
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read(name)):
             assert target.startswith("https://") or (page.DOCS / target).exists(), f"{name}: {target}"
