@@ -5,7 +5,8 @@ from typing import Any
 
 from unit.core.release_chart_plan import Choose, draw_chart_plan
 from unit.core.release_model import install, plan, remove
-from unit.core.release_world import Event, World, world
+from unit.core.release_party import Event
+from unit.core.release_world import World, world
 
 from tinkwell.core.release.decision.view import InitFacts, NodeSpec, Retry, Settings, Timeouts
 from tinkwell.core.release.kinds import NodeTask, OnFailure

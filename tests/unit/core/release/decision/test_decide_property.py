@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.core.release_chance import draw_any_plan, draw_world, happen
-from unit.core.release_world import ENGINES, Event, World, settle
+from unit.core.release_party import ENGINES, Event
+from unit.core.release_world import World, settle
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import walk
