@@ -12,6 +12,8 @@ MAKEFLAGS += --no-builtin-rules
 export VENV := .venv
 export PG_BIN
 export TEST_SERVER_ROLE = $(SERVER_ROLE)
+# Where Python keeps no bytecode, each of the hundreds of processes that tests start compiles the product anew.
+export PYTHONDONTWRITEBYTECODE :=
 JOBS ?= auto
 BIN := $(VENV)/bin
 CHAOS = $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
