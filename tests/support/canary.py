@@ -29,7 +29,7 @@ def files_with(folder: Path, mark: str, *, since: float) -> list[str]:
     """
     signs = [argument for sign in _signs(mark) for argument in ("-e", sign)]
     # The clock of files is some milliseconds behind.
-    changed = ["find", folder, "-type", "f", "-newerct", f"@{since - 1}"]
+    changed: list[str | Path] = ["find", folder, "-type", "f", "-newerct", f"@{since - 1}"]
     searched = ["grep", "--text", "--files-with-matches", "--no-messages", "--fixed-strings", *signs]
     command = [*changed, "-exec", *searched, "{}", "+"]
     found = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
