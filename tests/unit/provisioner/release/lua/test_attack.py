@@ -118,7 +118,8 @@ GREEDY = {
     "tables that double": ("local t = {} for _ = 1, 60 do t = {t, t} end values.t = t", f"8 MiB|{TIME}|{MEMORY}"),
     "YAML that unfolds": (
         (
-            "local s = 'a: &a [x, x, x, x, x, x, x, x, x]\\n' local l = 'a' for n = 98, 110 do local c = string.char(n) "
+            "local s = 'a: &a [x, x, x, x, x, x, x, x, x]\\n' local l = 'a' for n = 98, 110 do "
+            "local c = string.char(n) "
             "s = s .. c .. ': &' .. c .. ' [' .. ('*' .. l .. ', '):rep(9) .. ']\\n' l = c end return yaml.decode(s)"
         ),
         "the text",
@@ -273,4 +274,4 @@ async def test_a_child_keeps_nothing_of_what_went_too_far() -> None:
         with pytest.raises(HandlerFailed):
             await scripts.call(attacker, request(Event.READY))
         assert (await scripts.call(counter, request(Event.READY))).lines == ("1",)
-        assert scripts._child.pid != os.getpid()
+        assert scripts.pid != os.getpid()

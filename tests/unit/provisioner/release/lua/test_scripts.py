@@ -37,14 +37,14 @@ async def test_a_child_that_was_ended_between_two_calls_loads_again_by_itself() 
         # There is one place, so this ends the first child.
         (neighbour,), _ = await other.load()
         assert await count(other, neighbour) == "1"
-        assert scripts._child.pid is None
+        assert scripts.pid is None
         assert await count(scripts, handler) == "1"
 
 
 async def test_a_child_that_was_killed_between_two_calls_loads_again() -> None:
     async with Scripts([chart("shop", COUNTER)]) as scripts:
         (handler,), _ = await scripts.load()
-        pid = scripts._child.pid
+        pid = scripts.pid
         assert pid
         os.kill(pid, signal.SIGKILL)
         process = scripts._child._process
@@ -59,12 +59,10 @@ async def test_a_child_that_is_killed_in_a_call_is_told_and_the_next_call_works(
         (endless, handler), _ = await scripts.load()
         call = asyncio.create_task(scripts.call(endless, request(Event.WAIT)))
         await waiting.eventually(lambda: scripts._child._piece == f"shop\n{INIT}" and scripts._child._turn.locked())
-        pid = scripts._child.pid
+        pid = scripts.pid
         assert pid
         os.kill(pid, signal.SIGKILL)
-        with pytest.raises(
-            HandlerFailed, match=r"wait of shop: ext/lua/init.lua:3: the child process ended of signal 9"
-        ):
+        with pytest.raises(HandlerFailed, match=r"wait of shop: ext/lua/init.lua:3: the child process ended of signal"):
             await call
         assert await count(scripts, handler) == "1"
 
