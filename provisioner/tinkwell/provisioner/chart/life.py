@@ -10,10 +10,11 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from tinkwell.core import errors
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.kinds import Wait
 from tinkwell.core.release.lifecycle_event.name import CoreEvent, Event
-from tinkwell.core.release.lifecycle_event.registry import Registry
+from tinkwell.core.release.lifecycle_event.registry import Registry, WrongRegistry
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.provisioner.release.chart_render import Rendered
 from tinkwell.provisioner.release.chart_source import Charts
@@ -123,14 +124,17 @@ class ChartLife:
 
 @contextlib.asynccontextmanager
 async def of_chart(charts: Charts, known: Occasion) -> AsyncIterator[ChartLife]:
-    """Give the life of a chart in one command; raises `WrongRegistry`."""
+    """Give the life of a chart in one command; raises `errors.InvalidField` for what is wrong beside this program."""
     registry: Registry[Function] = Registry(_NEEDED)
     registry.implement(CoreEvent.READ_CHART, KeepChart())
     registry.implement(CoreEvent.RENDER, Render())
     registry.implement(CoreEvent.VALIDATE, CheckManifest())
     registry.implement(CoreEvent.WRITE_CHART, WriteChart())
-    registry.check()
-    listener.load(registry)
+    try:
+        registry.check()
+        listener.load(registry)
+    except WrongRegistry as error:
+        raise errors.InvalidField.of("", str(error)) from error
     lived = ChartLife(charts, Lifecycle(known, listeners=registry.listeners, make=Scripts), registry)
     try:
         yield lived

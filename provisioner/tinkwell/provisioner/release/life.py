@@ -1,7 +1,7 @@
 """What was there before an operation: what installed the resources that go, and hooks and handlers of charts that do.
 
-What hooks and handlers are of is the revision that was DEPLOYED last, which stays while the operation goes on, or for a removal of what never was
-DEPLOYED the newest one.
+What hooks and handlers are of is the revision that was DEPLOYED last, which stays while the operation goes on, or for a
+removal of what never was DEPLOYED the newest one.
 """
 
 import asyncio
