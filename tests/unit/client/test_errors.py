@@ -25,6 +25,7 @@ RAISED: list[tuple[core.TinkwellError, type[errors.Error], str]] = [
     (core.WrongWorker("m1", "m2"), errors.WrongWorker, "PERMISSION_DENIED"),
     (core.SecretsDisabled(), errors.SecretsDisabled, "FAILED_PRECONDITION"),
     (core.LostRace("again"), errors.LostRace, "ABORTED"),
+    (core.PlanStale("p", "it is old"), errors.PlanStale, "FAILED_PRECONDITION"),
     (core.OperationActive("shop", operation_id="o1"), errors.OperationActive, "ABORTED"),
     (core.Compacted(3, 10), errors.Compacted, "OUT_OF_RANGE"),
     (core.OtherHistory("revision 9 is of another history", history_id="h2"), errors.OtherHistory, "OUT_OF_RANGE"),

@@ -22,6 +22,7 @@ _SAMPLES: dict[type[errors.TinkwellError], errors.TinkwellError] = {
         errors.NotFound("HARDWARE", "x"),
         errors.AlreadyExists("mac", "52:54:00:10:00:03", taken_by="y"),
         errors.IllegalTransition("workflow x", "it has ended"),
+        errors.PlanStale("p", "operation o has changed its release since"),
         errors.MachineBusy("a", held_by="b"),
         errors.OperationActive("shop", operation_id="o"),
         errors.LeaseHeld("machine", "a"),
@@ -59,7 +60,8 @@ def detail(built: status_pb2.Status, kind: Any) -> Any:
 
 
 def test_every_error_has_a_status_and_every_reason_an_error() -> None:
-    assert set(status.CODES) == leaves(errors) | leaves(auth) | {errors.InvalidField} == set(_SAMPLES)
+    inner = {errors.InvalidField, errors.IllegalTransition}
+    assert set(status.CODES) == leaves(errors) | leaves(auth) | inner == set(_SAMPLES)
     used = {error_reason_pb2.ErrorReason.Name(reason) for _, reason in status.CODES.values()}
     assert used == set(error_reason_pb2.ErrorReason.keys()) - {"ERROR_REASON_UNSPECIFIED", "ERROR_REASON_INTERNAL"}
 
@@ -82,6 +84,7 @@ def test_every_error_has_a_status_and_every_reason_an_error() -> None:
             "MACHINE_BUSY",
             {"subject": "machine a", "worker_id": "a", "workflow_id": "b"},
         ),
+        (errors.PlanStale, "FAILED_PRECONDITION", "PLAN_STALE", {"subject": "plan p"}),
         (errors.OperationActive, "ABORTED", "OPERATION_ACTIVE", {"subject": "release shop", "operation_id": "o"}),
         (errors.LeaseHeld, "FAILED_PRECONDITION", "LEASE_HELD", {"subject": "machine a", "worker_id": "a"}),
         (errors.LeaseLost, "FAILED_PRECONDITION", "LEASE_LOST", {"subject": "lease 7"}),
