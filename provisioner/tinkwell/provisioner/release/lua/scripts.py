@@ -32,7 +32,7 @@ MAX_STATE_BYTES = 64 * 1024
 _MODULE = "tinkwell.provisioner.release.lua.child"
 _FOLDER = "ext/lua/"
 # Texts in texts: quotes and line ends of documents are escaped twice.
-_LIMITS = Limits(request_bytes=32 * 1024 * 1024, answer_bytes=32 * 1024 * 1024)
+LIMITS = Limits(request_bytes=32 * 1024 * 1024, answer_bytes=32 * 1024 * 1024)
 # A child that has just loaded can be ended only by what shares its room, or by somebody from outside.
 _MAX_LOADS = 3
 
@@ -100,13 +100,15 @@ class Scripts:
     needed, loads again by itself.
     """
 
-    def __init__(self, charts: Sequence[ChartScripts], *, room: Room | None = None) -> None:
+    def __init__(
+        self, charts: Sequence[ChartScripts], *, limits: Limits | None = None, room: Room | None = None
+    ) -> None:
         """Start nothing yet. Children come before their parents; charts without scripts may be left out."""
         paths = import_path.of("lupa", extra="provisioner")
         # A package within another one has its folder one level up.
         paths.append(Path(ruamel.yaml.__file__).parents[2])
         self._charts = charts
-        self._child = Child(_MODULE, paths, limits=_LIMITS, room=room)
+        self._child = Child(_MODULE, paths, limits=limits or LIMITS, room=room)
         # Files may have megabytes, and most scripts say nothing of them.
         self._wants_files = {chart.path for chart in charts if any("files" in text for text in chart.files.values())}
 
