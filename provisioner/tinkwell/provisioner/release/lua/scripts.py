@@ -20,7 +20,7 @@ from tinkwell.core.release.lifecycle_event.name import Event
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonObject, JsonValue
 from tinkwell.provisioner.release.lua import change, registration
-from tinkwell.provisioner.release.lua.registration import Handler
+from tinkwell.provisioner.release.lua.registration import Handler as Handler
 from tinkwell.sandbox import errors as sandbox
 from tinkwell.sandbox import import_path
 from tinkwell.sandbox.child import Child
@@ -110,7 +110,9 @@ class Scripts:
         self._charts = charts
         self._child = Child(_MODULE, paths, limits=limits or LIMITS, room=room)
         # Files may have megabytes, and most scripts say nothing of them.
-        self._wants_files = {chart.path for chart in charts if any("files" in text for text in chart.files.values())}
+        self._speak_of_files = [
+            f"{chart.path}." for chart in charts if any("files" in text for text in chart.files.values())
+        ]
 
     @property
     def pid(self) -> int | None:
@@ -209,7 +211,8 @@ class Scripts:
         }
         if request.manifest is not None:
             given["manifest"] = request.manifest
-        if handler.origin not in self._wants_files:
+        # A script may hand its context to one of a subchart.
+        if not any(path.startswith(f"{handler.origin}.") for path in self._speak_of_files):
             given.pop("files", None)
         return {part: document.dump_json(value) for part, value in given.items()}
 

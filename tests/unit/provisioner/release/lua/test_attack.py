@@ -262,7 +262,7 @@ async def test_an_attack_is_contained_and_the_next_call_is_answered(name: str, a
     ],
 )
 async def test_an_attack_while_loading_is_told_of_its_file(script: str, expected: str) -> None:
-    async with Scripts([chart("shop", script)]) as made:
+    async with Scripts([chart("shop", script)], limits=LIMITS) as made:
         for _ in range(2):
             with pytest.raises(errors.InvalidField) as raised:
                 await made.load()
@@ -278,7 +278,7 @@ async def test_a_child_keeps_nothing_of_what_went_too_far() -> None:
       events.on("ready", 1, function () count = 100; while true do end end)
     end
     """
-    async with Scripts([chart("shop", script)]) as made:
+    async with Scripts([chart("shop", script)], limits=LIMITS) as made:
         (counter, attacker), _ = await made.load()
         assert (await made.call(counter, request(Event.READY))).lines == ("1",)
         with pytest.raises(HandlerFailed):

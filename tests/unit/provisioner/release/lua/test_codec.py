@@ -27,7 +27,7 @@ DOCUMENTS = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(value=DOCUMENTS)
 async def test_any_document_comes_back_as_it_was(value: Any) -> None:
     answer = await run("values.again = json.decode(json.encode(values.given))", {"given": value})
