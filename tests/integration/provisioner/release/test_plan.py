@@ -93,12 +93,16 @@ async def test_a_plan_is_applied_as_it_is_and_only_once(stage: Stage) -> None:
 async def test_a_plan_of_a_free_name_holds_it_for_nothing_and_is_applied_as_an_installation(stage: Stage) -> None:
     releases = stage.client.releases
     async with stage.provisioner():
-        operation, nodes = await planned(stage, a=stage.thing("a", "{{ release.is_install }} {{ release.revision }}"))
+        hook = stage.thing("h") | {"hook": {"events": ["pre-install"]}}
+        told = stage.thing("a", "{{ release.is_install }} {{ release.revision }}")
+        operation, nodes = await planned(stage, a=told, h=hook)
         assert marks(nodes) == {"a": "+"}
+        assert stage.journal("h") == []
         assert (await releases.get("shop")).state is ReleaseState.PLANNED
         assert [each async for each in releases.list()] == []
         await stage.ends((await releases.apply_plan(operation.id)).id)
-    assert stage.content("a") == "True 1"
+    # Hooks are no part of a plan, and run when it is applied.
+    assert (stage.content("a"), stage.content("h")) == ("True 1", "content")
 
 
 async def test_what_is_new_since_the_plan_fails_before_it_acts(stage: Stage) -> None:
