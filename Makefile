@@ -1,7 +1,7 @@
 # Every target sets up what it needs by itself, in .venv. `make help` lists them.
 #   PYTHON=python3.12   the interpreter to set up with
 #   ARGS="-k watch"     more arguments for `make test`, `make dev` and `make bench`
-#   JOBS=4              how many tests run at once; 0 is for debuggers
+#   JOBS=4              how many tests run at once, by default three on two processors; 0 is for debuggers
 #   PG_BIN=DIR          the PostgreSQL to test with, such as /usr/lib/postgresql/15/bin
 #   SERVER_ROLE=NAME    the role, which owns nothing, that servers of the tests connect as; without it they own the schema
 .DEFAULT_GOAL := help
@@ -17,8 +17,6 @@ export PYTHONDONTWRITEBYTECODE :=
 JOBS ?= auto
 BIN := $(VENV)/bin
 CHAOS = $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
-# Files with few tests take the longest, and come first in the order of the folders; xdist would have them last.
-SPREAD := --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 RUNTIME := $(VENV)/runtime.stamp
 CONTRIBUTOR := $(VENV)/contributor.stamp
 BENCH := $(VENV)/bench.stamp
@@ -37,11 +35,11 @@ dev: $(RUNTIME) ## Run everything on this machine until Ctrl-C
 
 .PHONY: test
 test: $(CONTRIBUTOR) ## Run the test suite
-	$(BIN)/python -m pytest $(SPREAD) $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
 
 .PHONY: coverage
 coverage: $(CONTRIBUTOR) ## Run the test suite and say which lines it reaches; takes three times as long
-	$(BIN)/python -m pytest $(SPREAD) --cov --cov-report=term:skip-covered $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --cov --cov-report=term:skip-covered $(ARGS)
 
 .PHONY: bench
 bench: $(BENCH) ## Run the benchmarks and write docs/benchmarks.md; ARGS="--scale quick" only shows that they work
