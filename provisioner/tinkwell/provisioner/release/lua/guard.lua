@@ -78,6 +78,14 @@ local function explain(raised)
   return fault_of(message, found, place, false)
 end
 
+-- Make a fault of an error that has no place.
+local function fault_of_error(raised)
+  if type(raised) == "string" and find(raised, "not enough memory", 1, true) then
+    return fault_of("needs more memory than Lua may have", {}, nil, true)
+  end
+  return fault_of(type(raised) == "string" and raised or "an error was raised while another one was told", {}, nil, false)
+end
+
 -- Raise an error that `call` tells as it is.
 local function raise(message, place)
   local fault = fault_of(message, {}, place, false)
@@ -95,10 +103,7 @@ local function call(f, ...)
   if ok then return nil end
   if type(fault) == "table" then return fault end
   -- Lua tells of these without asking `explain`, and does not say where.
-  if type(fault) == "string" and find(fault, "not enough memory", 1, true) then
-    return fault_of("needs more memory than Lua may have", {}, nil, true)
-  end
-  return fault_of("an error was raised while another one was told", {}, nil, false)
+  return fault_of_error(fault)
 end
 
 for _, f in next, { place_of, frame_text, frames, fault_of, explain, call } do settling[f] = true end
@@ -117,4 +122,7 @@ local function place_at(level)
   return place_of(getinfo(level + 1, "Sl") or {})
 end
 
-return { call = call, raise = raise, raised_faults = raised_faults, sources = sources, place_at = place_at }
+return {
+  call = call, raise = raise, raised_faults = raised_faults, fault_of_error = fault_of_error,
+  sources = sources, place_at = place_at,
+}

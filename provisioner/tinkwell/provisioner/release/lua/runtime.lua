@@ -46,6 +46,8 @@ local function run_file(chart, file)
   sources[name] = { chart = chart.path, file = file }
   local chunk, reason = load(chart.files[file], name, "t", chart.env)
   if not chunk then
+    -- A text that nests too deeply for the compiler is told by way of the guard.
+    if type(reason) == "table" then reason = reason.message end
     local line, rest = match(reason, "^.-:(%d+): (.*)$")
     guard.raise(rest or reason, { chart = chart.path, file = file, line = line and tonumber(line) or 0 })
   end
@@ -227,9 +229,7 @@ function calls.call(ordinal, name, namespace, texts)
   end
   local ok, found = pcall(changes, documents, context, kept, given)
   if ok then return finish(nil, found) end
-  return finish({
-    message = found, traceback = "", is_excess = false, chart = handler.chart.path, file = "", line = 0,
-  })
+  return finish(guard.fault_of_error(found))
 end
 
 return calls

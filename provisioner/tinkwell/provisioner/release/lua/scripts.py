@@ -110,6 +110,11 @@ class Scripts:
         # Files may have megabytes, and most scripts say nothing of them.
         self._wants_files = {chart.path for chart in charts if any("files" in text for text in chart.files.values())}
 
+    @property
+    def pid(self) -> int | None:
+        """The process id of the child, while there is one."""
+        return self._child.pid
+
     async def __aenter__(self) -> "Scripts":
         """Start nothing; the first call does."""
         return self

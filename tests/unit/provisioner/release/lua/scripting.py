@@ -53,10 +53,8 @@ def request(event: Event, values: Any = None, *, manifest: Any = None, **context
 
 def on(event: str, body: str) -> str:
     """Write a script that hears one event."""
-    return (
-        f'function init(events)\n  events.on("{event}", 0.5, function (name, namespace, chart, values, manifest, context)\n'
-        f"{body}\n  end)\nend\n"
-    )
+    arguments = "name, namespace, chart, values, manifest, context"
+    return f'function init(events)\n  events.on("{event}", 0.5, function ({arguments})\n{body}\n  end)\nend\n'
 
 
 async def run(body: str, values: Any = None, *, event: Event = Event.PRE_RENDER, **others: Any) -> Answer:
