@@ -79,6 +79,26 @@ async def test_shop_hands_on_what_its_store_and_its_page_give_out(stack: Stack) 
     assert (values["store"]["port"], values["owner"]) == (7000, "Ada")
 
 
+async def test_scripted_computes_what_it_was_not_given_and_drops_what_it_does_not_need(stack: Stack) -> None:
+    installed = await stack.install("scripted", CHARTS / "scripted", {"size": "medium"})
+    assert installed.operation.state is State.SUCCEEDED
+    assert text(stack, "scripted", "server.conf") == "workers 4\nport 8080\n"
+    assert "scripted:monitor" not in installed.became
+    values = (await stack.client.releases.revision("scripted", with_all_values=True)).all_values
+    assert values is not None
+    assert values["workers"] == 4
+
+    refused = await stack.upgrade("scripted", CHARTS / "scripted", {"size": "huge"})
+    assert refused.operation.state is State.FAILED
+    assert refused.operation.cause is not None
+    assert "size huge is none; write small, medium or large" in refused.operation.cause["message"]
+
+    upgraded = await stack.upgrade("scripted", CHARTS / "scripted", {"size": "large", "workers": 5})
+    assert upgraded.operation.state is State.SUCCEEDED
+    assert text(stack, "scripted", "server.conf") == "workers 5\nport 8080\n"
+    assert text(stack, "scripted", "monitor.conf") == "watch 8080\n"
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 async def test_fleet_provisions_machines_and_then_installs_on_each(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from support.release_chaos import chart, journal
-from support.release_history.record import Charts
+from support.release_history.record import Charts, is_of_hook
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import OnFailure, Wait
 from tinkwell.core.release.manifest.name import join_chart, split_chart
@@ -255,4 +255,4 @@ def contents(resources: Mapping[str, Any]) -> dict[str, str]:
         for expression, other in resource["reads"].items():
             text = text.replace(expression, found[other])
         found[path] = text
-    return found
+    return {path: text for path, text in found.items() if not is_of_hook(path)}

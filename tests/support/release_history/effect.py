@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from support.history.record import Violation
-from support.release_history.record import Effect, Event, Mark
+from support.release_history.record import Effect, Event, Mark, written_path
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.release.report import STEP_LOST
 
@@ -25,7 +25,7 @@ class Calls:
         self.ready: dict[tuple[str, str], Event] = {}
         for event in events:
             if event.event_type is EventType.NODE_READY:
-                self.ready[event.operation_id, event.path] = event
+                self.ready[event.operation_id, written_path(event.path)] = event
             elif event.resource_type is not ResourceType.STEP:
                 continue
             elif event.state == State.RUNNING:
@@ -109,7 +109,7 @@ def _check_begin(calls: Calls, begin: Effect) -> Iterator[Violation]:
         yield _violation("T2", begin, "began, and nobody had reported that")
     elif begin.at < started.at:
         yield _violation("T2", begin, f"began {started.at - begin.at:.3f} s before that was recorded")
-    elif (started.operation_id, started.path) != (begin.operation_id, begin.path):
+    elif (started.operation_id, written_path(started.path)) != (begin.operation_id, begin.path):
         yield _violation("T2", begin, f"is a step of {started.path} of operation {started.operation_id}")
     if ended is not None and begin.at > ended.at:
         yield _violation("T2", begin, f"began {begin.at - ended.at:.3f} s after its end as {ended.state} was recorded")

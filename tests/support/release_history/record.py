@@ -12,6 +12,8 @@ from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.release.kinds import NodeState, NodeTask, StepKind, Wait
 from tinkwell.core.release.report import STEP_LOST
 
+# How the names of hooks begin.
+HOOK = "hook"
 # What stands in edges for the resources of the chart itself.
 OWN = ""
 
@@ -172,3 +174,13 @@ class History:
     wanted: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     found: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     leftovers: Sequence[str] = ()
+
+
+def is_of_hook(path: str) -> bool:
+    """Whether a resource is a hook, by its path without its event; its name says so."""
+    return path.rpartition(":")[2].startswith(HOOK)
+
+
+def written_path(path: str) -> str:
+    """Return the path of the resource of a node, which for a hook has its event behind it."""
+    return path.partition("@")[0]

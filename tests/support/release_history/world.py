@@ -211,7 +211,8 @@ def _check_turn(operation: Operation, path: str) -> Iterator[_Finding]:
 
 
 def _check_start(operation: Operation, event: Event, steps: Mapping[str, Thing]) -> Iterator[_Finding]:
-    due = NodeState.INSTALLING if event.kind is StepKind.ACTION else NodeState.REMOVING
+    is_removed = event.kind is not StepKind.ACTION or operation.plan[event.path].task is NodeTask.REMOVE
+    due = NodeState.REMOVING if is_removed else NodeState.INSTALLING
     if operation.nodes[event.path].state is not due:
         yield "L4", f"a step of {event.path} starts while that is {operation.nodes[event.path].state}"
     others = [id_ for id_, step in steps.items() if id_ != event.resource_id and step.state is State.RUNNING]

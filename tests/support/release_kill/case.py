@@ -130,7 +130,7 @@ def _of_manifest(case: Case) -> Mapping[str, Any]:
 
 
 def _of_charts(case: Case) -> Mapping[str, Any]:
-    """Return three resources, in a chart within one, in that, and in the one beside it."""
+    """Return three resources, in a chart within one, in that, and in the one beside it, with hooks around them."""
     output, given = "{{ subcharts.c.outputs.text }}", "{{ inputs.text }}"
     return {
         "top.a.c:first": _first(case),
@@ -138,11 +138,20 @@ def _of_charts(case: Case) -> Mapping[str, Any]:
             f"of {output}", seconds=(0.4 * (1 - case.lateness),), reads={output: "top.a.c:first"}
         ),
         "top.b:third": _resource(f"and of {given}", seconds=(0.1,), reads={given: "top.a:second"}),
+        "top.a.c:hook-first": _hook(case, "pre-install"),
+        "top.a:hook-last": _hook(case, "post-install"),
+        "top:hook-leaving": _hook(case, "pre-delete"),
+        "top.b:hook-gone": _hook(case, "post-delete"),
     }
 
 
 def _first(case: Case) -> dict[str, Any]:
     return _resource(f"first of {case.number}", seconds=(0.05, 0.4 * case.lateness))
+
+
+def _hook(case: Case, event: str) -> dict[str, Any]:
+    described = _resource(f"{event} of {case.number}", seconds=(0.05, 0.1 * case.lateness))
+    return described | {"hook": {"events": [event]}}
 
 
 def _times(deed: Deed, *, removes: bool) -> int:

@@ -128,12 +128,18 @@ def _chart(tree: release_tree.Tree, found: arrangement.Arrangement, node: "clien
 def _node(tree: release_tree.Tree, node: "client_library.Node", now: datetime, *, has_focus: bool) -> Node:
     details = clean(
         _node_time(node, now),
-        "to be removed" if node.task is NodeTask.REMOVE and node.state is NodeState.PENDING else "",
+        "to be removed" if _is_to_go(node) else "",
         actions_text(node) if node.state is NodeState.READY else step_text(tree, node),
         tree.wait(node),
         "" if node.state is NodeState.READY else node.message,
     )
     return Node(output.clean(node.path), node.state, details, tail(tree.tail(node)), has_focus)
+
+
+def _is_to_go(node: "client_library.Node") -> bool:
+    """Whether a node is to be removed; a hook of a removal is brought about."""
+    is_waiting = node.task is NodeTask.REMOVE and node.state is NodeState.PENDING
+    return is_waiting and node.kind in (NodeKind.RESOURCE, NodeKind.CHART)
 
 
 def _operation_time(operation: "client_library.Operation", now: datetime) -> str:

@@ -19,7 +19,7 @@ from support.release_stage import IMAGES, SECONDS, Stage
 from support.waiting import eventually
 from tinkwell.client import Client
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.kinds import NodeState, StepKind
+from tinkwell.core.release.kinds import NodeKind, NodeState, StepKind
 from tinkwell.core.release.preview.model import Preview
 
 pytestmark = pytest.mark.docker
@@ -119,7 +119,8 @@ async def test_after_a_cancellation_in_a_subchart_no_container_is_left(stage: St
         await stage.client.releases.cancel(operation_id, now=True)
         await stage.ends(operation_id, State.CANCELLED)
         assert _containers(engine, stage) == []
-    states = {node.path: node.state async for node in stage.client.releases.nodes(operation_id)}
+    nodes = [node async for node in stage.client.releases.nodes(operation_id)]
+    states = {node.path: node.state for node in nodes if node.kind is not NodeKind.EVENT}
     assert states.keys() == {"shop", "shop.part", "shop.part.deep", "shop.part.deep:first"}
     assert {*states.values()} == {NodeState.FAILED}
 

@@ -7,7 +7,7 @@ from unit.cli.operation import ID, at, event, failed, node, operation, running, 
 from tinkwell.cli.release import line as release_line
 from tinkwell.client import Node, Operation, Step
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.kinds import NodeState, StepKind
+from tinkwell.core.release.kinds import NodeKind, NodeState, StepKind
 
 
 def told(lines: release_line.Lines, changed: Node | Operation | Step, moment: datetime | None = None) -> list[str]:
@@ -69,3 +69,12 @@ def test_nothing_in_a_line_moves_the_cursor() -> None:
     followed = tree(operation(total_nodes=1), node(0, "a", NodeState.FAILED, message="no \x1b[2Jspace"))
     (found,) = followed.nodes
     assert told(release_line.Lines(followed), found) == ["NODE       FAILED      a  no \\x1b[2Jspace"]
+
+
+def test_of_events_only_those_that_fail_are_told() -> None:
+    nodes = [
+        node(place, f"shop/{state}", state, kind=NodeKind.EVENT, message="no" if state is NodeState.FAILED else "")
+        for place, state in enumerate((NodeState.INSTALLING, NodeState.READY, NodeState.FAILED))
+    ]
+    lines = release_line.Lines(tree(operation(), *nodes))
+    assert [text for each in nodes for text in told(lines, each)] == ["NODE       FAILED      shop/FAILED  no"]

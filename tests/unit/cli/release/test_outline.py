@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+from typing import Any
 
 from rich import console
 from unit.cli.operation import ID, at, failed, line, node, operation, running, step, tree
@@ -161,3 +162,40 @@ def test_what_is_removed_with_a_chart_stands_in_the_reverse_order() -> None:
     assert database.details == ("to be removed", "waits for shop:web (PENDING)")
     rows = [found.path for found in arrangement.of(followed.nodes).flat()]
     assert rows == ["shop", "shop:web", "shop.store", "shop.store:db"]
+
+
+def test_hooks_stand_around_what_is_in_their_chart_and_events_where_they_tell_anything() -> None:
+    hook: dict[str, Any] = {"kind": NodeKind.HOOK}
+    event: dict[str, Any] = {"kind": NodeKind.EVENT}
+    followed = tree(
+        operation(total_nodes=1),
+        node(0, "shop/pre-install", NodeState.READY, **event),
+        node(1, "shop:migrate@pre-install", NodeState.READY, **hook, started_at=at(1), finished_at=at(2), changed=True),
+        node(2, "shop/install", NodeState.READY, **event),
+        node(3, "shop:web", NodeState.READY, started_at=at(2), finished_at=at(3)),
+        node(4, "shop/post-install", NodeState.INSTALLING, **event, started_at=at(3)),
+        node(5, "shop:check@post-install", after=("shop/post-install",), **hook),
+        node(6, "shop/ready", **event),
+        node(7, "shop", NodeState.INSTALLING, kind=NodeKind.CHART, started_at=at(1)),
+    )
+    assert drawn(outline.outline(followed, at(5)))[1:] == [
+        "└── shop  INSTALLING  4s",
+        "    ├── shop:migrate@pre-install  READY       1.0s",
+        "    ├── shop:web                  READY       1.0s  unchanged",
+        "    ├── shop/post-install         INSTALLING  2s",
+        "    └── shop:check@post-install   PENDING     waits for shop/post-install (INSTALLING)",
+    ]
+
+
+def test_hooks_without_a_chart_stand_around_the_batches() -> None:
+    followed = tree(
+        operation(total_nodes=1),
+        node(0, "/pre-delete", NodeState.FAILED, kind=NodeKind.EVENT, message="no"),
+        node(1, "leaving@pre-delete", kind=NodeKind.HOOK, task=NodeTask.REMOVE),
+        node(2, "web", task=NodeTask.REMOVE),
+        node(3, "gone@post-delete", kind=NodeKind.HOOK, task=NodeTask.REMOVE),
+    )
+    assert followed.focus == followed.node("/pre-delete")
+    assert [row.split("  ")[0] for row in drawn(outline.outline(followed, at(5)))[1:]] == [
+        *("├── /pre-delete", "├── leaving@pre-delete", "├── web", "└── gone@post-delete")
+    ]

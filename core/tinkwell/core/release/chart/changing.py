@@ -16,7 +16,6 @@ from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 
 MAX_TEMPLATE_BYTES = 1024 * 1024
-_TEMPLATES = "templates/"
 
 
 def field_of(path: str) -> str:
@@ -42,18 +41,18 @@ def with_values(root: Unit, path: str, given: object) -> Unit:
 
 
 def with_templates(root: Unit, path: str, given: Mapping[str, str]) -> Unit:
-    """Return the charts where the one with this path has other templates, by their paths in it, notes included.
+    """Return the charts where the one with this path has other templates, by their paths in `templates/`.
 
-    Raises `errors.InvalidField` for a path that is none in `templates/`, and for a text that is too large.
+    The notes are one of them. Raises `errors.InvalidField` for a path that is none, and for a text that is too large.
     """
     for file, text in given.items():
-        if not file.startswith(_TEMPLATES) or ".." in file.split("/") or file == _TEMPLATES:
-            raise errors.InvalidField.of(
-                parse.child("templates", file), f"{parse.show(file)} is no path in {_TEMPLATES}; begin it with that"
-            )
+        field = parse.child("templates", file)
+        if not file or any(part in ("", ".", "..") for part in file.split("/")):
+            raise errors.InvalidField.of(field, f"{parse.show(file)} is no path of a file in {charts.TEMPLATES}")
         if len(text.encode()) > MAX_TEMPLATE_BYTES:
-            raise errors.InvalidField.of(parse.child("templates", file), f"has more than {MAX_TEMPLATE_BYTES:,} bytes")
-    return _changed(root, path, lambda unit: dataclasses.replace(unit, chart=charts.with_templates(unit.chart, given)))
+            raise errors.InvalidField.of(field, f"has more than {MAX_TEMPLATE_BYTES:,} bytes")
+    texts = {f"{charts.TEMPLATES}{file}": text for file, text in given.items()}
+    return _changed(root, path, lambda unit: dataclasses.replace(unit, chart=charts.with_templates(unit.chart, texts)))
 
 
 def check_size(root: Unit) -> None:

@@ -3,7 +3,7 @@
 Handlers are in the scripts of the charts that the operation is about, in those of the charts that were there before it,
 and in Python. The events of rendering and validation are emitted once for all charts, under the path of the root, and
 each handler sees what is its own chart's; all others are emitted chart by chart. An event ends with its first handler
-that fails, unless it only warns.
+that fails.
 
 What a handler keeps in `context.state` is there for all that come after it, as long as this process has the operation.
 """
@@ -176,18 +176,17 @@ class Lifecycle:
         return order.in_order(found, subject.paths)
 
     async def _run(self, event: Event, chart: str, subject: Subject) -> tuple[Emitted, Failed | None]:
-        """Have all handlers hear an event, until one fails; gives the first failure."""
+        """Have all handlers hear an event, until one fails; gives the failure."""
         runs: list[HandlerRun] = []
         failure: Failed | None = None
         for handler in self._heard_by(event, chart, subject):
             began = time.monotonic()
-            failed: Failed | None = None
             try:
                 await self._call(handler, subject)
             except Failed as error:
-                failed, failure = error, failure or error
-            runs.append(_run_of(handler, failed, event, seconds=time.monotonic() - began))
-            if failed is not None and event not in name.ONLY_WARNS:
+                failure = error
+            runs.append(_run_of(handler, failure, event, seconds=time.monotonic() - began))
+            if failure is not None:
                 break
         try:
             if failure is None and event in name.CHANGES_MANIFEST:

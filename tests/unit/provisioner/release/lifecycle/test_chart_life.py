@@ -115,12 +115,12 @@ async def test_scripts_may_render_another_syntax(stage: Stage) -> None:
             function init(events)
               events.on("pre-render", 0, function (name, namespace, chart, values, manifest, context)
                 local found = {}
-                for line in context.templates["templates/web.txt"]:gmatch("[^\\n]+") do
+                for line in context.templates["web.txt"]:gmatch("[^\\n]+") do
                   local key, image, color = line:match("(%S+) (%S+) (%S+)")
                   found[key] = {type = image, config = {color = color}}
                 end
-                context.templates["templates/web.yaml"] = yaml.encode({resources = found})
-                context.templates["templates/_helpers.tpl"] = nil
+                context.templates["web.yaml"] = yaml.encode({resources = found})
+                context.templates["_helpers.tpl"] = nil
               end)
             end
         """,

@@ -44,14 +44,14 @@ async def call(function: Function, given: Request | None = None, *, seconds: flo
 async def test_a_function_changes_a_copy_of_what_it_is_given() -> None:
     def change(given: ListenerRequest) -> None:
         given.values["b"] = [1, None]
-        given.context["templates"] = {"templates/a.yaml": "{}"}
+        given.context["templates"] = {"a.yaml": "{}"}
         state = given.context["state"]
         assert isinstance(state, dict)
         state["n"] = 2
 
     given = request()
     answer = await call(change, given)
-    assert (answer.values, answer.templates) == ({"a": 1, "b": [1, None]}, {"templates/a.yaml": "{}"})
+    assert (answer.values, answer.templates) == ({"a": 1, "b": [1, None]}, {"a.yaml": "{}"})
     assert (answer.state, answer.manifest, answer.warnings) == ({"n": 2}, None, ())
     assert given.values == {"a": 1}
 

@@ -18,6 +18,7 @@ from tinkwell.core.value import check, document, parse, yaml_file
 from tinkwell.core.value.document import MAX_VIOLATIONS, JsonObject, JsonValue
 
 VALUES = "values.yaml"
+TEMPLATES = "templates/"
 SCHEMA = "values.schema.json"
 MAX_SUBCHARTS = 2_000
 # Chart.yaml and values.yaml of all charts together: to read YAML takes seconds for each megabyte.
@@ -28,7 +29,6 @@ MAX_FILES_BYTES = 8 * 1024 * 1024
 _CHARTS = "charts/"
 _FILES = "files/"
 _LUA = "ext/lua/"
-_TEMPLATES = "templates/"
 _NOTES = "templates/NOTES.txt"
 _CRDS = "crds/"
 _HELM_2_FILES = ("requirements.yaml", "requirements.lock")
@@ -64,9 +64,10 @@ class Chart:
 
     @property
     def all_templates(self) -> Mapping[str, str]:
-        """All texts of `templates/` by their paths in the chart, sorted, as scripts see them."""
+        """All texts of `templates/` by their paths in there, sorted, as scripts see them."""
         notes = {_NOTES: self.notes} if self.notes else {}
-        return dict(sorted({**self.templates, **self.other_templates, **notes}.items()))
+        found = sorted({**self.templates, **self.other_templates, **notes}.items())
+        return {path.removeprefix(TEMPLATES): text for path, text in found}
 
     def path(self, file: str) -> str:
         """Give the path by which errors name a file of the chart."""
@@ -177,9 +178,8 @@ class _Loader:
             },
             charts=self._charts(files, folder, level, is_scripted=is_scripted),
             is_scripted=is_scripted,
-            refusals=(
-                *_refusals(files, folder, is_library=found.is_library and level == 1),
-                *(_refused_partials(files, folder) if not is_scripted else ()),
+            refusals=tuple(
+                _refusals(files, folder, is_library=found.is_library and level == 1, is_scripted=is_scripted)
             ),
             warnings=(*warnings, *_unread(files, folder)),
         )
@@ -299,7 +299,7 @@ def _vendored(files: Mapping[str, bytes]) -> "dict[str, bytes | dict[str, bytes]
 
 
 def _is_template(path: str) -> bool:
-    return path.startswith(_TEMPLATES) and path.endswith((".yaml", ".yml")) and not _is_partial(path)
+    return path.startswith(TEMPLATES) and path.endswith((".yaml", ".yml")) and not _is_partial(path)
 
 
 def _is_script(path: str) -> bool:
@@ -308,7 +308,7 @@ def _is_script(path: str) -> bool:
 
 def _other_template(files: Mapping[str, bytes], path: str) -> str | None:
     """Return the text of a file of `templates/` that is not YAML; None for any other file, and for what is no text."""
-    if not path.startswith(_TEMPLATES) or path == _NOTES or _is_template(path):
+    if not path.startswith(TEMPLATES) or path == _NOTES or _is_template(path):
         return None
     try:
         return files[path].decode()
@@ -318,16 +318,20 @@ def _other_template(files: Mapping[str, bytes], path: str) -> str | None:
 
 def _is_partial(path: str) -> bool:
     """Tell whether a file holds definitions for other templates."""
-    return path.startswith(_TEMPLATES) and path.rpartition("/")[2].startswith("_")
+    return path.startswith(TEMPLATES) and path.rpartition("/")[2].startswith("_")
 
 
-def _refusals(files: Mapping[str, bytes], folder: str, *, is_library: bool) -> Iterator[errors.Violation]:
-    """Find what Tinkwell does not carry out."""
+def _refusals(
+    files: Mapping[str, bytes], folder: str, *, is_library: bool, is_scripted: bool
+) -> Iterator[errors.Violation]:
+    """Find what Tinkwell does not carry out, whatever scripts do."""
     if is_library:
         sentence = (
             "library is a chart with definitions for others, which cannot be installed; make it a dependency of one"
         )
         yield errors.Violation(parse.child(folder + METADATA, "type"), sentence)
+    if not is_scripted:
+        yield from _refused_partials(files, folder)
     if any(path.startswith(_CRDS) for path in files):
         sentence = (
             "holds definitions for Kubernetes; Tinkwell runs resource images: remove it, or let an image apply them"
@@ -346,7 +350,7 @@ def _refused_partials(files: Iterable[str], folder: str) -> Iterator[errors.Viol
 def _unread(files: Mapping[str, bytes], folder: str) -> Iterator[str]:
     """Warn of files that somebody could take for a part of the chart."""
     for path in sorted(files):
-        if path.startswith(_TEMPLATES) and path != _NOTES and not _is_template(path) and not _is_partial(path):
+        if path.startswith(TEMPLATES) and path != _NOTES and not _is_template(path) and not _is_partial(path):
             yield f"{folder}{path}: is not read; templates end in .yaml or .yml"
         elif path.startswith(_LUA) and not _is_script(path):
             yield f"{folder}{path}: is not read; handlers end in .lua"
