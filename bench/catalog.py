@@ -12,6 +12,7 @@ from bench import (
     idle,
     large,
     latency,
+    lua,
     release,
     replay,
     retention,
@@ -37,4 +38,5 @@ CASES = (
     Case("container", container.run),
     Case("release", release.run),
     Case("chart", chart.run),
+    Case("lua", lua.run),
 )

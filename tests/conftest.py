@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import os
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,12 @@ async def _no_task_is_left() -> AsyncIterator[None]:
     except TimeoutError:
         left = sorted(repr(task) for task in asyncio.all_tasks() - {asyncio.current_task()})
         pytest.fail("tasks were left running:\n" + "\n".join(left), pytrace=False)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Run three processes on two processors: tests of real processes wait for about as long as they compute."""
+    return max(1, len(os.sched_getaffinity(0)) * 3 // 2)
 
 
 # What tests may need that is not everywhere.

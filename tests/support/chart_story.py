@@ -11,7 +11,7 @@ from support.chart_stage import Files, chart, packed, thing
 from support.release_stage import SECONDS, Stage
 from tinkwell.client import OperationHandle
 from tinkwell.core.event.kinds import ResourceType, State
-from tinkwell.core.release.kinds import NodeState, NodeTask
+from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask
 from tinkwell.core.release.walk import BEGUN
 
 Things = Mapping[str, Any]
@@ -45,7 +45,7 @@ async def upgrade(stage: Stage, files: Files, **options: Any) -> OperationHandle
 
 
 async def told(stage: Stage, operation_id: str) -> list[tuple[str, NodeState, NodeTask]]:
-    """Return what the nodes of an operation became, in the order of the event log, up to its end."""
+    """Return what the nodes of an operation became but events, in the order of the event log, up to its end."""
     found: list[tuple[str, NodeState, NodeTask]] = []
     types = [ResourceType.NODE, ResourceType.OPERATION]
     async with (
@@ -56,7 +56,8 @@ async def told(stage: Stage, operation_id: str) -> list[tuple[str, NodeState, No
             data = event.data
             if event.resource_id == operation_id and State(data["state"]).is_final:
                 return found
-            if event.resource_type is ResourceType.NODE and data["operation_id"] == operation_id:
+            is_node = event.resource_type is ResourceType.NODE and data["kind"] != NodeKind.EVENT
+            if is_node and data["operation_id"] == operation_id:
                 found.append((data["path"], NodeState(data["state"]), NodeTask(data["task"])))
     raise AssertionError("the watch ended")
 

@@ -14,7 +14,7 @@ from support import process
 from tinkwell.client import Client, Node, Operation, ReleaseFailed, Step
 from tinkwell.client.release.model import OperationOptions, Resource
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.kinds import NodeState, StepKind
+from tinkwell.core.release.kinds import NodeKind, NodeState, StepKind
 from tinkwell.server.app.dev import binaries
 
 ROOT = Path(__file__).parents[2]
@@ -32,8 +32,8 @@ class Outcome:
 
     @property
     def became(self) -> dict[str, str]:
-        """What became of each resource: `changed`, `unchanged`, `removed`, `left`, `failed` or `skipped`."""
-        return {path: _word(node) for path, node in self.nodes.items()}
+        """What became of all but events: `changed`, `unchanged`, `removed`, `left`, `failed`, `skipped`."""
+        return {path: _word(node) for path, node in self.nodes.items() if node.kind is not NodeKind.EVENT}
 
     def steps(self, path: str) -> list[str]:
         """What was called of a resource, such as `STATE state` or `ACTION create-role`, in order."""

@@ -22,6 +22,13 @@ def test_no_modules_import_each_other_in_a_circle_not_even_for_their_types() -> 
         pytest.fail(f"modules import each other: {' -> '.join(reversed(error.args[1]))}")
 
 
+def test_the_kit_needs_nothing_but_the_standard_library() -> None:
+    graph = grimp.build_graph("tinkwell.resource", include_external_packages=True, cache_dir=None)
+    imported = {module.partition(".")[0] for module in graph.modules}
+    assert "asyncio" in imported
+    assert imported - sys.stdlib_module_names == {"tinkwell"}
+
+
 def test_the_sandbox_needs_nothing_but_the_standard_library() -> None:
     graph = grimp.build_graph("tinkwell.sandbox", include_external_packages=True, cache_dir=None)
     imported = {module.partition(".")[0] for module in graph.modules}

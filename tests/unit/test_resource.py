@@ -35,10 +35,17 @@ PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs")
 # A custom event is about nothing that is kept here. The actions of a workflow are in its room, and so is what a release
 # is made of, and what changes it.
 KINDS: list[ResourceType] = [kind for kind in ResourceType if kind is not ResourceType.CUSTOM]
+PARTS_OF_RELEASE = (
+    ResourceType.CHART,
+    ResourceType.OPERATION,
+    ResourceType.NODE,
+    ResourceType.STEP,
+    ResourceType.LIFECYCLE,
+)
 ROOM_OF = (
     {kind: kind.lower() for kind in KINDS}
     | {ResourceType.ACTION: "workflow"}
-    | dict.fromkeys((ResourceType.CHART, ResourceType.OPERATION, ResourceType.NODE, ResourceType.STEP), "release")
+    | dict.fromkeys(PARTS_OF_RELEASE, "release")
 )
 ROOMS = sorted(set(ROOM_OF.values()))
 SERVER_ROOMS = sorted(path.parent.name for path in SERVER.glob("*/service"))

@@ -52,8 +52,11 @@ _KNOWN = {
     "agent": ("Run the actions that are meant for certain machines.", "provisioner"),
     "automation": ("React to events by rules in a file.", "provisioner"),
     "db": ("Bring the database's schema up to date.", "server"),
+    "resource": ("Types of resources: begin one, and try it out.", "provisioner"),
     "secret": ("Make the keys that seal secrets, and change them.", "server"),
 }
+# Those of them that are for who writes types of resources.
+_AUTHORS = ("resource",)
 
 
 class Root(Group):
@@ -154,7 +157,8 @@ def _discard_output() -> None:
     ),
 )
 @click.command_panel("Resources", commands=[component.name for component in RESOURCES])
-@click.command_panel("Processes", commands=list(_KNOWN))
+@click.command_panel("Processes", commands=[name for name in _KNOWN if name not in _AUTHORS])
+@click.command_panel("For authors", commands=list(_AUTHORS))
 @click.command_panel("Shell", commands=[component.name for component in _SHELL])
 @click.rich_config({"commands_before_options": True})
 @click.version_option(package_name="tinkwell", message="%(prog)s %(version)s")

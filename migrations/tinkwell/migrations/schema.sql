@@ -177,6 +177,23 @@ CREATE FUNCTION public.chart_shape(c public.chart) RETURNS json
     )::json
 $$;
 
+CREATE FUNCTION public.check_lifecycle() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        IF (OLD.operation_id, OLD.release_id, OLD.ordinal, OLD.event, OLD.chart)
+           IS NOT DISTINCT FROM (NEW.operation_id, NEW.release_id, NEW.ordinal, NEW.event, NEW.chart) THEN
+            RETURN NEW;
+        END IF;
+    ELSIF EXISTS (SELECT FROM operation WHERE id = NEW.operation_id AND release_id = NEW.release_id AND state = 'RUNNING') THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'lifecycle % cannot be % of operation %', NEW.id, NEW.event, NEW.operation_id
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'lifecycle_legal', TABLE = 'lifecycle';
+END $$;
+
 CREATE FUNCTION public.check_release_transition() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -912,6 +929,9 @@ CREATE FUNCTION public.write_lifecycle_event() RETURNS trigger
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 BEGIN
+    IF octet_length(NEW.handlers::text) > 49152 THEN
+        NEW.handlers := '[]';
+    END IF;
     PERFORM write_event(
         'LIFECYCLE', NEW.id, NEW.release_id, 'LIFECYCLE_EMITTED', NEW.version, lifecycle_shape(NEW)
     );
@@ -1475,6 +1495,8 @@ CREATE TRIGGER hardware_truncate BEFORE TRUNCATE ON public.hardware FOR EACH STA
 CREATE TRIGGER hardware_version BEFORE UPDATE ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
 CREATE CONSTRAINT TRIGGER lifecycle_event AFTER INSERT OR UPDATE ON public.lifecycle DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_lifecycle_event();
+
+CREATE TRIGGER lifecycle_legal BEFORE INSERT OR UPDATE ON public.lifecycle FOR EACH ROW EXECUTE FUNCTION public.check_lifecycle();
 
 CREATE TRIGGER lifecycle_truncate BEFORE TRUNCATE ON public.lifecycle FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 

@@ -74,6 +74,10 @@ async def test_the_commands_of_tutorial_and_readme_print_what_they_say(tmp_path:
     assert await follow(tmp_path, page.read("tutorial-release.md"), section("Releases in")) >= 15
 
 
+async def test_the_commands_of_the_page_about_plans_print_what_they_say(tmp_path: Path) -> None:
+    assert await follow(tmp_path, page.read("plan.md")) >= 10
+
+
 async def test_the_commands_of_the_pages_about_charts_print_what_they_say(tmp_path: Path) -> None:
     pages = (section("Charts in"), page.read("chart.md"), page.read("chart-commands.md"))
     assert await follow(tmp_path, page.read("tutorial-chart.md"), *pages) >= 15
@@ -123,6 +127,6 @@ async def test_the_images_of_the_protocol_s_page_work_as_it_says(
 
 def test_links_of_the_pages_lead_somewhere() -> None:
     charts = ("tutorial-chart.md", "chart.md", "chart-commands.md", "chart-troubleshooting.md", "from-helm.md")
-    for name in ("tutorial-release.md", "resource-protocol.md", *charts):
+    for name in ("tutorial-release.md", "resource-protocol.md", "resource-kit.md", "plan.md", "comparison.md", *charts):
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read(name)):
             assert target.startswith("https://") or (page.DOCS / target).exists(), f"{name}: {target}"

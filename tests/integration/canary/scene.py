@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
@@ -73,6 +74,7 @@ class Scene:
         self.state_dir = cage.path / "provisioner"
         self.files = cage.path / "files"
         # Of this run alone, since engines keep what others leave there.
+        self.since = time.time()
         self.mark = canary.named(uuid.uuid4().hex)
         self.server = ""
         self._database_url = database_url
@@ -152,7 +154,7 @@ class Scene:
 
         async def is_clean() -> bool:
             nonlocal found
-            looks = [asyncio.to_thread(canary.files_with, folder, self.mark) for folder in folders]
+            looks = [asyncio.to_thread(canary.files_with, folder, self.mark, since=self.since) for folder in folders]
             found = [file for files in await asyncio.gather(*looks) for file in files]
             return not found
 
@@ -175,7 +177,7 @@ class Scene:
         data = Path(await connection.fetchval("SHOW data_directory"))
         await connection.execute("CHECKPOINT")
         await connection.close()
-        return await asyncio.to_thread(_files_of_postgres_with, data, self.mark)
+        return await asyncio.to_thread(_files_of_postgres_with, data, self.mark, self.since)
 
 
 @contextlib.asynccontextmanager
@@ -193,9 +195,9 @@ async def opened(kind: type[S], runtime: str, cage: Cage, database_url: str) -> 
         engine.remove_all()
 
 
-def _files_of_postgres_with(data: Path, mark: str) -> list[str]:
+def _files_of_postgres_with(data: Path, mark: str, since: float) -> list[str]:
     places = [place for place in (data, *data.parent.glob("*.log")) if place.exists()]
-    return [file for place in places for file in canary.files_with(place, mark)]
+    return [file for place in places for file in canary.files_with(place, mark, since=since)]
 
 
 def _digest(given: object) -> str:

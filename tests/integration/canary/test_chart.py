@@ -11,6 +11,7 @@ import pytest
 from integration.canary import scene as place
 from integration.canary.conftest import Cage
 
+from support import canary
 from support.chart_stage import chart
 from support.process import Process
 
@@ -121,10 +122,9 @@ class Scene(place.Scene):
         return {name: {"seed": self.secret(name)[::-1], **config} for name, config in configs.items()}
 
 
-@pytest.fixture
-async def scene(cage: Cage, database_url: str) -> AsyncIterator[Scene]:
-    # What engines keep does not depend on where a resource comes from.
-    async with place.opened(Scene, "process", cage, database_url) as scene:
+@pytest.fixture(params=place.RUNTIMES)
+async def scene(request: pytest.FixtureRequest, cage: Cage, database_url: str) -> AsyncIterator[Scene]:
+    async with place.opened(Scene, request.param, cage, database_url) as scene:
         yield scene
 
 
@@ -137,6 +137,7 @@ async def test_secrets_of_charts_are_with_their_resources_alone_also_after_a_tak
         scene.install() as install,
     ):
         await scene.has_begun("second", "make", install)
+        shown = scene.engine.shown() if scene.engine is not None else {}
         await scene.nothing_is_kept()
         await first.stop(signal.SIGKILL)
         async with scene.provisioner():
@@ -159,6 +160,8 @@ async def test_secrets_of_charts_are_with_their_resources_alone_also_after_a_tak
             await scene.ok("release", "rollback", "shop")
             await scene.nothing_is_kept()
             printed = await everything_shown(scene)
+    assert len(shown) == (0 if scene.engine is None else 1)
+    assert [canary.lines_with(text) for text in shown.values()] == [[]] * len(shown)
     # What is shown has masks, so that it was there to be seen.
     assert "I was given •••" in printed
     assert "•••" in installed

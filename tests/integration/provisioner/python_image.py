@@ -22,9 +22,21 @@ _LEFT_OUT = {"test", "idlelib", "tkinter", "turtledemo", "lib2to3", "ensurepip",
 def build(engine: docker.APIClient, folder: Path, tag: str) -> None:
     """Build the image of a folder with a Dockerfile, whose base has Python and a shell."""
     provide_base(engine)
-    for told in engine.build(path=str(folder), tag=tag, buildargs={"BASE": BASE}, rm=True, decode=True):
-        if "error" in told:
-            raise AssertionError(f"{tag} cannot be built: {told['error']}")
+    with context(folder) as tar:
+        for told in engine.build(
+            fileobj=tar, custom_context=True, tag=tag, buildargs={"BASE": BASE}, rm=True, decode=True
+        ):
+            if "error" in told:
+                raise AssertionError(f"{tag} cannot be built: {told['error']}")
+
+
+def context(folder: Path) -> io.BytesIO:
+    """Return a tar of a folder, in which what is linked is there as a file, such as what examples share."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", dereference=True) as tar:
+        tar.add(folder, "", filter=lambda info: None if "__pycache__" in info.name else info)
+    buffer.seek(0)
+    return buffer
 
 
 def provide_base(engine: docker.APIClient) -> None:

@@ -10,6 +10,7 @@ from support.history.record import Violation
 from support.release_history.record import OWN, Charts, Event, Node, Plan
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.release.kinds import NodeState, NodeTask, Wait
+from tinkwell.core.release.manifest import name
 from tinkwell.core.release.walk import BEGUN, DONE
 
 RULES = _EDGE, _BATCH, _INSIDE, _REVERSE = "C1", "C2", "C3", "C4"
@@ -109,7 +110,9 @@ class _Replay:
         if ":" in path:
             return self._made.get((event.release_id, path), "")
         tasks = self._tasks[event.operation_id]
-        resources = (each for each, task in tasks.items() if task is NodeTask.REMOVE and ":" in each)
+        resources = (
+            each for each, task in tasks.items() if task is NodeTask.REMOVE and ":" in each and "@" not in each
+        )
         origins = {self._made.get((event.release_id, each), "") for each in resources}
         return origins.pop() if len(origins) == 1 else ""
 
@@ -125,13 +128,18 @@ class _Replay:
 
 
 def _place(path: str) -> Sequence[str]:
-    """Return the names of the charts that something is in, and its own or, for a resource, OWN."""
+    """Return the names of the charts that something is in, and its own or, for a resource, OWN.
+
+    Hooks and events of a chart come around all else that is in it, so that each of them stands for itself.
+    """
+    if "@" in path or "/" in path:
+        return (*name.parent_chart(path).split("."), path)
     chart, colon, _ = path.partition(":")
     return (*chart.split("."), OWN) if colon else chart.split(".")
 
 
 def _is_inside(path: str, chart: str) -> bool:
-    return path.startswith((f"{chart}.", f"{chart}:"))
+    return path.startswith((f"{chart}.", f"{chart}:", f"{chart}/"))
 
 
 def _closure(edges: Collection[tuple[str, str]]) -> set[tuple[str, str]]:

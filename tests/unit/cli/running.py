@@ -25,6 +25,7 @@ async def tinkwell(
     *args: str,
     stdout: int = asyncio.subprocess.PIPE,
     stderr: int = asyncio.subprocess.PIPE,
+    stdin: int = asyncio.subprocess.DEVNULL,
     term: str = "xterm",
 ) -> AsyncIterator[Process]:
     """Run the command; it is killed where the test leaves it running."""
@@ -33,7 +34,7 @@ async def tinkwell(
     for name in ("NO_COLOR", "COLUMNS", "LINES"):
         environment.pop(name, None)
     process = await asyncio.create_subprocess_exec(
-        *(TINKWELL, *args), stdin=asyncio.subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=environment
+        *(TINKWELL, *args), stdin=stdin, stdout=stdout, stderr=stderr, env=environment
     )
     try:
         async with asyncio.timeout(WAIT_SECONDS):
@@ -71,6 +72,9 @@ class Terminal:
     def text(self) -> str:
         self._take()
         return self._written.decode(errors="replace")
+
+    def type(self, text: str) -> None:
+        os.write(self._controller, text.encode())
 
     async def shows(self, text: str) -> None:
         try:

@@ -18,7 +18,7 @@ COMMANDS = {
     "workflow": {"create", "get", "list", "delete", "cancel", "state", "events", "logs", "data", "watch"},
     "release": {
         *("install", "upgrade", "apply", "rollback", "uninstall", "resume", "cancel"),
-        *("status", "history", "get", "list", "logs", "watch"),
+        *("status", "history", "get", "list", "logs", "watch", "events", "explain"),
     },
     "chart": {"push", "list"},
     "events": {"watch", "publish"},
@@ -86,11 +86,11 @@ def test_the_help_lists_components_without_importing_them() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stderr == "[]\n"
-    for name in ("dev", "server", "provisioner", "agent", "db"):
+    for name in ("dev", "server", "provisioner", "agent", "db", "resource"):
         assert f" {name} " in done.stdout
 
 
-@pytest.mark.parametrize("line", ["workflow logs", "release install", "chart", "chart dag"])
+@pytest.mark.parametrize("line", ["workflow logs", "release install", "chart", "chart dag", "resource test"])
 def test_the_help_of_a_command_imports_nothing_heavy(line: str) -> None:
     script = (
         "import sys; from tinkwell.cli.main import main\n"

@@ -5,7 +5,8 @@ from typing import Any
 
 from unit.core.release_chart_plan import Choose, draw_chart_plan
 from unit.core.release_model import install, plan, remove
-from unit.core.release_world import Event, World, world
+from unit.core.release_party import Event
+from unit.core.release_world import World, world
 
 from tinkwell.core.release.decision.view import InitFacts, NodeSpec, Retry, Settings, Timeouts
 from tinkwell.core.release.kinds import NodeTask, OnFailure
@@ -36,12 +37,12 @@ def draw_plan(choose: Choose) -> Plan:
 def draw_world(choose: Choose) -> World:
     """Draw the world of an operation."""
     drawn = draw_any_plan(choose)
-    paths = [node.path for node in drawn.resources]
+    paths = [node.path for node in drawn.called]
     return world(
         drawn,
         specs={path: _draw_spec(choose) for path in paths},
         facts={path: _draw_facts(choose) for path in paths},
-        known=[path for path in paths if choose((True, True, False))],
+        known=[node.path for node in drawn.resources if choose((True, True, False))],
         problems={path: "it does not fit" for path in paths if all(choose(SELDOM) for _ in range(2))},
         options=Options(
             on_failure=choose(tuple(OnFailure)),
@@ -67,7 +68,7 @@ def _rank(event: Event) -> int:
     """Return how seldom something happens: if what ends everything came often, little would come about."""
     if event.name == "cancel" or event.how == "deadline":
         return 2
-    return int(event.name in ("crash", "timeout") or event.how == "fail")
+    return int(event.name in ("crash", "timeout") or event.how in ("fail", "FAILED"))
 
 
 def _draw_spec(choose: Choose) -> NodeSpec:

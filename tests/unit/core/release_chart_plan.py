@@ -2,11 +2,14 @@
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from tinkwell.core.release.graph import build
-from tinkwell.core.release.kinds import PlanKind, ResourceStatus, Wait
-from tinkwell.core.release.manifest.name import split_chart
+from tinkwell.core.release.graph.life import Life
+from tinkwell.core.release.kinds import OperationKind, PlanKind, ResourceStatus, Wait
+from tinkwell.core.release.manifest.hook import Hook, HookEvent
+from tinkwell.core.release.manifest.name import parent_chart
 from tinkwell.core.release.manifest.rendered import RenderedChart, RenderedManifest, RenderedResource
 from tinkwell.core.release.plan import Plan, PlanNode
 from tinkwell.core.release.record import Resource
@@ -16,6 +19,9 @@ T = TypeVar("T")
 NOW = datetime.datetime(2026, 11, 26, tzinfo=datetime.UTC)
 ROOT = "shop"
 MAX_LEVELS = 3
+_CHANGES = (OperationKind.INSTALL, OperationKind.UPGRADE, OperationKind.ROLLBACK)
+_HEARD = [event.value for event in HookEvent] + ["wait", "ready"]
+_WEIGHTS = (0.0, 0.0, -1.0, 2.5)
 # By level, so that no chart is called as its parent.
 _LETTERS = ".cba"
 
@@ -77,7 +83,41 @@ def draw_chart_plan(choose: Choose) -> Plan:
     )
     before = build.build_plan(former, [], {}, wait=choose(tuple(Wait)))
     rows = existing(dict.fromkeys(former.resources if former is not None else (), 1))
-    return build.build_plan(new, rows, {1: before}, wait=choose(tuple(Wait)))
+    wait, kind = choose(tuple(Wait)), OperationKind.UNINSTALL if new is None else choose(_CHANGES)
+    life = None if choose((False, False, True)) else draw_life(choose, kind, new, former, wait)
+    return build.build_plan(new if life is None else life.manifest, rows, {1: before}, wait=wait, life=life)
+
+
+def draw_life(
+    choose: Choose, kind: OperationKind, new: RenderedManifest | None, former: RenderedManifest | None, wait: Wait
+) -> Life:
+    """Draw what is heard of charts, and their hooks."""
+    return Life(
+        kind=kind,
+        manifest=None if new is None else with_hooks(choose, new),
+        heard=_draw_heard(choose, new),
+        former=None if former is None else with_hooks(choose, former),
+        former_heard=_draw_heard(choose, former),
+        wait=wait,
+    )
+
+
+def with_hooks(choose: Choose, rendered: RenderedManifest) -> RenderedManifest:
+    """Draw hooks for the charts of a manifest."""
+    hooks = {
+        f"{path}:h{number}": RenderedResource(
+            type="x",
+            hook=Hook(events=tuple({choose(tuple(HookEvent)): None for _ in range(3)}), weight=choose(_WEIGHTS)),
+        )
+        for path in rendered.charts
+        for number in range(choose((0, 0, 1, 2)))
+    }
+    return replace(rendered, resources={**rendered.resources, **hooks})
+
+
+def _draw_heard(choose: Choose, rendered: RenderedManifest | None) -> dict[str, set[str]]:
+    charts = rendered.charts if rendered is not None else {}
+    return {path: {choose(_HEARD) for _ in range(3)} for path in charts if choose((True, False))}
 
 
 def existing(revisions: Mapping[str, int], status: ResourceStatus = ResourceStatus.VALID) -> list[Resource]:
@@ -102,7 +142,7 @@ def existing(revisions: Mapping[str, int], status: ResourceStatus = ResourceStat
 
 def charts_of(plan: Plan, node: PlanNode) -> list[str]:
     """Return the charts that a node is in, and that the plan does the same with."""
-    own = split_chart(node.path)[0] if node.kind is PlanKind.RESOURCE else node.path.rpartition(".")[0]
+    own = parent_chart(node.path)
     found = {own.rsplit(".", count)[0] for count in range(own.count(".") + 1)}
     charts = {each.path for each in plan.nodes if each.kind is PlanKind.CHART and each.task is node.task}
     return sorted(found & charts)

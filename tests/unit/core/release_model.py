@@ -195,10 +195,13 @@ class Store:
                 self._move_step(each)
             case change.StoreResource():
                 self._store(each.report)
+            case change.StoreEmitted():
+                assert each.report.event
             case change.DropResource():
                 self.resources.pop(each.path, None)
             case change.HearSecrets():
-                assert not self.operation.kind.changes_release
+                is_hook = self.nodes[each.report.path].row.kind is NodeKind.HOOK
+                assert is_hook or not self.operation.kind.changes_release
             case change.StoreResult():
                 assert not self.operation.kind.changes_release
                 self.result = each.result

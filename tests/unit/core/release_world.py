@@ -4,13 +4,13 @@ What may happen next are the `events` of a world, and `perform` makes one happen
 chance or try all of them. Each thing that happens is checked against what must always hold.
 """
 
-import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
-from unit.core.release_chart_plan import charts_of
-from unit.core.release_model import OPERATION_ID, RUNNING, Store, StoredStep, node, planned, store
+from unit.core import release_promise as promise
+from unit.core.release_model import OPERATION_ID, RUNNING, Store, node, planned, store
+from unit.core.release_party import ANSWERS, ENGINES, Container, Event, Owner, Run, stored_nodes
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease
@@ -19,88 +19,33 @@ from tinkwell.core.release.decision import outcome, view
 from tinkwell.core.release.decision.command import (
     AdoptStep,
     Command,
+    Emit,
     Finish,
     MoveNode,
     MovePhase,
     StartStep,
+    StopEmit,
     StopStep,
     Wait,
 )
 from tinkwell.core.release.decision.decide import decide
 from tinkwell.core.release.decision.outcome import Outcome, Settled
-from tinkwell.core.release.decision.view import Answer, InitFacts, NodeSpec, OperationView, StepKey
-from tinkwell.core.release.kinds import (
-    NodeKind,
-    NodeState,
-    NodeTask,
-    OnFailure,
-    Phase,
-    PlanKind,
-    ResourceStatus,
-    StepKind,
-)
+from tinkwell.core.release.decision.view import InitFacts, NodeSpec, StepKey
+from tinkwell.core.release.kinds import NodeKind, Phase, StepKind
+from tinkwell.core.release.lifecycle_event.path import split_event
+from tinkwell.core.release.lifecycle_event.run import Outcome as Emitted
 from tinkwell.core.release.plan import Plan
-from tinkwell.core.release.record import Node, Options, Step
+from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import (
-    Call,
     FinishReport,
+    LifecycleReport,
     PhaseReport,
     RemovedReport,
     Report,
     ResourceReport,
-    is_lost,
 )
 from tinkwell.core.release.transition import ending
 from tinkwell.core.release.transition import operation as rule
-
-ENGINES = ("a", "b")
-ACTIONS = (Call(name="one"), Call(name="two"))
-VALID = Answer(status=ResourceStatus.VALID, has_state=True)
-STALE = Answer(status=ResourceStatus.STALE, has_state=True, actions=ACTIONS)
-ABSENT = Answer(status=ResourceStatus.STALE, has_state=False, actions=ACTIONS[:1])
-ANSWERS = {"valid": VALID, "stale": STALE, "absent": ABSENT}
-NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-
-
-class Run(NamedTuple):
-    """A container, by what it is an attempt at."""
-
-    path: str
-    ordinal: int
-    attempt: int
-
-    @property
-    def step(self) -> StepKey:
-        return StepKey(self.path, self.ordinal)
-
-
-class Event(NamedTuple):
-    """Something that may happen."""
-
-    name: str
-    run: Run | None = None
-    how: str = ""
-
-
-@dataclass(frozen=True)
-class Container:
-    """A container with effects; one that has ended has an exit code."""
-
-    engine: str
-    exit_code: int | None = None
-
-
-@dataclass
-class Owner:
-    """Who carries the operation out. `waiting` are attempts whose container is not started yet."""
-
-    engine: str
-    view: OperationView
-    running: frozenset[StepKey] = frozenset()
-    waiting: frozenset[Run] = frozenset()
-
-    def copy(self) -> "Owner":
-        return replace(self)
 
 
 @dataclass(repr=False)
@@ -194,6 +139,9 @@ class World:
         found: list[Event] = []
         waiting = {run.step for run in owner.waiting}
         for key in sorted(owner.running - waiting):
+            if key == view.event_key(key.path):
+                found += [Event("heard", Run(key.path, key.ordinal, 1), how) for how in Emitted]
+                continue
             step = owner.view.step(key)
             if not step.kind.has_effects:
                 hows = ("ok", "fail") if step.kind is StepKind.INIT else (*self.answers, "fail")
@@ -214,13 +162,7 @@ class World:
 
     def commands(self, owner: Owner) -> list[Command]:
         commands = list(decide(owner.view, owner.running))
-        begins = [each for each in commands if isinstance(each, StartStep)]
-        begins_nodes = [each for each in commands if isinstance(each, MoveNode) and not each.state.is_final]
-        if self.is_stopping:
-            assert not begins, "nothing begins any more"
-            assert not begins_nodes, "nothing begins any more"
-        finishes = [each for each in commands if isinstance(each, Finish)]
-        assert not finishes or len(commands) == 1, "an end is the only command"
+        promise.check_commands(commands, is_stopping=self.is_stopping)
         return commands
 
     # What happens
@@ -238,6 +180,9 @@ class World:
             case "answer":
                 assert event.run is not None
                 self._answer(event.run, event.how)
+            case "heard":
+                assert event.run is not None
+                self._heard(event.run.path, Emitted(event.how))
             case "exit":
                 assert event.run is not None
                 self._exit(event.run, event.how)
@@ -254,7 +199,7 @@ class World:
                 self._pass(event.how)
             case _:
                 self._take(event.name.removeprefix("take "))
-        self.check()
+        promise.check(self.store, self.options)
 
     def _take(self, engine: str) -> None:
         assert self.owner is None
@@ -266,7 +211,7 @@ class World:
             plan=self.plan,
             options=row.options,
             phase=row.phase,
-            nodes=[(self._node(path), self._steps(path)) for path in self.store.nodes],
+            nodes=stored_nodes(self.plan, self.store),
             specs=self.specs,
             inits=self.known,
             remaining_seconds=row.remaining_seconds,
@@ -299,38 +244,13 @@ class World:
             if container.engine == engine and self.store.steps[run.path][run.ordinal - 1].row.state.is_final:
                 del self.containers[run]
 
-    def _node(self, path: str) -> Node:
-        stored = self.store.nodes[path]
-        planned = next(each for each in self.plan.nodes if each.path == path)
-        return Node(
-            id=path,
-            version=1,
-            operation_id=OPERATION_ID,
-            release_id="r",
-            path=path,
-            kind=NodeKind(planned.kind),
-            task=planned.task,
-            ordinal=0,
-            batch=1,
-            state=stored.row.state,
-            changed=stored.changed,
-            message=stored.message,
-            created_at=NOW,
-            updated_at=NOW,
-            started_at=NOW if stored.is_started else None,
-            finished_at=None,
-        )
-
-    def _steps(self, path: str) -> list[Step]:
-        return [_record(each) for each in self.store.steps[path]]
-
     def _obey(self, owner: Owner, command: Command) -> None:
         match command:
             case StartStep():
                 self._settle(outcome.start(owner.view, command))
                 owner.running |= {command.step}
                 owner.waiting |= {Run(command.step.path, command.step.ordinal, command.attempt)}
-                self._check_alone(owner, command)
+                promise.check_alone(owner, command)
             case AdoptStep():
                 self._adopt(owner, Run(command.step.path, command.step.ordinal, command.attempt))
             case StopStep():
@@ -340,9 +260,12 @@ class World:
                     del self.containers[run]
                 self._end(command.step, Outcome(state=command.state, message=command.reason))
             case MoveNode():
-                self._check_begin(command)
-                self._check_chart_end(command)
+                promise.check_begin(self.plan, self.store, self.options, command)
+                promise.check_chart_end(self.plan, self.store, command)
                 self._settle(outcome.move(owner.view, command))
+            case Emit() | StopEmit():
+                key = frozenset({view.event_key(command.path)})
+                owner.running = owner.running | key if isinstance(command, Emit) else owner.running - key
             case MovePhase(phase=phase):
                 self._settle(Settled(replace(owner.view, phase=phase), (PhaseReport(phase),)))
             case Finish():
@@ -356,7 +279,7 @@ class World:
         assert not left, f"nothing runs here any more: {left}"
         self._report(FinishReport(state=command.state, cause=command.cause))
         self.owner = None
-        self.check_end()
+        promise.check_end(self.store, self.launched)
 
     def _launch(self, run: Run) -> None:
         assert self.owner is not None
@@ -399,9 +322,17 @@ class World:
             self._end(run.step, Outcome(state=State.FAILED, exit_code=1, message="broken"))
         elif how == "ok":
             self._end(run.step, Outcome(state=State.SUCCEEDED, init=self.facts[run.path], init_text="{}"))
-            self.known[run.path] = self.facts[run.path]
+            if self.store.nodes[run.path].row.kind is NodeKind.RESOURCE:
+                self.known[run.path] = self.facts[run.path]
         else:
             self._end(run.step, Outcome(state=State.SUCCEEDED, exit_code=0, answer=ANSWERS[how], message="differs"))
+
+    def _heard(self, path: str, how: Emitted) -> None:
+        assert self.owner is not None
+        chart, event = split_event(path)
+        self.owner.running -= {view.event_key(path)}
+        told = LifecycleReport(event=event, chart=chart, outcome=how, message="it said so")
+        self._settle(outcome.emitted(self.owner.view, path, told))
 
     def _end(self, key: StepKey, ended: Outcome) -> None:
         owner = self.owner
@@ -422,7 +353,7 @@ class World:
         row = self.store.operation
         if self.owner is None:
             self.store.apply(ending.cancel(row, self.store.leftover(), reason="enough"))
-            self.check_end()
+            promise.check_end(self.store, self.launched)
             return
         grace = 0 if now else rule.GRACE_SECONDS
         self.store.operation = replace(row, is_cancel_requested=True, cancel_grace_seconds=grace)
@@ -444,80 +375,7 @@ class World:
             self.owner.view = self.owner.view.after(seconds)
         elif ending.is_due(row, None):
             self.store.apply(ending.expire(row, self.store.leftover()))
-            self.check_end()
-
-    # What must hold
-
-    def _check_begin(self, command: MoveNode) -> None:
-        if command.state not in (*walk.BEGUN, NodeState.LEFT):
-            return
-        states = {path: stored.row.state for path, stored in self.store.nodes.items()}
-        begun = next(each for each in self.plan.nodes if each.path == command.path)
-        before = begun.after if begun.kind is PlanKind.RESOURCE else (begun.begin,) if begun.begin else ()
-        assert all(self._is_passed(path) for path in before), "every edge of the plan is kept"
-        for chart in charts_of(self.plan, begun):
-            assert states[chart] in walk.BEGUN, "a chart begins before what is in it"
-        if begun.task is NodeTask.REMOVE:
-            installed = [states[each.path] for each in self.plan.real if each.task is NodeTask.INSTALL]
-            assert all(state in walk.DONE for state in installed), "removals come after everything that is installed"
-        if self.options.on_failure is OnFailure.STOP:
-            assert NodeState.FAILED not in states.values(), "nothing begins after a failure"
-
-    def _is_passed(self, path: str, *, is_ended: bool = False) -> bool:
-        """Whether a node is done or, behind a barrier, has ended."""
-        planned = next(each for each in self.plan.nodes if each.path == path)
-        if planned.is_real:
-            state = self.store.nodes[path].row.state
-            return state.is_final if is_ended else state in walk.DONE
-        is_ended = is_ended or planned.kind is PlanKind.BARRIER
-        return all(self._is_passed(each, is_ended=is_ended) for each in planned.after)
-
-    def _check_chart_end(self, command: MoveNode) -> None:
-        """Check that a chart ends after all that is in it, and well only if that did."""
-        ended = next(each for each in self.plan.nodes if each.path == command.path)
-        if ended.kind is not PlanKind.CHART or command.state not in (*walk.DONE, NodeState.FAILED):
-            return
-        inside = [each.path for each in self.plan.real if ended.path in charts_of(self.plan, each)]
-        states = [self.store.nodes[path].row.state for path in inside]
-        assert all(state.is_final for state in states), "a chart ends after all that is in it"
-        is_done = all(state in walk.DONE for state in states)
-        assert is_done is (command.state in walk.DONE), "it is done if all in it is"
-
-    def _check_alone(self, owner: Owner, command: StartStep) -> None:
-        """Check the bounds that are the owner's alone."""
-        node = owner.view.nodes[command.step.path]
-        key = node.settings.concurrency_key
-        if not command.kind.has_effects or not key:
-            return
-        steps = ((node, owner.view.step(step)) for step in owner.running for node in [owner.view.nodes[step.path]])
-        using = [n.path for n, step in steps if step.kind.has_effects and n.settings.concurrency_key == key]
-        assert using == [node.path], f"one action at a time has a concurrency key: {using}"
-
-    def check(self) -> None:
-        states = [stored.row.state for stored in self.store.nodes.values() if stored.row.kind is NodeKind.RESOURCE]
-        assert sum(state in walk.BEGUN for state in states) <= self.options.parallel
-        running = [s for steps in self.store.steps.values() for s in steps if s.row.state is RUNNING]
-        assert len(running) <= self.options.parallel
-        is_changed = any(stored.is_started for stored in self.store.nodes.values())
-        asked = any(step.row.kind is StepKind.INIT for step in running)
-        assert not (is_changed and asked), "all inits come before the first change"
-
-    def check_end(self) -> None:
-        row, nodes = self.store.operation, list(self.store.nodes.values())
-        assert row.state.is_final
-        assert all(stored.row.state.is_final for stored in nodes)
-        assert all(step.row.state.is_final for steps in self.store.steps.values() for step in steps)
-        assert row.state is not State.SUCCEEDED or all(stored.row.state in walk.DONE for stored in nodes)
-        nodes = [stored for stored in nodes if stored.row.kind is NodeKind.RESOURCE]
-        states = [stored.row.state for stored in nodes]
-        changed = [stored for stored in nodes if stored.changed and stored.row.state in walk.DONE]
-        assert row.changed_nodes == len(changed)
-        assert row.failed_nodes == states.count(NodeState.FAILED)
-        assert row.skipped_nodes == states.count(NodeState.SKIPPED)
-        assert bool(row.cause) == (row.state is not State.SUCCEEDED)
-        lost = {path for path, steps in self.store.steps.items() if any(map(_is_lost, steps))}
-        ran = {run.path for run in self.launched} | lost
-        assert all(stored.row.path in ran for stored in changed), "only what may have run has changed something"
+            promise.check_end(self.store, self.launched)
 
 
 def settle(world: World, *, limit: int = 400) -> None:
@@ -538,6 +396,7 @@ def settle(world: World, *, limit: int = 400) -> None:
 _WISHES = [
     ("obey", ""),
     ("launch", ""),
+    ("heard", "SUCCEEDED"),
     ("answer", "ok"),
     ("answer", "valid"),
     ("exit", "ok"),
@@ -546,40 +405,9 @@ _WISHES = [
 ]
 
 
-def _record(stored: StoredStep) -> Step:
-    row, call = stored.row, stored.call
-    return Step(
-        id=f"{row.path}/{row.ordinal}",
-        version=1,
-        node_id=row.path,
-        operation_id=OPERATION_ID,
-        release_id="r",
-        path=row.path,
-        ordinal=row.ordinal,
-        kind=row.kind,
-        name=call.name,
-        description=call.description,
-        image=call.image,
-        entrypoint=call.entrypoint,
-        args=call.args,
-        state=row.state,
-        attempt=row.attempt,
-        exit_code=stored.exit_code,
-        message=stored.message,
-        created_at=NOW,
-        updated_at=NOW,
-        started_at=None,
-        finished_at=None,
-    )
-
-
-def _is_lost(stored: StoredStep) -> bool:
-    return is_lost(state=stored.row.state, message=stored.message)
-
-
 def _may_repeat(reports: tuple[Report, ...]) -> bool:
-    """Whether reports say what is known of a resource, which is stored again with the same content."""
-    return any(isinstance(report, ResourceReport | RemovedReport) for report in reports)
+    """Whether reports say what is known of a resource or an event, which is stored again with the same content."""
+    return any(isinstance(report, ResourceReport | RemovedReport | LifecycleReport) for report in reports)
 
 
 def world(

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -35,27 +35,12 @@ def format_event(event: "Event") -> str:
 
 def summary(event: "Event") -> str:
     """Say in a few words what the event is about."""
-    match event.resource_type:
-        case ResourceType.HARDWARE:
-            text = _hardware(event)
-        case ResourceType.WORKFLOW:
-            text = _workflow(event.data)
-        case ResourceType.ACTION:
-            text = _action(event.data)
-        case ResourceType.CHART:
-            text = _words(event.data, "name", "chart_version", "digest")
-        case ResourceType.RELEASE:
-            text = _release(event.data)
-        case ResourceType.OPERATION:
-            text = _operation(event.data)
-        case ResourceType.NODE:
-            text = _words(event.data, "path", "task", "message")
-        case ResourceType.STEP:
-            text = _step(event.data)
-        case ResourceType.CUSTOM:
-            text = f"{event.name} {_compact(event.data)}" if event.data else event.name
-        case _:
-            text = _text(event.data, "name")
+    if event.resource_type is ResourceType.CUSTOM:
+        text = f"{event.name} {_compact(event.data)}" if event.data else event.name
+    elif event.resource_type is ResourceType.HARDWARE:
+        text = _hardware(event)
+    else:
+        text = _SUMMARIES.get(event.resource_type, _name)(event.data)
     text = output.clean(text)
     return text if len(text) <= MAX_SUMMARY_CHARACTERS else f"{text[: MAX_SUMMARY_CHARACTERS - 1]}…"
 
@@ -112,6 +97,15 @@ def _step(data: Mapping[str, Any]) -> str:
     return " ".join(word for word in words if word)
 
 
+def _lifecycle(data: Mapping[str, Any]) -> str:
+    words = [_text(data, "chart"), _text(data, "event")]
+    if handlers := data.get("handlers"):
+        words.append(f"{len(handlers)} handler{'s' if len(handlers) > 1 else ''}")
+    outcome = _text(data, "outcome")
+    words += [outcome if outcome != "SUCCEEDED" else "", _text(data, "message")]
+    return " ".join(word for word in words if word)
+
+
 def _words(data: Mapping[str, Any], *keys: str) -> str:
     return " ".join(text for key in keys if (text := _text(data, key)))
 
@@ -152,6 +146,18 @@ def _pause(data: Mapping[str, Any]) -> str:
     return ""
 
 
+def _chart(data: Mapping[str, Any]) -> str:
+    return _words(data, "name", "chart_version", "digest")
+
+
+def _node(data: Mapping[str, Any]) -> str:
+    return _words(data, "path", "task", "message")
+
+
+def _name(data: Mapping[str, Any]) -> str:
+    return _text(data, "name")
+
+
 def _object(data: object, key: str) -> Mapping[str, Any]:
     # A line for people is no reason to end a watch, whatever the data of an event looks like.
     found = data.get(key) if isinstance(data, Mapping) else None
@@ -164,3 +170,15 @@ def _text(data: Mapping[str, Any], key: str) -> str:
 
 def _compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+_SUMMARIES: Mapping[ResourceType, Callable[[Mapping[str, Any]], str]] = {
+    ResourceType.WORKFLOW: _workflow,
+    ResourceType.ACTION: _action,
+    ResourceType.CHART: _chart,
+    ResourceType.RELEASE: _release,
+    ResourceType.OPERATION: _operation,
+    ResourceType.NODE: _node,
+    ResourceType.STEP: _step,
+    ResourceType.LIFECYCLE: _lifecycle,
+}

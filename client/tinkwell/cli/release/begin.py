@@ -140,7 +140,7 @@ async def carry_out(
     source: summary.Source | None = None,
 ) -> None:
     """Begin an operation, and follow it unless that is not wanted; raises `Failure` where it does not succeed."""
-    handle = await _begin(client, wanted, begin)
+    handle = await start(client, wanted, begin)
     if not wanted.detach:
         chosen = wanted.output_format
         await follow.follow(client, handle.operation, chosen=chosen, is_begun_here=True, source=source)
@@ -150,10 +150,10 @@ async def carry_out(
         output.whole(handle.operation.to_json(), wanted.output_format)
 
 
-async def _begin(
+async def start(
     client: "Client", wanted: Wanted, begin: "Callable[[], Awaitable[OperationHandle]]"
 ) -> "OperationHandle":
-    """Begin the operation, when another one has ended as far as that may take."""
+    """Begin an operation, when another one has ended as far as that may take."""
     import asyncio  # it costs start-up time, see main
 
     from tinkwell.client import errors  # gRPC costs start-up time, see main

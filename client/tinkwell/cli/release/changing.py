@@ -5,60 +5,36 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from tinkwell.cli import failure
-from tinkwell.cli.release import begin, source, summary
+from tinkwell.cli.release import begin, planning, source, summary
 from tinkwell.cli.shell import command, output, session
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.manifest.variables import Layer
 
 if TYPE_CHECKING:
-    from tinkwell.client import Client, OperationHandle
+    from tinkwell.client import Client
 
 _name = click.argument("name", type=begin.ReleaseName(), metavar="NAME")
 
 
 @click.command(cls=command.Command)
 @_name
-@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE|-...")
-@click.option("--var", "given", type=source.Variable(), multiple=True, help="A variable, as text. Repeatable.")
-@click.option(
-    "--var-file",
-    "variable_files",
-    type=click.Path(),
-    multiple=True,
-    metavar="FILE|-",
-    help="A file of variables; later ones are merged into former ones, and --var counts most. Repeatable.",
-)
-@click.option(
-    "--secret-var",
-    "secrets",
-    type=source.Variable(),
-    multiple=True,
-    help="A variable that nobody but resources may see; the history of a shell keeps it. Repeatable.",
-)
-@click.option(
-    "--secret-var-file",
-    "secret_files",
-    type=source.VariableFile(),
-    multiple=True,
-    help="A variable that nobody but resources may see, and the file that holds its text. Repeatable.",
-)
+@click.argument("files", nargs=-1, type=click.Path(), metavar="FILE|-...")
+@source.options
 @begin.options
 @begin.atomic
 @begin.history_max
 @begin.description
+@planning.options
 @session.connected
 async def apply(
     client: "Client",
     name: str,
     files: tuple[str, ...],
-    given: tuple[Layer, ...],
-    variable_files: tuple[str, ...],
-    secrets: tuple[Layer, ...],
-    secret_files: tuple[Layer, ...],
+    variables: source.Wanted,
     wanted: begin.Wanted,
     atomic: bool,
     history_max: int | None,
     description: str,
+    how: planning.How,
 ) -> None:
     """Bring about what manifests say, as the release NAME: a new one, or the next revision of the one that is there.
 
@@ -66,30 +42,24 @@ async def apply(
     happens is shown until the operation has ended, as `tinkwell release watch` shows it, with the outcome as exit code;
     Ctrl-C ends the showing, not the operation.
     """
-    from tinkwell.client import errors as client_errors  # gRPC costs start-up time, see main
-
-    sources = source.read_files(files)
-    variables = source.read_variables(variable_files, given)
-    secret_variables = source.read_secrets([*secrets, *secret_files])
+    if how.plan_id:
+        how.refuse_source(is_given=bool(files) or not variables.is_default)
+        await planning.apply_plan(client, name, how.plan_id, wanted)
+        return
+    if not files:
+        raise click.UsageError("Missing argument 'FILE|-...'.")
+    given = source.Given.read(files, variables)
     options = wanted.operation_options(atomic=atomic or None, history_max=history_max)
-
-    async def apply_files() -> "OperationHandle":
-        try:
-            return await client.releases.apply(
-                name,
-                files={key: found.text for key, found in sources.items()},
-                variables=variables.text,
-                variable_files=variables.files,
-                secret_variables=secret_variables,
-                namespace=wanted.namespace,
-                description=description,
-                reason=wanted.reason,
-                **options,
-            )
-        except client_errors.InvalidField as error:
-            raise source.explain(error.violations, sources) from error
-
-    await begin.carry_out(client, wanted, apply_files, summary.Source.FILES)
+    fields = {"namespace": wanted.namespace, "description": description, "reason": wanted.reason, **options}
+    await planning.carry_out(
+        client,
+        name,
+        wanted,
+        how,
+        begin_it=lambda: given.begin(client.releases.apply, name, fields),
+        plan_it=lambda: given.begin(client.releases.plan, name, fields),
+        source=summary.Source.FILES,
+    )
 
 
 @click.command(cls=command.Command)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from tinkwell.core import errors
 from tinkwell.core.release.kinds import Wait
 
 if TYPE_CHECKING:
-    from tinkwell.client import Client, Revision
+    from tinkwell.client import Client, OperationHandle, Revision
     from tinkwell.core.release.chart.value.user_values import Given, UserValues
 
 _HIDDEN = "•••"
@@ -37,8 +37,7 @@ class Command(command.Command):
             raise
 
 
-_OPTIONS = (
-    click.argument("chart", metavar="CHART"),
+_FLAGS = (
     values.options,
     click.option(
         "--wait",
@@ -57,17 +56,25 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The values of the options."""
+    """The values of the options; `chart` is empty where none was named."""
 
-    chart: str
     given: "Given"
     wait: str | None
     strict: bool
     verify: bool
     keyring: Path | None
+    chart: str = ""
+
+    @property
+    def is_default(self) -> bool:
+        """Whether neither a chart was named nor an option given."""
+        has_flags = any(self.given.values()) or self.wait or self.strict or self.verify or self.keyring
+        return not self.chart and not has_flags
 
     def source(self) -> "Path | bytes | str":
         """Give the chart as the client takes it: a path, verified bytes, or a digest. Raises `Failure`."""
+        if not self.chart:
+            raise click.UsageError("Missing argument 'CHART'.")
         if self.verify != (self.keyring is not None):
             raise click.UsageError("--verify and --keyring FILE go together")
         if self.keyring is not None:
@@ -80,6 +87,18 @@ class Wanted:
             known = "name a folder, an archive, or the digest of a chart that the server has (sha256:…)"
             raise failure.Failure(f"{self.chart}: there is no such chart; {known}")
         return Path(self.chart)
+
+    async def begin(
+        self, call: "Callable[..., Awaitable[OperationHandle]]", name: str, fields: Mapping[str, Any]
+    ) -> "OperationHandle":
+        """Begin an operation with the chart; raises `Failure` that says where in the chart something is wrong."""
+        from tinkwell.client import errors as client_errors  # gRPC costs start-up time, see main
+
+        source, found = self.source(), self.values()
+        try:
+            return await call(name, source, values=found.values, secret_values=found.secrets, **fields)
+        except client_errors.ChartInvalid as error:
+            raise self.explain(error.violations) from error
 
     def values(self) -> "UserValues":
         """Read the values; raises `Failure`."""
@@ -102,18 +121,23 @@ class Wanted:
         return found.data
 
 
-def options(command: Callable[..., object]) -> Callable[..., object]:
-    """Add the chart and its options to a command, which is given their values as `chosen`."""
+def flags(command: Callable[..., object]) -> Callable[..., object]:
+    """Add the options of charts to a command, which is given their values as `chosen`, without a chart."""
 
     @functools.wraps(command)
     def with_chosen(*args: Any, **kwargs: Any) -> object:
-        fields = {field.name: kwargs.pop(field.name) for field in dataclasses.fields(Wanted)}
+        fields = {field.name: kwargs.pop(field.name) for field in dataclasses.fields(Wanted) if field.name in kwargs}
         return command(*args, chosen=Wanted(**fields), **kwargs)
 
     result: Callable[..., object] = with_chosen
-    for add in reversed(_OPTIONS):
+    for add in reversed(_FLAGS):
         result = add(result)
     return result
+
+
+def options(command: Callable[..., object]) -> Callable[..., object]:
+    """Add a chart, which may be left out, and its options to a command, which is given their values as `chosen`."""
+    return click.argument("chart", default="", required=False, metavar="CHART")(flags(command))
 
 
 async def show_notes(client: "Client", name: str, namespace: str) -> None:

@@ -1,11 +1,11 @@
 """The commands that make a release of a chart."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from tinkwell.cli.release import begin, chart, summary
+from tinkwell.cli.release import begin, chart, planning, summary
 from tinkwell.cli.shell import output, session
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _name = click.argument("name", type=begin.ReleaseName(), metavar="NAME")
 @begin.atomic
 @begin.history_max
 @begin.description
+@planning.options
 @session.connected
 async def install(
     client: "Client",
@@ -30,6 +31,7 @@ async def install(
     atomic: bool,
     history_max: int | None,
     description: str,
+    how: planning.How,
 ) -> None:
     """Install a chart as the release NAME, which must be a new one, or one that was never deployed.
 
@@ -38,7 +40,16 @@ async def install(
     not the operation.
     """
     await _carry_out(
-        client, name, chosen, wanted, client.releases.install, atomic, history_max, description=description
+        client,
+        name,
+        chosen,
+        wanted,
+        how,
+        client.releases.install,
+        atomic=atomic,
+        history_max=history_max,
+        description=description,
+        modes={},
     )
 
 
@@ -52,6 +63,7 @@ async def install(
 @begin.atomic
 @begin.history_max
 @begin.description
+@planning.options
 @session.connected
 async def upgrade(
     client: "Client",
@@ -64,6 +76,7 @@ async def upgrade(
     atomic: bool,
     history_max: int | None,
     description: str,
+    how: planning.How,
 ) -> None:
     """Make the next revision of the release NAME from a chart.
 
@@ -77,13 +90,13 @@ async def upgrade(
         name,
         chosen,
         wanted,
+        how,
         client.releases.upgrade,
-        atomic,
-        history_max,
+        atomic=atomic,
+        history_max=history_max,
         description=description,
-        install=install,
-        reset_values=reset_values,
-        reuse_values=reuse_values,
+        modes={"reset_values": reset_values, "reuse_values": reuse_values},
+        with_install=install,
     )
 
 
@@ -92,33 +105,34 @@ async def _carry_out(
     name: str,
     chosen: chart.Wanted,
     wanted: begin.Wanted,
+    how: planning.How,
     call: "Callable[..., Awaitable[OperationHandle]]",
+    *,
     atomic: bool,
     history_max: int | None,
-    **others: Any,
+    description: str,
+    modes: Mapping[str, bool],
+    with_install: bool = False,
 ) -> None:
-    from tinkwell.client import errors  # gRPC costs start-up time, see main
-
-    source, values = chosen.source(), chosen.values()
-    options = wanted.operation_options(
-        atomic=atomic or None, history_max=history_max, wait=chosen.wait, strict=chosen.strict or None
-    )
-
-    async def begin_it() -> "OperationHandle":
-        try:
-            return await call(
-                name,
-                source,
-                values=values.values,
-                secret_values=values.secrets,
-                namespace=wanted.namespace,
-                reason=wanted.reason,
-                **others,
-                **options,
-            )
-        except errors.ChartInvalid as error:
-            raise chosen.explain(error.violations) from error
-
-    await begin.carry_out(client, wanted, begin_it, summary.Source.CHART)
-    if not wanted.detach and wanted.output_format is output.Format.TABLE:
+    """Carry an installation or an upgrade out; `modes` are what becomes of former values."""
+    if how.plan_id:
+        how.refuse_source(is_given=not chosen.is_default or with_install or any(modes.values()))
+        has_changed = await planning.apply_plan(client, name, how.plan_id, wanted)
+    else:
+        options = wanted.operation_options(
+            atomic=atomic or None, history_max=history_max, wait=chosen.wait, strict=chosen.strict or None
+        )
+        about = {"namespace": wanted.namespace, "description": description, "reason": wanted.reason}
+        fields: dict[str, Any] = {**about, **modes, **options}
+        begun = {**fields, "install": True} if with_install else fields
+        has_changed = await planning.carry_out(
+            client,
+            name,
+            wanted,
+            how,
+            begin_it=lambda: chosen.begin(call, name, begun),
+            plan_it=lambda: chosen.begin(client.releases.plan, name, fields),
+            source=summary.Source.CHART,
+        )
+    if has_changed and not wanted.detach and wanted.output_format is output.Format.TABLE:
         await chart.show_notes(client, name, wanted.namespace)

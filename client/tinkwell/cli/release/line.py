@@ -5,7 +5,7 @@
     TIME  STEP       STATE  path  action  attempt N  seconds  exit N  message
 
 Columns are divided by two blanks, the first four are always there, and TIME is when it happened by the server's clock.
-Of steps only those are told that may change something.
+Of steps only those are told that may change something, and of events only that they fail.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tinkwell.cli.release import outline
 from tinkwell.cli.release import tree as release_tree
 from tinkwell.cli.shell import output
 from tinkwell.core.event.kinds import ResourceType, State
-from tinkwell.core.release.kinds import NodeState
+from tinkwell.core.release.kinds import NodeKind, NodeState
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -66,6 +66,8 @@ class Lines:
         return _line(ResourceType.OPERATION, operation.state, operation.release_name, details)
 
     def _node(self, node: "Node") -> str:
+        if node.kind is NodeKind.EVENT and node.state is not NodeState.FAILED:
+            return ""
         known = self._tree.node(node.path) or node
         details = [
             _seconds(node, node.started_at),

@@ -8,8 +8,9 @@ shop  upgrade  RUNNING  2 of 5 done (40%)  6s of 5m00s
 └── batch 2 of 2
     └── site   PENDING     waits for db (INSTALLING)
 
-What is in a chart stands below it: its subcharts by their batches, then its own resources, or the other way round where
-it is removed.
+What is in a chart stands below it: its first hooks, its subcharts by their batches, then its own resources, or these
+two the other way round where it is removed, and its last hooks. Events are there while they are heard, and where they
+fail.
 """
 
 import dataclasses
@@ -87,7 +88,11 @@ def _batches(tree: release_tree.Tree, now: datetime) -> tuple[Node, ...]:
     if any(node.kind is NodeKind.CHART for node in tree.nodes):
         found = arrangement.of(tree.nodes)
         return tuple(_chart(tree, found, node, now) for node in found.top)
-    return _grouped([(node.batch, _node(tree, node, now, has_focus=node == focus)) for node in tree.nodes])
+    nodes = [node for node in tree.nodes if arrangement.is_shown(node)]
+    shown = {node.path: _node(tree, node, now, has_focus=node == focus) for node in nodes}
+    batches = _grouped([(node.batch, shown[node.path]) for node in nodes if node.kind is NodeKind.RESOURCE])
+    before, after = ([shown[node.path] for node in find(nodes)] for find in (arrangement.first, arrangement.last))
+    return (*before, *batches, *after)
 
 
 def _grouped(nodes: Iterable[tuple[object, Node]]) -> tuple[Node, ...]:
@@ -104,15 +109,19 @@ def _grouped(nodes: Iterable[tuple[object, Node]]) -> tuple[Node, ...]:
 
 
 def _chart(tree: release_tree.Tree, found: arrangement.Arrangement, node: "client_library.Node", now: datetime) -> Node:
-    """Give a chart with what is in it, or a resource."""
+    """Give a chart with what is in it, or a node that has nothing in it."""
     shown = _node(tree, node, now, has_focus=node == tree.focus)
-    if node.kind is NodeKind.RESOURCE:
+    if node.kind is not NodeKind.CHART:
         return shown
     batches = _grouped(
         [((each.task, each.batch), _chart(tree, found, each, now)) for each in found.subcharts(node.path)]
     )
-    own = tuple(_chart(tree, found, each, now) for each in found.resources(node.path))
+    own, before, after = (
+        tuple(_chart(tree, found, each, now) for each in find(node.path))
+        for find in (found.resources, found.first, found.last)
+    )
     inside = (*batches, *own) if node.task is NodeTask.INSTALL else (*own, *batches)
+    inside = (*before, *inside, *after)
     return dataclasses.replace(shown, children=inside, has_focus=any(child.has_focus for child in inside))
 
 

@@ -1,8 +1,11 @@
 """What a release is made from: the files of its manifest, their places in errors, and variables."""
 
-from collections.abc import Iterable, Mapping
+import dataclasses
+import functools
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
@@ -14,6 +17,9 @@ from tinkwell.core.release.manifest import variables
 from tinkwell.core.release.manifest.variables import Layer
 from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonValue
+
+if TYPE_CHECKING:
+    from tinkwell.client import OperationHandle
 
 _MAX_FILE_BYTES = 1024 * 1024
 # Errors cut longer names, so that two files in one deep folder could not be told apart.
@@ -59,6 +65,93 @@ class Variables:
 
     text: str
     files: Mapping[str, str] = field(default_factory=dict)
+
+
+_OPTIONS = (
+    click.option("--var", "variables_single", type=Variable(), multiple=True, help="A variable, as text. Repeatable."),
+    click.option(
+        "--var-file",
+        "variables_files",
+        type=click.Path(),
+        multiple=True,
+        metavar="FILE|-",
+        help="A file of variables; later ones are merged into former ones, and --var counts most. Repeatable.",
+    ),
+    click.option(
+        "--secret-var",
+        "variables_secrets",
+        type=Variable(),
+        multiple=True,
+        help="A variable that nobody but resources may see; the history of a shell keeps it. Repeatable.",
+    ),
+    click.option(
+        "--secret-var-file",
+        "variables_secret_files",
+        type=VariableFile(),
+        multiple=True,
+        help="A variable that nobody but resources may see, and the file that holds its text. Repeatable.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The values of the options by which manifests are given variables."""
+
+    single: tuple[Layer, ...]
+    files: tuple[str, ...]
+    secrets: tuple[Layer, ...]
+    secret_files: tuple[Layer, ...]
+
+    @property
+    def is_default(self) -> bool:
+        """Whether none of them was given."""
+        return not (self.single or self.files or self.secrets or self.secret_files)
+
+    def fields(self) -> dict[str, Any]:
+        """Read the variables, and give them as the client takes them; raises `Failure`."""
+        found = read_variables(self.files, self.single)
+        secrets = read_secrets([*self.secrets, *self.secret_files])
+        return {"variables": found.text, "variable_files": found.files, "secret_variables": secrets}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The files of manifests and their variables, as they were read."""
+
+    sources: Mapping[str, files.Source]
+    fields: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, paths: Iterable[str], variables: Wanted) -> "Given":
+        """Read them; raises `Failure`."""
+        return cls(read_files(paths), variables.fields())
+
+    async def begin(
+        self, call: "Callable[..., Awaitable[OperationHandle]]", name: str, fields: Mapping[str, Any]
+    ) -> "OperationHandle":
+        """Begin an operation with them; raises `Failure` that says where in the files something is wrong."""
+        from tinkwell.client import errors as client_errors  # gRPC costs start-up time, see main
+
+        texts = {key: found.text for key, found in self.sources.items()}
+        try:
+            return await call(name, files=texts, **self.fields, **fields)
+        except client_errors.InvalidField as error:
+            raise explain(error.violations, self.sources) from error
+
+
+def options(command: Callable[..., object]) -> Callable[..., object]:
+    """Add the options to a command, which is given their values as `variables`."""
+
+    @functools.wraps(command)
+    def with_variables(*args: Any, **kwargs: Any) -> object:
+        values = {each.name: kwargs.pop(f"variables_{each.name}") for each in dataclasses.fields(Wanted)}
+        return command(*args, variables=Wanted(**values), **kwargs)
+
+    result: Callable[..., object] = with_variables
+    for add in reversed(_OPTIONS):
+        result = add(result)
+    return result
 
 
 def read_files(paths: Iterable[str]) -> dict[str, files.Source]:

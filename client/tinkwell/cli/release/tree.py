@@ -71,14 +71,15 @@ class Tree:
 
     @property
     def resources(self) -> "list[Node]":
-        """The nodes that are known of resources, without those of charts."""
+        """The nodes that are known of resources, without charts, hooks and events."""
         return [node for node in self.nodes if node.kind is NodeKind.RESOURCE]
 
     @property
     def focus(self) -> "Node | None":
-        """The resource to look at: the first that failed, else the last that is worked on."""
-        failed = (node for node in self.resources if node.state is NodeState.FAILED)
-        working = [node for node in self.resources if node.state in _WORKING]
+        """The node to look at: the first that failed, else the last that is worked on; a chart only follows others."""
+        nodes = [node for node in self.nodes if node.kind is not NodeKind.CHART]
+        failed = (node for node in nodes if node.state is NodeState.FAILED)
+        working = [node for node in nodes if node.state in _WORKING]
         return next(failed, working[-1] if working else None)
 
     @property
@@ -199,7 +200,8 @@ class Tree:
 
     def _turn(self) -> str:
         options = self.operation.options if self.operation is not None else None
-        working = sum(node.state in _WORKING for node in self.resources)
+        called = (NodeKind.RESOURCE, NodeKind.HOOK)
+        working = sum(node.state in _WORKING for node in self.nodes if node.kind in called)
         is_full = options is not None and working >= options.parallel
         return f"waits until fewer than {working} are worked on" if is_full else ""
 

@@ -10,7 +10,6 @@ from tinkwell.client.release import message
 from tinkwell.client.release import request as requests
 from tinkwell.client.release.chart import ChartLike
 from tinkwell.client.release.handle import OperationHandle
-from tinkwell.client.release.looking import LookingClient
 from tinkwell.client.release.model import (
     Node,
     Operation,
@@ -20,6 +19,7 @@ from tinkwell.client.release.model import (
     Revision,
     StepLogLine,
 )
+from tinkwell.client.release.story import StoryClient
 from tinkwell.client.value import field
 from tinkwell.client.watch import informer, reflector
 from tinkwell.client.watch.event import Event
@@ -28,7 +28,7 @@ from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.release.kinds import ReleaseState
 
 
-class ReleaseClient(LookingClient):
+class ReleaseClient(StoryClient):
     """Installs, applies, plans, tests, follows and watches releases, and carries operations out.
 
     A namespace that is empty is "default". What changes a release answers at once with the operation that it began, and

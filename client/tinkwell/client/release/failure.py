@@ -12,8 +12,8 @@ _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 def first_failed(nodes: Iterable[Node]) -> Node | None:
-    """Find the node of a resource that failed first; None where none did. A chart fails by what is in it."""
-    failed = (node for node in nodes if node.state is NodeState.FAILED and node.kind is NodeKind.RESOURCE)
+    """Find the node that failed first; None where none did. A chart only fails by what is in it."""
+    failed = (node for node in nodes if node.state is NodeState.FAILED and node.kind is not NodeKind.CHART)
     return min(failed, key=lambda node: (node.finished_at or _LATEST, node.ordinal), default=None)
 
 

@@ -1,9 +1,12 @@
 """Releases between protobuf and objects."""
 
+from collections.abc import Iterable
+
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.api.v1 import workflow_service_pb2
 from tinkwell.client.release.model import (
     Chart,
+    LifecycleRun,
     Node,
     Operation,
     OperationOptions,
@@ -31,6 +34,7 @@ from tinkwell.core.release.kinds import (
     StepKind,
     Wait,
 )
+from tinkwell.core.release.lifecycle_event.run import HandlerRun, Outcome
 from tinkwell.core.release.record import Options
 
 RELEASE_STATES = Enumeration(ReleaseState, pb.ReleaseState, "RELEASE_STATE")
@@ -42,6 +46,7 @@ NODE_TASKS = Enumeration(NodeTask, pb.NodeTask, "NODE_TASK")
 NODE_STATES = Enumeration(NodeState, pb.NodeState, "NODE_STATE")
 STEP_KINDS = Enumeration(StepKind, pb.StepKind, "STEP_KIND")
 RESOURCE_STATUSES = Enumeration(ResourceStatus, pb.ResourceStatus, "RESOURCE_STATUS")
+OUTCOMES = Enumeration(Outcome, pb.LifecycleOutcome, "LIFECYCLE_OUTCOME")
 STATES = Enumeration(State, workflow_service_pb2.State, "STATE")
 LOG_STREAMS = Enumeration(LogStream, workflow_service_pb2.LogStream, "LOG_STREAM")
 ON_FAILURE = Enumeration(OnFailure, pb.OnFailure, "ON_FAILURE")
@@ -231,6 +236,40 @@ def resource(source: pb.Resource) -> Resource:
         init=shape.parse(source.init),
         config=shape.parse(source.config),
         state=shape.parse(source.state),
+    )
+
+
+def lifecycle_run(source: pb.LifecycleRun) -> LifecycleRun:
+    """Read an event that was emitted."""
+    return LifecycleRun(
+        id=source.id,
+        operation_id=source.operation_id,
+        release_id=source.release_id,
+        ordinal=source.ordinal,
+        event=source.event,
+        chart=source.chart,
+        handlers=handlers(source.handlers),
+        outcome=OUTCOMES.member(source.outcome),
+        message=source.message,
+        seconds=source.seconds,
+        version=source.version,
+        created_at=field.time(source, "created_at"),
+        updated_at=field.time(source, "updated_at"),
+    )
+
+
+def handlers(source: Iterable[pb.HandlerRun]) -> tuple[HandlerRun, ...]:
+    """Read the handlers that heard an event."""
+    return tuple(
+        HandlerRun(
+            chart=each.chart,
+            file=each.file,
+            line=each.line,
+            weight=each.weight,
+            seconds=each.seconds,
+            outcome=OUTCOMES.member(each.outcome),
+        )
+        for each in source
     )
 
 

@@ -24,6 +24,7 @@ from tinkwell.core.release.kinds import (
     StepKind,
     Wait,
 )
+from tinkwell.core.release.lifecycle_event.run import HandlerRun, Outcome
 from tinkwell.core.release.record import Options
 
 
@@ -222,6 +223,31 @@ class Node(Shaped):
     finished_at: datetime | None = None
     after: tuple[str, ...] = field(default=(), metadata=shape.OPTIONAL)
     steps: tuple[Step, ...] = field(default=(), metadata=shape.OPTIONAL)
+
+
+@shaped.resource(ResourceType.LIFECYCLE)
+@dataclass(frozen=True, slots=True)
+class LifecycleRun(Shaped):
+    """An event in the life of a release, such as pre-install, which an operation emitted.
+
+    `ordinal` counts what was emitted in the operation, from 1; `chart` is the path of the one whose event it is, empty
+    without charts. `handlers` are those that heard it, in order; an event of more of them than 48 KiB can tell has none
+    here. `message` says why one of them failed, and `seconds` is how long all of them took.
+    """
+
+    id: str
+    operation_id: str = ""
+    release_id: str = ""
+    ordinal: int = 0
+    event: str = ""
+    chart: str = ""
+    handlers: tuple[HandlerRun, ...] = ()
+    outcome: Outcome = Outcome.SUCCEEDED
+    message: str = ""
+    seconds: float = 0.0
+    version: int = 0
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

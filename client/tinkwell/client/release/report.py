@@ -4,11 +4,13 @@ from typing import assert_never
 
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.client import errors
-from tinkwell.client.release.message import NODE_STATES, PHASES, RESOURCE_STATUSES, STATES, STEP_KINDS
+from tinkwell.client.release.message import NODE_STATES, OUTCOMES, PHASES, RESOURCE_STATUSES, STATES, STEP_KINDS
+from tinkwell.client.release.message import handlers as read_handlers
 from tinkwell.client.value import field
 from tinkwell.core.release.report import (
     Call,
     FinishReport,
+    LifecycleReport,
     NodeReport,
     PhaseReport,
     RemovedReport,
@@ -32,6 +34,8 @@ def to_report(operation_id: str, source: Report) -> pb.OperationReport:
             return pb.OperationReport(resource=_to_resource(source))
         case RemovedReport():
             return field.build(pb.OperationReport, removed=source.path)
+        case LifecycleReport():
+            return pb.OperationReport(lifecycle=_to_lifecycle(source))
         case FinishReport():
             finish = field.build(
                 pb.FinishReport, state=STATES.number(source.state), cause=source.cause, result=source.result
@@ -57,6 +61,8 @@ def report(source: pb.OperationReport) -> Report:
             return _resource(source.resource)
         case "removed":
             return RemovedReport(source.removed)
+        case "lifecycle":
+            return _lifecycle(source.lifecycle)
         case "finish":
             finish = source.finish
             return FinishReport(state=STATES.member(finish.state), cause=finish.cause, result=finish.result)
@@ -107,6 +113,41 @@ def _to_resource(source: ResourceReport) -> pb.ResourceReport:
         owned=source.owned,
         sensitive=source.sensitive,
         secrets=source.secrets,
+    )
+
+
+def _to_lifecycle(source: LifecycleReport) -> pb.LifecycleReport:
+    handlers = [
+        field.build(
+            pb.HandlerRun,
+            chart=handler.chart,
+            file=handler.file,
+            line=handler.line,
+            weight=handler.weight,
+            seconds=handler.seconds,
+            outcome=OUTCOMES.number(handler.outcome),
+        )
+        for handler in source.handlers
+    ]
+    return field.build(
+        pb.LifecycleReport,
+        event=source.event,
+        chart=source.chart,
+        handlers=handlers,
+        outcome=OUTCOMES.number(source.outcome),
+        message=source.message,
+        seconds=source.seconds,
+    )
+
+
+def _lifecycle(source: pb.LifecycleReport) -> LifecycleReport:
+    return LifecycleReport(
+        event=source.event,
+        chart=source.chart,
+        handlers=read_handlers(source.handlers),
+        outcome=OUTCOMES.member(source.outcome),
+        message=source.message,
+        seconds=source.seconds,
     )
 
 

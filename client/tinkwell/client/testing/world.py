@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from tinkwell.client.event.model import Position
 from tinkwell.client.hardware.model import Hardware
-from tinkwell.client.release.model import Chart, Node, Operation, Release, Step
+from tinkwell.client.release.model import Chart, LifecycleRun, Node, Operation, Release, Step
 from tinkwell.client.template.model import Template
 from tinkwell.client.testing.lease import Ledger
 from tinkwell.client.testing.log import EventLog
@@ -19,14 +19,15 @@ from tinkwell.core import errors
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.release.kinds import NodeState, ReleaseState
 
-Resource = Hardware | Template | Workflow | Action | Chart | Release | Operation | Node | Step
+Resource = Hardware | Template | Workflow | Action | Chart | Release | Operation | Node | Step | LifecycleRun
 R = TypeVar("R", bound=Resource)
 
 _STATE_WORD = {State.RUNNING: "STARTED", State.PENDING: "RETRYING"}
 _STATE_WORD_OF_NODE = {NodeState.INSTALLING: "STARTED", NodeState.REMOVING: "STARTED"}
 _TOLD_OF_RELEASE = (ReleaseState.DEPLOYED, ReleaseState.FAILED, ReleaseState.UNINSTALLED)
+_STATELESS = Hardware | Template | Chart | LifecycleRun
 # They are deleted for good, and not by a mark.
-_PARTS = Action | Chart | Operation | Node | Step
+_PARTS = Action | Chart | Operation | Node | Step | LifecycleRun
 # What events do not tell.
 _UNTOLD: dict[type, tuple[str, ...]] = {
     Chart: ("metadata", "warnings"),
@@ -192,7 +193,9 @@ class World:
 def _change_type(old: Resource | None, new: Resource) -> EventType:
     if old is None:
         return EventType.CREATED
-    if isinstance(new, Hardware | Template | Chart) or isinstance(old, Hardware | Template | Chart):
+    if isinstance(new, LifecycleRun):
+        return EventType.LIFECYCLE_EMITTED
+    if isinstance(new, _STATELESS) or isinstance(old, _STATELESS):
         return EventType.UPDATED
     if old.state != new.state and (not isinstance(new, Release) or new.state in _TOLD_OF_RELEASE):
         return EventType(f"{shaped.type_of(type(new))}_{_word(new)}")
@@ -215,7 +218,7 @@ def _parent(resource: Resource) -> str:
     match resource:
         case Action():
             return resource.workflow_id
-        case Operation() | Node() | Step():
+        case Operation() | Node() | Step() | LifecycleRun():
             return resource.release_id
         case _:
             return ""

@@ -12,7 +12,8 @@ from enum import StrEnum
 class Reason(StrEnum):
     """Why an operation ended without success. Before there was a plan nothing was changed: PREPARATION_FAILED.
 
-    SECRETS_DISABLED: the server could not seal or open what is secret in it.
+    SECRETS_DISABLED: the server could not seal or open what is secret in it. PLAN_STALE: it was to apply a plan that
+    was made for something else.
     """
 
     PREPARATION_FAILED = "PREPARATION_FAILED"
@@ -22,6 +23,7 @@ class Reason(StrEnum):
     INTERNAL = "INTERNAL"
     SECRETS_DISABLED = "SECRETS_DISABLED"
     CANCELLED = "CANCELLED"
+    PLAN_STALE = "PLAN_STALE"
 
 
 def text(reason: Reason, message: str, *, path: str = "") -> str:

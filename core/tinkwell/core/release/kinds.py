@@ -55,7 +55,7 @@ class Phase(StrEnum):
 
 
 class NodeKind(StrEnum):
-    """What a node of an operation stands for: a resource, a chart with all in it, or what its life calls for."""
+    """What a node of an operation stands for: a resource, a chart with all that is in it, or a moment of its life."""
 
     RESOURCE = "RESOURCE"
     CHART = "CHART"

@@ -15,6 +15,9 @@ mostly a gate, after which all that is in the chart comes, too.
      "begin": "shop/begin"}
 
 Gates and barriers are in plans alone; they keep lists short where many wait for many.
+
+Events of charts and their hooks (`lifecycle_event.path` says what these are called) stand before or behind what is in
+their chart; see `graph.life`. A revision keeps its plan without them, since each operation has its own.
 """
 
 import functools
@@ -42,7 +45,7 @@ class PlanNode:
     """One node. It starts when those in `after` are done; a chart starts with `begin`, empty where with nothing.
 
     `batch` counts from 1: for a chart it is its batch in its parent, for a resource its layer among those of its chart
-    or, where there is none, among all.
+    or, where there is none, among all. Events and hooks have none.
     """
 
     path: str
@@ -55,7 +58,7 @@ class PlanNode:
     @property
     def is_real(self) -> bool:
         """Whether it is a node of the operation, with a state."""
-        return self.kind in (PlanKind.RESOURCE, PlanKind.CHART)
+        return self.kind not in (PlanKind.GATE, PlanKind.BARRIER)
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class Plan:
 
     @functools.cached_property
     def real(self) -> Sequence[PlanNode]:
-        """The nodes that have a state: resources and charts."""
+        """The nodes that have a state: all but gates and barriers."""
         return tuple(node for node in self.nodes if node.is_real)
 
     @functools.cached_property
@@ -75,21 +78,44 @@ class Plan:
         return tuple(node for node in self.nodes if node.kind is PlanKind.RESOURCE)
 
     @functools.cached_property
+    def called(self) -> Sequence[PlanNode]:
+        """The nodes that images are called for: resources and hooks."""
+        return tuple(node for node in self.nodes if node.kind in (PlanKind.RESOURCE, PlanKind.HOOK))
+
+    @functools.cached_property
+    def hooks(self) -> Sequence[PlanNode]:
+        """The hooks, each at an event."""
+        return tuple(node for node in self.nodes if node.kind is PlanKind.HOOK)
+
+    @functools.cached_property
+    def events(self) -> Sequence[PlanNode]:
+        """The events of charts."""
+        return tuple(node for node in self.nodes if node.kind is PlanKind.EVENT)
+
+    @functools.cached_property
     def charts(self) -> Sequence[PlanNode]:
         """The charts that are installed or removed."""
         return tuple(node for node in self.nodes if node.kind is PlanKind.CHART)
 
     @functools.cached_property
     def installs(self) -> Sequence[PlanNode]:
-        """The resources and charts that are installed."""
+        """The real nodes of the installation."""
         return tuple(node for node in self.real if node.task is NodeTask.INSTALL)
 
     @property
     def installation(self) -> "Plan":
-        """The plan without what it removes, as a revision keeps it."""
-        kept = {node.path for node in self.nodes if node.task is NodeTask.INSTALL}
-        nodes = (node for node in self.nodes if node.path in kept)
-        return Plan(tuple(replace(node, after=tuple(path for path in node.after if path in kept)) for node in nodes))
+        """The plan without what it removes, without events and without hooks, as a revision keeps it."""
+        installed = [node for node in self.nodes if node.task is NodeTask.INSTALL]
+        # What comes after an event or a hook comes after what that comes after.
+        stands_for: dict[str, tuple[str, ...]] = {}
+        found: list[PlanNode] = []
+        for node in installed:
+            after = tuple(dict.fromkeys(each for path in node.after for each in stands_for.get(path, ())))
+            is_passing = node.kind in (PlanKind.EVENT, PlanKind.HOOK)
+            stands_for[node.path] = after if is_passing else (node.path,)
+            if not is_passing:
+                found.append(replace(node, after=after))
+        return Plan(tuple(found))
 
     def dump(self) -> str:
         """Write the plan as JSON text."""

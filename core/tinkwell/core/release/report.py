@@ -125,7 +125,9 @@ class FinishReport:
     drift: str = ""
 
 
-Report: TypeAlias = PhaseReport | NodeReport | StepReport | ResourceReport | RemovedReport | FinishReport
+Report: TypeAlias = (
+    PhaseReport | NodeReport | StepReport | ResourceReport | RemovedReport | LifecycleReport | FinishReport
+)
 
 
 def drift_of(result: Mapping[str, object]) -> str:

@@ -1,17 +1,18 @@
 """In which order the nodes of a plan are worked on, given their states.
 
-A resource may start once those that it comes after are done, and a removal only once everything is installed: what is
-to go stays where not everything that replaces it is there. Ready ones start in the order of the plan, at most
-`parallel` at once. A node that comes after one that has failed or was skipped never starts, and neither do those after
-it.
+A resource, a hook or an event may start once those that it comes after are done, and what belongs to a removal only
+once everything is installed: what is to go stays where not everything that replaces it is there. Ready ones start in
+the order of the plan, at most `parallel` at once. A node that comes after one that has failed or was skipped never
+starts, and neither do those after it.
 
-A chart opens with its `begin`, takes no place of `parallel`, and closes once all that is in it has ended: well, or not.
+A chart opens with its `begin`, and closes once all that is in it has ended: well, or not. Neither charts nor events
+take a place of `parallel`.
 
 How far a node of the plan is follows from the states of the real ones, in one pass, since all that it comes after
 stands before it:
 
                          done                        ended                        never
-    resource, chart      READY, REMOVED, LEFT        any final state              FAILED, SKIPPED, or PENDING after one
+    real                 READY, REMOVED, LEFT        any final state              FAILED, SKIPPED, or PENDING after one
     gate                 all before it are done      all before it have ended     one before it is never done
     barrier              all before it have ended    as done                      –
 """
@@ -68,17 +69,17 @@ class Survey:
                 self._see_place(node)
 
     def startable(self, *, parallel: int) -> tuple[str, ...]:
-        """Return the resources that may start now, in the order of the plan; `parallel` bounds how many are begun."""
-        vacant = parallel - sum(self._states[node.path] in BEGUN for node in self._plan.resources)
+        """Return the resources and hooks that may start now, in the order of the plan; at most `parallel` are begun."""
+        vacant = parallel - sum(self._states[node.path] in BEGUN for node in self._plan.called)
         return self.ready()[:vacant] if vacant > 0 else ()
 
     def ready(self) -> tuple[str, ...]:
-        """Return the PENDING resources that wait for no other node, in the order of the plan."""
-        return tuple(
-            node.path
-            for node in self._plan.resources
-            if self._may_begin(node) and all(path in self._done for path in node.after)
-        )
+        """Return the PENDING resources and hooks that wait for no other node, in the order of the plan."""
+        return self._ready(self._plan.called)
+
+    def audible(self) -> tuple[str, ...]:
+        """Return the events that may be emitted now, in the order of the plan."""
+        return self._ready(self._plan.events)
 
     def opening(self) -> tuple[PlanNode, ...]:
         """Return the PENDING charts that begin now, parents first."""
@@ -111,6 +112,11 @@ class Survey:
         if by_path[path].task is NodeTask.REMOVE and not self.is_installed:
             waited |= {node.path for node in self._plan.installs if node.path not in self._done}
         return tuple(Blocker(each.path, self._states[each.path]) for each in self._plan.real if each.path in waited)
+
+    def _ready(self, nodes: Iterable[PlanNode]) -> tuple[str, ...]:
+        return tuple(
+            node.path for node in nodes if self._may_begin(node) and all(path in self._done for path in node.after)
+        )
 
     def _see_real(self, node: PlanNode, state: NodeState) -> None:
         if state in DONE:

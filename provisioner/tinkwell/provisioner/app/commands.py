@@ -149,6 +149,7 @@ def agent(ctx: click.RichContext, /, worker_ids: tuple[str, ...], **options: Any
 def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) -> None:
     from tinkwell import client
     from tinkwell.core.process_log import redaction, setup
+    from tinkwell.core.release.lifecycle_event.registry import WrongRegistry
     from tinkwell.core.workflow import decide
     from tinkwell.provisioner.app import main
     from tinkwell.provisioner.runtime import port
@@ -174,7 +175,7 @@ def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) 
     )
     try:
         main.start(settings)
-    except (state_dir.StateError, port.RunError, client.errors.Error) as error:
+    except (state_dir.StateError, port.RunError, WrongRegistry, client.errors.Error) as error:
         raise click.ClickException(redaction.redact(str(error))) from error
 
 

@@ -16,10 +16,11 @@ from tinkwell.core.value.run_key import RunKind
 from tinkwell.provisioner.hardware import enrolment
 from tinkwell.provisioner.lease import run_claim
 from tinkwell.provisioner.lease.keeper import Keeper
+from tinkwell.provisioner.release import core_event, place
 from tinkwell.provisioner.release import driver as release_driver
 from tinkwell.provisioner.release import host as release_host
-from tinkwell.provisioner.release import place
 from tinkwell.provisioner.release.call import image_policy, plug
+from tinkwell.provisioner.release.lifecycle import listener
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.docker import setting
 from tinkwell.provisioner.runtime.docker.runtime import ANSWER_SECONDS, DockerRuntime
@@ -96,8 +97,11 @@ async def run(settings: Settings) -> None:
     """Work until SIGTERM or SIGINT; what runs is left running, for the next provisioner to adopt.
 
     An ephemeral one, whose state directory ends with it, has no next provisioner, and removes what it runs. Raises
-    `state_dir.StateError`, `port.RunError` or `client.errors.Error` for what only an operator can mend.
+    `state_dir.StateError`, `port.RunError`, `registry.WrongRegistry` or `client.errors.Error` for what only an operator
+    can mend.
     """
+    registry = core_event.of_provisioner()
+    listener.load(registry)
     with contextlib.closing(state_dir.StateDir.open(settings.state_dir)) as directory, _signals() as stopped:
         runtime = await open_runtime(settings, directory)
         claims = run_claim.ClaimFolder(directory)
@@ -126,7 +130,9 @@ async def run(settings: Settings) -> None:
                 )
                 works: dict[str, Coroutine[object, object, None]] = {"driver": worker.run(), "keeper": keeper.run()}
                 if settings.releases is not None:
-                    host = _host(settings.releases, server, runtime, directory, keeper=keeper, claims=claims)
+                    host = _host(
+                        settings.releases, server, runtime, directory, keeper=keeper, claims=claims, registry=registry
+                    )
                     works["releases"] = _release_driver(settings.releases, host, settings.resync_seconds).run()
                 if settings.default_template is not None:
                     works["enrolment"] = enrolment.Enrolment(server, settings.default_template).run()
@@ -175,6 +181,7 @@ def _host(
     *,
     keeper: Keeper,
     claims: run_claim.Claims,
+    registry: listener.Lifecycle,
 ) -> release_host.Host:
     return release_host.Host(
         api=server.releases,
@@ -187,6 +194,7 @@ def _host(
         places=place.Places(settings.concurrency),
         keys=place.Keys(),
         room=Room(CHILDREN),
+        lifecycle=registry,
     )
 
 

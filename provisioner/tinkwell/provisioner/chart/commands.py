@@ -95,12 +95,14 @@ def template(
     """
     import asyncio
 
+    from tinkwell.core.release.lifecycle_event.name import Event
     from tinkwell.provisioner.chart import rendering, source
 
     with _told(chart):
         opened = source.open_chart(chart, given)
         release = rendering.release_of(name, namespace, is_upgrade=is_upgrade)
-        rendered = asyncio.run(rendering.render_checked(opened.process(strict=strict), release))
+        root = opened.process(strict=strict)
+        rendered = asyncio.run(rendering.render_checked(root, release, last=Event.POST_TEMPLATE))
     for warning in rendered.warnings:
         click.echo(f"Warning: {warning}", err=True)
     if output_format == "json":
@@ -148,15 +150,16 @@ def package(*, chart: Path, destination: Path) -> None:
     The same files give the same archive. Files that .helmignore names stay out, and dependencies with a repository
     file://… are vendored.
     """
+    import asyncio
+
     from tinkwell.core.release.chart.file import archive
-    from tinkwell.provisioner.chart import source
+    from tinkwell.provisioner.chart import packaging, source
 
     with _told(chart):
         opened = source.open_chart(chart, {})
-    found = opened.chart.metadata
-    destination.mkdir(parents=True, exist_ok=True)
-    path = destination / f"{found.name}-{found.version}.tgz"
-    path.write_bytes(opened.data)
+        found = opened.chart.metadata
+        path = destination / f"{found.name}-{found.version}.tgz"
+        asyncio.run(packaging.write(opened, path))
     click.echo(f"{path}  {archive.digest(opened.data)}")
 
 

@@ -13,6 +13,7 @@ from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.chart.value.user_values import Given
+from tinkwell.core.release.lifecycle_event.name import Event
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.chart import rendering, source
 from tinkwell.provisioner.chart.source import Opened
@@ -51,7 +52,7 @@ async def lint(chart: Path, given: Given) -> list[Finding]:
         found += _about_units(root)
         found += await _about_values(root, opened.path)
         release = rendering.release_of(_RELEASE, "default", is_upgrade=False)
-        rendered = await rendering.render(root, release)
+        rendered = await rendering.render(root, release, last=Event.PRE_LINT)
         found += (Finding(Severity.WARNING, warning) for warning in rendered.warnings)
     except errors.InvalidField as error:
         found += _wrong(error, str(chart))

@@ -8,15 +8,17 @@ from tinkwell.core.release.chart import process
 from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.kinds import Wait
+from tinkwell.core.release.lifecycle_event.name import Event
 from tinkwell.core.release.manifest import name as names
 from tinkwell.core.release.manifest.rendered import RenderedManifest
-from tinkwell.core.value import check, document, parse, yaml_text
+from tinkwell.core.value import parse, yaml_text
 from tinkwell.core.value.document import JsonObject
-from tinkwell.provisioner.release import chart_render
+from tinkwell.provisioner.chart import life
 from tinkwell.provisioner.release.chart_source import Charts
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.expression.naming import Release
-from tinkwell.provisioner.release.schema.check import Schemas, WrongConfig
+from tinkwell.provisioner.release.schema.check import Schemas
+from tinkwell.provisioner.release.schema.values import check_values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,39 +49,39 @@ def release_of(name: str, namespace: str, *, is_upgrade: bool) -> Release:
     }
 
 
-async def render(root: Unit, release: Release, *, wait: Wait = Wait.ORDERED) -> Rendering:
-    """Render a chart. Raises `errors.ChartInvalid` with all that is wrong, and `sandbox.errors.SandboxError`."""
+async def render(root: Unit, release: Release, *, wait: Wait = Wait.ORDERED, last: Event | None = None) -> Rendering:
+    """Render a chart, with all that its handlers do about that; `last` is an event that comes after it.
+
+    Raises `errors.ChartInvalid` with all that is wrong, and `sandbox.errors.SandboxError`.
+    """
     charts.check_usable(unit.chart for unit in process.units(root))
-    async with Expressions() as expressions:
+    async with life.of_chart(Charts(root), life.occasion(release, wait=wait)) as lived, Expressions() as expressions:
         try:
-            rendered = await chart_render.render(Charts(root), release, expressions, wait=wait)
+            await lived.read()
+            rendered = await lived.render(release, expressions, wait=wait)
+            if last is not None:
+                await lived.announce(last)
+        except errors.ChartInvalid:
+            raise
         except errors.InvalidField as error:
             # Whatever is wrong from here on stands in a file of the chart.
             raise errors.ChartInvalid(error.violations) from error
-    return Rendering(root=root, manifest=rendered.manifest, warnings=rendered.warnings)
+    return Rendering(root=lived.root, manifest=lived.manifest, warnings=rendered.warnings)
 
 
-async def render_checked(root: Unit, release: Release) -> Rendering:
+async def render_checked(root: Unit, release: Release, *, last: Event | None = None) -> Rendering:
     """Render a chart whose values match its schemas; raises `errors.InvalidField`, too."""
     await check_schemas(root)
-    return await render(root, release)
+    return await render(root, release, last=last)
 
 
 async def check_schemas(root: Unit) -> None:
     """Check the values of all charts against their schemas; raises `errors.InvalidField`."""
-    checks = check.Checks(most=document.MAX_VIOLATIONS)
     schemas = Schemas()
     try:
-        for unit, schema in process.schemas(root):
-            try:
-                await schemas.check(_field(unit), schema, unit.values, draft="7")
-            except WrongConfig as error:
-                checks.note(error)
-            except errors.InvalidField as error:
-                raise errors.ChartInvalid.of(unit.chart.path(charts.SCHEMA), error.violations[0].description) from error
+        await check_values(root, schemas)
     finally:
         await schemas.close()
-    checks.finish()
 
 
 def text(rendered: Rendering) -> Iterator[str]:
@@ -137,11 +139,3 @@ def _own(key: str) -> str:
 
 def _chart(key: str) -> str:
     return names.split_chart(key)[0]
-
-
-def _field(unit: Unit) -> str:
-    """Return the place of a chart's values in those of the release."""
-    field = process.USER_VALUES
-    for name in unit.path.split(".")[1:]:
-        field = parse.child(field, name)
-    return field

@@ -120,6 +120,7 @@ class _Rendering:
             inputs=inputs,
             late_inputs=late_inputs,
             notes=part.notes,
+            values=unit.values if unit is self._charts.root and self._charts.is_changed else None,
         )
         for child, given in part.inputs.items():
             self._inputs[unit.children[child].path] = given
@@ -138,6 +139,7 @@ class _Rendering:
 def _read(unit: Unit, *, is_root: bool) -> Templates:
     """Read the templates of a chart; raises `errors.InvalidField`."""
     chart_files.check_usable([unit.chart])
+    chart_files.check_mended(unit.chart)
     checks = check.Checks(most=document.MAX_VIOLATIONS)
     found = Templates(Manifest(), {})
     try:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from tinkwell.client.release import model
 from tinkwell.core import errors
-from tinkwell.core.release.chart import dependency, process
+from tinkwell.core.release.chart import changing, dependency, process
 from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.file.chart import Chart
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.chart.source import ChartSource
+from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.value import document
 from tinkwell.provisioner.release.expression.naming import ChartNames, FileTexts, Release
 
@@ -20,10 +21,14 @@ _FIELD = "chart"
 
 
 class Charts:
-    """The charts of a release by their paths, with the values that they see."""
+    """The charts of a release by their paths, with the values that they see.
 
-    def __init__(self, root: Unit) -> None:
+    `is_changed`: handlers have changed their values, which do not follow from the charts and their source any more.
+    """
+
+    def __init__(self, root: Unit, *, is_changed: bool = False) -> None:
         self.root = root
+        self.is_changed = is_changed
         self._units = {unit.path: unit for unit in process.units(root)}
         # By the charts themselves, since one may stand in many places.
         self._texts: dict[int, FileTexts] = {}
@@ -31,22 +36,53 @@ class Charts:
     def names(self, path: str, release: Release) -> ChartNames:
         """Return what expressions of a chart may name."""
         unit = self._units[path]
-        key = id(unit.chart)
-        if key not in self._texts:
-            self._texts[key] = FileTexts.of(unit.chart.files)
-        return ChartNames(unit.values, release, unit.chart.metadata.as_json(), self._texts[key])
+        return ChartNames(unit.values, release, unit.chart.metadata.as_json(), self.file_texts(path))
 
     def files(self, path: str) -> Mapping[str, bytes]:
         """Return the files of a chart, by their paths in its `files/`."""
         return self._units[path].chart.files
 
+    def file_texts(self, path: str) -> FileTexts:
+        """Return the files of a chart as texts."""
+        unit = self._units[path]
+        key = id(unit.chart)
+        if key not in self._texts:
+            self._texts[key] = FileTexts.of(unit.chart.files)
+        return self._texts[key]
 
-def of_work(work: model.Work) -> Charts | None:
-    """Read the charts of an operation, in a thread; None for one without. Raises `errors.InvalidField`."""
+    def find(self, path: str) -> Unit | None:
+        """Return the chart with a path; None where there is none."""
+        return self._units.get(path)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of all charts, parents before their children."""
+        return tuple(self._units)
+
+
+def of_work(work: model.Work, manifest: RenderedManifest | None = None) -> Charts | None:
+    """Read the charts of an operation, in a thread; None for one without. Raises `errors.InvalidField`.
+
+    With the manifest that was rendered from them, they have the values that they were rendered with.
+    """
     if not work.source:
         return None
     source = ChartSource.read(document.parse_json_object("source", work.source, max_bytes=MAX_SOURCE_BYTES))
-    return Charts(source.process(read(work.chart))) if source is not None else None
+    if source is None:
+        return None
+    root = source.process(read(work.chart))
+    rendered = manifest.charts.get(root.path) if manifest is not None else None
+    if rendered is None or rendered.values is None:
+        return Charts(root)
+    return Charts(changing.with_values(root, root.path, rendered.values), is_changed=True)
+
+
+def root_of(work: model.Work) -> str:
+    """Return the path of the root of an operation's charts; empty for one without."""
+    if not work.source:
+        return ""
+    source = ChartSource.read(document.parse_json_object("source", work.source, max_bytes=MAX_SOURCE_BYTES))
+    return source.name if source is not None else ""
 
 
 def read(text: str) -> Chart:

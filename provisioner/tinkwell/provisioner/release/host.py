@@ -22,6 +22,7 @@ from tinkwell.provisioner.lease import run_claim
 from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.release.call.image_policy import ImagePolicy
 from tinkwell.provisioner.release.call.plug import Grant
+from tinkwell.provisioner.release.lifecycle.listener import Lifecycle
 from tinkwell.provisioner.release.place import Keys, Places
 from tinkwell.provisioner.runtime import port
 from tinkwell.sandbox.room import Room
@@ -77,3 +78,5 @@ class Host:
     keys: Keys
     # For the children in which what strangers wrote is evaluated and checked.
     room: Room
+    # Who carries core events out, and what is installed beside this program that hears the others.
+    lifecycle: Lifecycle

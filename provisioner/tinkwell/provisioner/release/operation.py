@@ -136,7 +136,7 @@ class OperationRun:
             if work.operation.kind is OperationKind.UNINSTALL:
                 await asyncio.to_thread(release_folder.forget, self._host.folder / work.release.id)
             self._is_ending = True
-            await reporter.post([FinishReport(state=finish.state, cause=finish.cause)])
+            await reporter.post([FinishReport(state=finish.state, cause=finish.cause, result=undertaking.result)])
             for task in beside:
                 task.cancel()
 

@@ -1,8 +1,10 @@
 """From what an operation works on to what is to be done: LOAD, RENDER and VALIDATE.
 
-    LOAD       the manifests are read, or the chart is, with its subcharts and their values
+    LOAD       the manifests are read, or the chart is, with its subcharts, their values and their scripts
     RENDER     their expressions are evaluated, but for those that need the states of resources
     VALIDATE   what can be checked before anything changes: plugs, images, loops, and whatever images have said before
+
+In each of these, events are emitted whose handlers may change what was read or rendered.
 
 Up to here the release is as it was before, and nothing runs, so after a change of owner all of it is done once more.
 What brings about a stored revision again, or removes a release, has nothing to load or to render.
@@ -10,28 +12,37 @@ What brings about a stored revision again, or removes a release, has nothing to 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, cast
 
 from tinkwell.client.release import model
-from tinkwell.core import errors
-from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase, Wait
-from tinkwell.core.release.manifest import name, reader
+from tinkwell.core.release.graph.life import Life
+from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase
+from tinkwell.core.release.lifecycle_event.name import CoreEvent, Event
+from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.plan import Plan
+from tinkwell.core.release.preview import need
+from tinkwell.core.release.preview import plan as preview_plan
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.record import Resource as Row
 from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import JsonObject
-from tinkwell.provisioner.queue import retry
-from tinkwell.provisioner.release import chart_render, chart_source, resource
-from tinkwell.provisioner.release.call.plug import Machine, Plugs
+from tinkwell.provisioner.release import chart_source, life, resource
+from tinkwell.provisioner.release.call.plug import Machine
 from tinkwell.provisioner.release.chart_source import MAX_SOURCE_BYTES, Charts
+from tinkwell.provisioner.release.core_event import ReadChart, Render, Validate
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.expression.naming import ManifestNames, Names, Release
 from tinkwell.provisioner.release.host import Host
-from tinkwell.provisioner.release.resource import Resources, Revision
+from tinkwell.provisioner.release.lifecycle import sources
+from tinkwell.provisioner.release.lifecycle.announcer import Announcer
+from tinkwell.provisioner.release.lifecycle.lifecycle import Lifecycle
+from tinkwell.provisioner.release.lifecycle.occasion import Emitted, Occasion
+from tinkwell.provisioner.release.lifecycle.subject import Subject
+from tinkwell.provisioner.release.resource import Resource, Resources, Revision
+from tinkwell.provisioner.release.schema.check import Schemas
 from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
@@ -61,55 +72,123 @@ class Prepared:
 
 
 class Preparation:
-    """The preparation of one operation. `enter` is told of each phase that begins, and `machine` finds plugs."""
+    """The preparation of one operation. `enter` is told of each phase that begins, and `record` of what is emitted.
+
+    `machine` finds plugs, and `schemas` check values that handlers have changed.
+    """
 
     def __init__(
         self,
         work: model.Work,
         host: Host,
         *,
+        lifecycle: Lifecycle,
         expressions: Expressions,
+        schemas: Schemas,
         machine: Machine,
         enter: Callable[[Phase], Awaitable[None]],
+        record: Callable[[Emitted], None],
     ) -> None:
         self._work = work
         self._host = host
-        self._expressions = expressions
+        self._lifecycle = lifecycle
         self._machine = machine
         self._enter = enter
+        self._announcer = Announcer(lifecycle, record=record)
+        self._expressions = expressions
+        self._schemas = schemas
+        # What was there before, where the operation has to do with it.
+        self._left: Revision | None = None
 
     async def run(self) -> Prepared:
         """Say what is to be done; raises `errors.InvalidField`, and `sandbox.errors.SandboxError`."""
         work = self._work
-        is_rendered = not work.manifest and work.operation.kind is not OperationKind.UNINSTALL
-        charts = await asyncio.to_thread(chart_source.of_work, work)
-        manifest = await self._render(charts) if is_rendered else stored_manifest(work)
+        stored = stored_manifest(work)
+        is_rendered = stored is None and work.operation.kind is not OperationKind.UNINSTALL
+        await self._load(stored)
+        if is_rendered:
+            await self._render()
         await self._enter(Phase.VALIDATE)
-        if manifest is not None:
-            self._check(manifest)
-        plan = await asyncio.to_thread(build_plan, manifest, work)
-        gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
-        ids = await self._image_ids(manifest, {row.type for row in work.resources if row.path in gone})
-        former = await former_revisions(self._host, work, gone)
+        manifest = await self._validate(is_rendered=is_rendered)
+        charts = self._lifecycle.present.charts
         revision = _revision(manifest, charts)
-        resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=ids)
+        await self._leave(manifest)
+        plan = await asyncio.to_thread(build_plan, manifest, work, self._life(manifest))
+        gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
+        hooks = list(life.hooks(plan, revision, self._left))
+        ids = await self._image_ids(manifest, {row.type for row in work.resources if row.path in gone}, hooks)
+        former = await life.former_revisions(self._host, work, gone)
+        resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=ids, hooks=hooks)
         return Prepared(manifest=manifest, charts=charts, plan=plan, resources=resources, is_rendered=is_rendered)
 
-    async def _render(self, charts: Charts | None) -> RenderedManifest:
-        release = release_of(self._work, self._work.release.latest_revision + 1)
-        if charts is None:
+    async def _load(self, stored: RenderedManifest | None) -> None:
+        """Read the charts, load their scripts, and say that they are loaded."""
+        work = self._work
+        await self._find_former(None)
+        former = self._lifecycle.former
+        reader = self._host.lifecycle.find(CoreEvent.READ_CHART, ReadChart)
+        # Where an operation brings nothing about, it is about what it removes.
+        root = chart_source.root_of(work) or (former.root if former is not None else "")
+        if work.operation.kind is OperationKind.PLAN and stored is not None:
+            # Whether what was installed is as it was is nothing that anybody hears of.
+            self._lifecycle.begin(Subject(await reader.read(work, stored), stored))
+            return
+        charts = await self._announcer.core(CoreEvent.READ_CHART, root, reader.read(work, stored))
+        self._lifecycle.begin(Subject(charts, stored), former)
+        await self._lifecycle.load()
+        for path in self._lifecycle.paths:
+            await self._announcer.announce(Event.CHART_LOADED, path)
+
+    async def _leave(self, manifest: RenderedManifest | None) -> None:
+        """Find what was there before, if anything of it is left that has a life."""
+        work = self._work
+        if self._left is None and manifest is not None and work.operation.kind.changes_release:
+            is_removing = any(row.path not in manifest.installed for row in work.resources)
+            await self._find_former(await asyncio.to_thread(build_plan, manifest, work) if is_removing else None)
+            await self._lifecycle.load()
+
+    async def _find_former(self, plan: Plan | None) -> None:
+        """Find what was there before, where the operation has to do with it by its kind, or by its plan."""
+        found = await life.former_work(self._host, self._work, plan)
+        if found is not None:
+            self._left = await asyncio.to_thread(life.read, found)
+            self._lifecycle.begin(self._lifecycle.present, await asyncio.to_thread(life.subject, found))
+
+    def _life(self, manifest: RenderedManifest | None) -> Life | None:
+        """Say which events and hooks there are; None where the operation only asks what there was to be done."""
+        operation = self._work.operation
+        if operation.kind is OperationKind.PLAN:
+            return None
+        return Life(
+            kind=operation.kind,
+            manifest=manifest,
+            heard=self._lifecycle.heard(),
+            former=self._left.manifest if self._left is not None else None,
+            former_heard=self._lifecycle.former_heard(),
+            wait=(operation.options or Options()).wait,
+        )
+
+    async def _render(self) -> None:
+        """Render what was read, with all that handlers change before and after it."""
+        present, release = self._lifecycle.present, release_of(self._work, self._work.release.latest_revision + 1)
+        if present.charts is None:
             manifest, warnings = await self._render_manifest(release)
         else:
-            manifest, warnings = await self._render_charts(charts, release)
+            await self._enter(Phase.RENDER)
+            options = self._work.operation.options or Options()
+            rendered = await sources.render(
+                self._announcer,
+                self._host.lifecycle.find(CoreEvent.RENDER, Render),
+                release,
+                expressions=self._expressions,
+                schemas=self._schemas,
+                wait=options.wait,
+            )
+            manifest, warnings = rendered.manifest, rendered.warnings
         for warning in warnings:
             logger.warning("a manifest may not mean what it says", extra={"release": release["name"], "what": warning})
-        return manifest
-
-    async def _render_charts(self, charts: Charts, release: Release) -> tuple[RenderedManifest, Sequence[str]]:
-        await self._enter(Phase.RENDER)
-        wait = self._work.operation.options.wait if self._work.operation.options is not None else Wait.ORDERED
-        rendered = await chart_render.render(charts, release, self._expressions, wait=wait)
-        return rendered.manifest, rendered.warnings
+        present.render(manifest)
+        await self._announcer.announce(Event.POST_RENDER, present.root)
 
     async def _render_manifest(self, release: Release) -> tuple[RenderedManifest, Sequence[str]]:
         work = self._work
@@ -118,28 +197,40 @@ class Preparation:
         manifest = await asyncio.to_thread(reader.read, list(files.items()))
         await self._enter(Phase.RENDER)
         variables = await variables_of(work, self._expressions)
+        await self._announcer.announce(Event.PRE_RENDER, "")
         rendered = await self._expressions.render(manifest, ManifestNames(variables, release))
         return rendered.manifest, rendered.warnings
 
-    def _check(self, manifest: RenderedManifest) -> None:
-        checks = check.Checks()
-        if manifest.plugs and not self._host.runtime.is_local:
-            checks.refuse(
-                "plugs", "are files of the engine's machine, and this provisioner's engine may be another one"
-            )
-        for path, each in manifest.resources.items():
-            checks.take(self._host.images.check, f"{parse.child('resources', path)}.type", each.type)
-        for chart, plugs in manifest.plugs_by_chart().items():
-            try:
-                Plugs(self._machine, plugs, chart=chart)
-            except errors.InvalidField as error:
-                checks.note(error)
-        checks.finish()
+    async def _validate(self, *, is_rendered: bool) -> RenderedManifest | None:
+        """Check what is to be installed, and return it; what was rendered before is as it was."""
+        present = self._lifecycle.present
+        if not is_rendered:
+            if present.manifest is not None:
+                self._check(present.manifest)
+            return present.manifest
+        await self._announcer.announce(Event.PRE_VALIDATE, present.root)
+        await self._announcer.core(CoreEvent.VALIDATE, present.root, self._checked())
+        former = present.manifest
+        await self._announcer.announce(Event.POST_VALIDATE, present.root)
+        if present.manifest is not former and present.manifest is not None:
+            self._check(present.manifest)
+        return present.manifest
 
-    async def _image_ids(self, manifest: RenderedManifest | None, removed_types: Iterable[str]) -> Mapping[str, str]:
+    async def _checked(self) -> None:
+        if self._lifecycle.present.manifest is not None:
+            self._check(self._lifecycle.present.manifest)
+
+    def _check(self, manifest: RenderedManifest) -> None:
+        self._host.lifecycle.find(CoreEvent.VALIDATE, Validate).validate(
+            manifest, images=self._host.images, machine=self._machine, is_local=self._host.runtime.is_local
+        )
+
+    async def _image_ids(
+        self, manifest: RenderedManifest | None, removed_types: Iterable[str], hooks: Iterable[Resource]
+    ) -> Mapping[str, str]:
         """Return what the images of types are; those that are only needed for removals may be missing."""
-        fields: dict[str, str] = {}
-        for path, each in manifest.resources.items() if manifest is not None else ():
+        fields = {type_: f"{parse.child('resources', path)}.type" for type_, path in life.hook_types(hooks).items()}
+        for path, each in manifest.installed.items() if manifest is not None else ():
             fields.setdefault(each.type, f"{parse.child('resources', path)}.type")
         vacant = asyncio.Semaphore(IMAGES_AT_ONCE)
 
@@ -159,15 +250,20 @@ class Preparation:
         return {image: known for image, known in found.items() if isinstance(known, str)}
 
 
-async def recall(work: model.Work, host: Host) -> Prepared:
+async def recall(work: model.Work, host: Host, *, lifecycle: Lifecycle) -> Prepared:
     """Return what an operation is doing that has a plan already."""
     manifest = stored_manifest(work)
     plan = await asyncio.to_thread(Plan.load, work.plan)
     gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
-    former = await former_revisions(host, work, gone)
-    charts = await asyncio.to_thread(chart_source.of_work, work)
+    former = await life.former_revisions(host, work, gone)
+    charts = await asyncio.to_thread(chart_source.of_work, work, manifest)
     revision = _revision(manifest, charts)
-    resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=None)
+    found = await life.former_work(host, work, plan) if plan.hooks or plan.events else None
+    before = await asyncio.to_thread(life.subject, found) if found is not None else None
+    lifecycle.begin(Subject(charts, manifest), before)
+    left = await asyncio.to_thread(life.read, found) if found is not None else None
+    hooks = life.hooks(plan, revision, left)
+    resources = resource.of_plan(plan, work.resources, revision=revision, former=former, image_ids=None, hooks=hooks)
     return Prepared(manifest=manifest, charts=charts, plan=plan, resources=resources, is_rendered=False)
 
 
@@ -180,30 +276,25 @@ def stored_manifest(work: model.Work) -> RenderedManifest | None:
     return RenderedManifest.from_json(manifest, late)
 
 
-def build_plan(manifest: RenderedManifest | None, work: model.Work) -> Plan:
-    """Build the plan of an operation, in a thread: what it imports takes its time, once."""
+def build_plan(manifest: RenderedManifest | None, work: model.Work, lived: Life | None = None) -> Plan:
+    """Build the plan of an operation, in a thread: what it imports takes its time, once.
+
+    Without a life it has no events and no hooks.
+    """
     from tinkwell.core.release.graph import build
 
+    if work.operation.kind is OperationKind.TEST:
+        assert lived is not None, "a test is nothing else"
+        return build.build_test_plan(lived)
     former = {revision: Plan.load(text, field=f"removed/{revision}") for revision, text in work.removed_plans.items()}
     options = work.operation.options or Options()
     # What is brought about again has a plan already.
     stored = Plan.load(work.plan) if work.plan else None
-    return build.build_plan(manifest, map(_row, work.resources), former, wait=options.wait, stored=stored)
-
-
-async def former_revisions(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, Revision]:
-    """Return the revisions by which resources were installed that are removed, as far as there are any."""
-    # An operation that is gone on with has removed some already, of which there is nothing any more.
-    charts: dict[int, set[str]] = {}
-    for row in work.resources:
-        if row.path in gone and row.revision:
-            charts.setdefault(row.revision, set()).add(name.split_chart(row.path)[0])
-    found: dict[int, Revision] = {}
-    for number in charts:
-        revision = await _former_revision(host, work.operation.id, number, charts[number])
-        if revision is not None:
-            found[number] = revision
-    return found
+    rows, wait = map(_row, work.resources), options.wait
+    if work.operation.kind is not OperationKind.PLAN:
+        return build.build_plan(manifest, rows, former, wait=wait, stored=stored, life=lived)
+    plan = build.build_plan(manifest, rows, former, wait=wait, stored=stored)
+    return preview_plan.looking(plan, need.needs(manifest) if manifest is not None else {})
 
 
 async def names_of(
@@ -232,9 +323,24 @@ async def variables_of(work: model.Work, expressions: Expressions) -> JsonObject
     return {**await expressions.variables(files, given), **given} if files else given
 
 
+def occasion_of(work: model.Work) -> Occasion:
+    """Return what handlers know of the operation."""
+    options = work.operation.options or Options()
+    return Occasion(
+        release=release_of(work, work.operation.revision or work.release.latest_revision + 1),
+        wait=options.wait,
+        timeout_seconds=options.timeout_seconds,
+        is_atomic=options.atomic,
+        is_dry_run=work.operation.kind is OperationKind.PLAN,
+    )
+
+
 def release_of(work: model.Work, revision: int) -> Release:
     """Return what expressions know of the release."""
-    is_install = work.operation.kind is OperationKind.INSTALL
+    kind = work.operation.kind
+    # A plan is told what the operation is told that applies it, or the one that has installed what it looks at.
+    is_planned = kind is OperationKind.PLAN and (not work.release.revision or revision == 1)
+    is_install = kind is OperationKind.INSTALL or is_planned
     return {
         "name": work.release.name,
         "namespace": work.release.namespace,
@@ -242,28 +348,6 @@ def release_of(work: model.Work, revision: int) -> Release:
         "is_install": is_install,
         "is_upgrade": not is_install,
     }
-
-
-async def _former_revision(host: Host, operation_id: str, revision: int, charts: Iterable[str]) -> Revision | None:
-    async def get(token: int) -> model.Work:
-        return await retry.until_answered(
-            lambda: host.api.work(operation_id, token, revision=revision), what="get the manifest of a revision"
-        )
-
-    return await asyncio.to_thread(_read_revision, await host.lease.under(get), charts)
-
-
-def _read_revision(work: model.Work, charts: Iterable[str]) -> Revision | None:
-    """Read what is there of a former revision, in a thread, and of its charts the files of some."""
-    if not work.manifest:
-        return None
-    given = document.parse_json("manifest", work.manifest, max_bytes=MAX_MANIFEST_BYTES)
-    manifest = RenderedManifest.from_json(given, {})
-    if not work.chart:
-        return Revision(manifest=manifest)
-    root = chart_source.read(work.chart)
-    files = {path: chart_source.files_at(root, path) for path in charts}
-    return Revision(manifest=manifest, files=files.__getitem__)
 
 
 def _revision(manifest: RenderedManifest | None, charts: Charts | None) -> Revision | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 from tinkwell.client.release.model import Operation
-from tinkwell.core.release.report import Report, ResourceReport, StepReport
+from tinkwell.core.release.report import LifecycleReport, Report, ResourceReport, StepReport
 from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.release.secret import Secrets
@@ -25,6 +25,8 @@ MAX_REPORTS = 500
 MAX_BYTES = 1024 * 1024
 # What a report takes beside its texts.
 OVERHEAD_BYTES = 256
+# And what a handler takes, beside its own.
+_RUN_BYTES = 32
 
 
 class ReportsApi(Protocol):
@@ -64,6 +66,11 @@ class Reporter:
         self._hear = hear
         self._waiting: list[_Group] = []
         self._has_come = asyncio.Event()
+        self._told: Callable[[Sequence[Report]], Sequence[Report]] = lambda reports: reports
+
+    def tell(self, told: Callable[[Sequence[Report]], Sequence[Report]]) -> None:
+        """Tell from now on what this says of each group, where the server must not hear all of it."""
+        self._told = told
 
     def post(self, reports: Sequence[Report]) -> "asyncio.Future[None]":
         """Have a group of reports stored, after all that were posted before; the future is done when it is.
@@ -71,8 +78,8 @@ class Reporter:
         Where the server refuses, or nobody sends any more, it is cancelled.
         """
         stored = asyncio.get_running_loop().create_future()
-        if reports:
-            self._waiting.append(_Group([*map(self._secrets.mask_report, reports)], stored))
+        if told := self._told(reports):
+            self._waiting.append(_Group([*map(self._secrets.mask_report, told)], stored))
             self._has_come.set()
         else:
             stored.set_result(None)
@@ -127,6 +134,8 @@ def _size(report: Report) -> int:
             texts = (report.init, report.config, report.state)
         case StepReport():
             texts = (report.message, report.call.description, *(report.call.args or ()))
+        case LifecycleReport():
+            texts = (report.message, *(f"{run.chart} {run.file} {'.' * _RUN_BYTES}" for run in report.handlers))
     return OVERHEAD_BYTES + sum(len(text.encode()) for text in texts if text)
 
 

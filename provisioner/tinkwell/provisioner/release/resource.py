@@ -27,10 +27,13 @@ class Resource:
     `manifest` is the one that installs it or, of a resource that is removed, the one that has installed it; None where
     there is none any more. `files` are those of its chart, by their paths in its containers' workspace. `config` is as
     it was resolved last. `state` is that of the last VALID answer, `stale_state` that of the last STALE one; None where
-    there is none, or it did not exist.
+    there is none, or it did not exist. `manifest_path` is where the manifest has it, which for a hook is not its
+    path, as that names its event. `texts` are what is secret of a hook, of which nothing else is kept.
     """
 
     path: str
+    manifest_path: str = ""
+    is_hook: bool = False
     type: str
     task: NodeTask
     manifest: RenderedManifest | None
@@ -42,21 +45,25 @@ class Resource:
     stale_state: JsonObject | None = None
     owned: bool | None = None
     moved_to: str = ""
+    texts: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def __post_init__(self) -> None:
+        self.manifest_path = self.manifest_path or self.path
 
     @property
     def chart(self) -> str:
         """The path of its chart; empty for one of an applied release."""
-        return name.split_chart(self.path)[0]
+        return name.split_chart(self.manifest_path)[0]
 
     @property
     def own_path(self) -> str:
         """Its path within its chart."""
-        return name.split_chart(self.path)[1]
+        return name.split_chart(self.manifest_path)[1]
 
     @property
     def rendered(self) -> RenderedResource | None:
         """What its manifest says of it."""
-        return self.manifest.resources.get(self.path) if self.manifest is not None else None
+        return self.manifest.resources.get(self.manifest_path) if self.manifest is not None else None
 
     @property
     def spec(self) -> NodeSpec:
@@ -129,11 +136,13 @@ def of_plan(
     revision: Revision | None,
     former: Mapping[int, Revision],
     image_ids: Mapping[str, str] | None,
+    hooks: Iterable[Resource] = (),
 ) -> Resources:
     """Say what is known of the resources of a plan from what is stored of them, which is nothing once one is removed.
 
     `former` are those by which resources were installed that are removed, by their numbers. An answer to `init` is
-    good for one image: `image_ids` has what the types are now, and is None where the operation has asked already.
+    good for one image: `image_ids` has what the types are now, and is None where the operation has asked already. Of
+    `hooks` nothing is stored.
     """
     known = {row.path: row for row in rows}
     gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
@@ -141,7 +150,7 @@ def of_plan(
         revision.manifest if revision is not None else None, [row for path, row in known.items() if path in gone]
     )
     handed = {target: known[path].owned for path, target in moved.items()}
-    found = []
+    found = [*hooks]
     for node in plan.resources:
         row = known.get(node.path)
         if node.task is NodeTask.REMOVE:
@@ -171,6 +180,7 @@ def facts_of(init: answer.InitAnswer) -> InitFacts:
         destroy_call=None if extension.destroy is None else call_of(extension.destroy),
         poll_seconds=extension.poll_seconds,
         settings=settings,
+        reads_state_only=extension.read_only_state,
     )
 
 
@@ -245,7 +255,7 @@ def _moved(manifest: RenderedManifest | None, removed: Sequence[model.Resource])
         return {}
     there = [
         (path, rendered.type, _as_stored(rendered.config))
-        for path, rendered in manifest.resources.items()
+        for path, rendered in manifest.installed.items()
         if not rendered.late.pointers
     ]
     moved = {row.path: [path for path, *same in there if same == [row.type, row.config]] for row in removed}

@@ -17,7 +17,7 @@ from tinkwell.core import errors
 from tinkwell.core.process_log import redaction
 from tinkwell.core.release import sensitive
 from tinkwell.core.release.manifest.rendered import RenderedManifest, RenderedResource
-from tinkwell.core.release.report import FinishReport, NodeReport, Report, StepReport
+from tinkwell.core.release.report import FinishReport, LifecycleReport, NodeReport, Report, StepReport
 from tinkwell.core.secret import document as secret_document
 from tinkwell.core.secret.mask import MaskedStream, Masker
 from tinkwell.core.value import check, parse
@@ -88,13 +88,17 @@ class Secrets:
         """Return a text without secrets; one that was shortened may end with a part of one."""
         return self._masker.mask_excerpt(text) if self._texts else text
 
+    def mask_json(self, value: JsonValue) -> JsonValue:
+        """Return a value without secrets, also in its keys."""
+        return self._masker.mask_json(value) if self._texts else value
+
     def mask_report(self, report: Report) -> Report:
         """Return a report without secrets in what is shown of it."""
         match report:
             case StepReport(call=call):
                 call = replace(call, name=self.mask(call.name), description=self.mask(call.description))
                 return replace(report, call=call, message=self.mask(report.message))
-            case NodeReport():
+            case NodeReport() | LifecycleReport():
                 return replace(report, message=self.mask(report.message))
             case FinishReport() if report.cause:
                 told = json.loads(report.cause)
@@ -149,9 +153,9 @@ def _shown_texts(manifest: RenderedManifest) -> Iterator[tuple[str, str]]:
     resources: JsonObject = {
         path: resource.as_json() | {"config": None} for path, resource in manifest.resources.items()
     }
-    # Notes and what charts are given are sealed as configs are.
+    # Notes, values and what charts are given are sealed as configs are.
     charts: JsonObject = {
-        path: chart.as_json() | {"inputs": None, "outputs": None, "notes": None}
+        path: chart.as_json() | {"inputs": None, "outputs": None, "notes": None, "values": None}
         for path, chart in manifest.charts.items()
     }
     for name, document in (("plugs", whole["plugs"]), ("resources", resources), ("charts", charts)):

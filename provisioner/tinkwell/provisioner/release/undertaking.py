@@ -9,21 +9,24 @@ adopted. See `leftover`.
 """
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
 from tinkwell.client import errors as client_errors
-from tinkwell.client.release.model import Node, Operation, StepLogLine, Submitted, Work
+from tinkwell.client.release.model import Node, Operation, Submitted, Work
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import cause
 from tinkwell.core.release.decision import removal, view
 from tinkwell.core.release.decision.command import Finish
-from tinkwell.core.release.decision.view import StepKey
-from tinkwell.core.release.kinds import NodeTask, Phase
+from tinkwell.core.release.decision.view import OperationView, StepKey
+from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase
+from tinkwell.core.release.lifecycle_event.name import Event, verb_of
 from tinkwell.core.release.manifest.model import Plug
+from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import PhaseReport
 from tinkwell.core.release.transition.row import PLANNED_PHASES
@@ -34,17 +37,24 @@ from tinkwell.provisioner.release import leftover, prepare
 from tinkwell.provisioner.release.call.caller import Caller
 from tinkwell.provisioner.release.call.config import Configs
 from tinkwell.provisioner.release.call.plug import Machine, Plugs
+from tinkwell.provisioner.release.call.sink import Sink
 from tinkwell.provisioner.release.call.step import StepRun
 from tinkwell.provisioner.release.call.wiring import Wiring
+from tinkwell.provisioner.release.core_event import CarryOut
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.host import Host
+from tinkwell.provisioner.release.lifecycle.lifecycle import Lifecycle
+from tinkwell.provisioner.release.lifecycle.occasion import Emitted
+from tinkwell.provisioner.release.lua.scripts import Scripts
 from tinkwell.provisioner.release.prepare import Prepared
+from tinkwell.provisioner.release.preview import again, found
+from tinkwell.provisioner.release.preview.digest import digest_of
+from tinkwell.provisioner.release.preview.expected import STALE_MANIFEST, Expected
 from tinkwell.provisioner.release.reporter import Reporter
 from tinkwell.provisioner.release.resource import Resource
 from tinkwell.provisioner.release.schema.check import Schemas
 from tinkwell.provisioner.release.secret import Secrets
 from tinkwell.provisioner.release.walk import Walk
-from tinkwell.provisioner.runtime import output
 from tinkwell.sandbox.errors import SandboxError
 
 T = TypeVar("T")
@@ -89,9 +99,20 @@ class Undertaking:
         self._group = group
         self._expressions = Expressions(room=host.room)
         self._schemas = Schemas(room=host.room)
+        self._lifecycle = Lifecycle(
+            prepare.occasion_of(work),
+            listeners=host.lifecycle.listeners,
+            make=functools.partial(Scripts, room=host.room),
+        )
         release = work.release
         folder = host.folder / release.id
-        self._machine = Machine(host.grants, namespace=release.namespace, folder=folder)
+        self._only_looks = work.operation.kind is OperationKind.PLAN
+        self._is_planned = work.operation.phase in PLANNED_PHASES
+        self._machine = Machine(host.grants, namespace=release.namespace, folder=folder, only_looks=self._only_looks)
+        # That of the manifest that is looked at.
+        self._digest = ""
+        # What a plan has come to, as JSON text; empty until then.
+        self.result = ""
         # By the manifests themselves, and then by charts.
         self._written_plugs: dict[int, Mapping[str, Mapping[str, Plug]]] = {}
         self._plugs: dict[tuple[int, str], Plugs] = {}
@@ -123,13 +144,14 @@ class Undertaking:
 
     async def close(self) -> None:
         """End the child processes."""
+        await self._lifecycle.close()
         await self._expressions.close()
         await self._schemas.close()
 
     async def run(self) -> Finish:
         """Do all that is to be done, and say how the operation ends; raises the `errors.Error` of a refusal."""
         self.hear(self._work.operation)
-        if self._work.operation.phase in PLANNED_PHASES:
+        if self._is_planned and not self._only_looks:
             planned = await self._recall()
         else:
             prepared = await self._in_time(self._plan)
@@ -139,7 +161,36 @@ class Undertaking:
         self._walk = await self._walk_of(planned)
         if self._cancelled is not None:
             self._walk.hear(self._cancelled)
-        return await self._walk.run()
+        ending = await self._carry_out(self._walk)
+        match self._work.operation.kind:
+            case OperationKind.TEST if ending.state is State.FAILED:
+                await self._tell_failure()
+            case OperationKind.PLAN if ending.state in (State.SUCCEEDED, State.FAILED):
+                return await self._found(planned.prepared, self._walk.view, ending)
+        return ending
+
+    async def _found(self, prepared: Prepared, seen: OperationView, ending: Finish) -> Finish:
+        """Put down what a plan has found, unless that is too long to be told."""
+        given = (self._work, prepared, seen, self._secrets)
+        try:
+            self.result = await asyncio.to_thread(found.result_of, *given, digest=self._digest)
+        except errors.InvalidField as error:
+            return self._failed(cause.Reason.PREPARATION_FAILED, error)
+        return ending
+
+    async def _carry_out(self, walk: Walk) -> Finish:
+        """Walk through the plan, as what carries the operation's core event out does."""
+        kind = self._work.operation.kind
+        if kind is OperationKind.PLAN:
+            return await walk.run()
+        return await self._host.lifecycle.find(verb_of(kind), CarryOut).carry_out(walk)
+
+    async def _tell_failure(self) -> None:
+        """Have it heard that a test has failed, by subcharts before their parents; nothing fails by that."""
+        for chart in self._lifecycle.paths or ("",):
+            emitted = await self._lifecycle.emit(chart, Event.FAILED_TEST)
+            if emitted.handlers or (chart and chart == self._lifecycle.root):
+                await self._reporter.post([emitted.report()])
 
     async def _in_time(self, work: Callable[[], Awaitable[T]]) -> T | Finish:
         """Do the work, unless it is interrupted by a cancellation, or by the end of the operation's time."""
@@ -169,16 +220,29 @@ class Undertaking:
             # An action of it would run beside those that are to come.
             return self._failed(cause.Reason.PREPARATION_FAILED, _NOT_CLEARED)
         preparation = prepare.Preparation(
-            self._work, self._host, expressions=self._expressions, machine=self._machine, enter=self._enter
+            self._work,
+            self._host,
+            lifecycle=self._lifecycle,
+            expressions=self._expressions,
+            schemas=self._schemas,
+            machine=self._machine,
+            enter=self._enter,
+            record=self._record,
         )
         try:
             prepared = await preparation.run()
             await self._check_known(prepared)
             await self._check_secrets(prepared)
+            expected = Expected.load(self._work.expected, self._secrets)
         except (errors.InvalidField, SandboxError) as error:
             return self._failed(cause.Reason.PREPARATION_FAILED, error)
+        if expected is not None and not expected.is_of(prepared.manifest):
+            return self._failed(cause.Reason.PLAN_STALE, STALE_MANIFEST)
+        self._digest = digest_of(prepared.manifest, self._secrets)
         if self._entered is not None:
             await self._entered
+        if self._is_planned:
+            return self._looked_at_again(prepared)
         try:
             submitted = await self._submit(prepared)
         except client_errors.SecretsDisabled as error:
@@ -189,7 +253,17 @@ class Undertaking:
             if self._cancelled is None:
                 raise
             return self._too_late()
-        return _Planned(prepared=prepared, nodes=submitted.nodes, revision=submitted.revision, phase=Phase.APPLY)
+        revision = found.revision_of(self._work, prepared) if self._only_looks else submitted.revision
+        return _Planned(prepared=prepared, nodes=submitted.nodes, revision=revision, phase=Phase.APPLY)
+
+    def _looked_at_again(self, prepared: Prepared) -> _Planned | Finish:
+        """Begin once more what a former owner has begun, whose findings are gone with it."""
+        if prepared.plan != Plan.load(self._work.plan):
+            return self._failed(cause.Reason.PREPARATION_FAILED, again.RENDERED_ANEW)
+        self._reporter.tell(again.Again(self._work.nodes).told)
+        nodes, phase = again.anew(self._work.nodes), self._work.operation.phase
+        revision = found.revision_of(self._work, prepared)
+        return _Planned(prepared=prepared, nodes=nodes, revision=revision, phase=phase)
 
     def _failed(self, reason: cause.Reason, error: Exception | str) -> Finish:
         message = self._secrets.mask(f"{self._phase}: {error}")[:MAX_CAUSE_CHARACTERS]
@@ -197,7 +271,12 @@ class Undertaking:
 
     async def _enter(self, phase: Phase) -> None:
         self._phase = phase
+        if self._is_planned:
+            return
         self._entered = self._reporter.post([PhaseReport(phase)])
+
+    def _record(self, emitted: Emitted) -> None:
+        self._entered = self._reporter.post([emitted.report()])
 
     async def _check_known(self, prepared: Prepared) -> None:
         """Check what images have answered before, as what they answer anew is checked before the first change."""
@@ -248,7 +327,7 @@ class Undertaking:
         work = self._work
         await leftover.clear(self._host.runtime, self._host.claims, work.release.id, needed=self._adoptable())
         return _Planned(
-            prepared=await prepare.recall(work, self._host),
+            prepared=await prepare.recall(work, self._host, lifecycle=self._lifecycle),
             nodes=work.nodes,
             revision=work.operation.revision,
             phase=work.operation.phase,
@@ -279,6 +358,7 @@ class Undertaking:
             plugs_of=self._plugs_of,
             runtime=self._host.runtime,
             secrets=self._secrets,
+            expected=Expected.load(work.expected, self._secrets),
         )
 
     def _plugs_of(self, known: Resource) -> Plugs:
@@ -311,11 +391,13 @@ class Undertaking:
             began=began.get,
             run_of=self._run_of,
             caller=await self._caller(prepared, revision=planned.revision),
+            emitter=self._lifecycle,
             reporter=self._reporter,
             lease=self._host.lease,
             places=self._host.places,
             keys=self._host.keys,
             group=self._group,
+            only_looks=self._only_looks,
         )
 
     def _run_of(self, key: RunKey, outlives: bool) -> StepRun:
@@ -323,24 +405,11 @@ class Undertaking:
             key,
             runtime=self._host.runtime,
             claims=self._host.claims,
-            sink=_Sink(self._host, self._work.operation.id),
+            sink=Sink(self._host.api, self._work.operation.id),
             secrets=self._secrets,
             beside=self._group,
             outlives=outlives,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Sink:
-    """Sends the output of steps to the server."""
-
-    host: Host
-    operation_id: str
-
-    async def append(self, key: RunKey, lines: Sequence[output.OutputLine]) -> None:
-        """Store lines of a step's attempt."""
-        sent = [StepLogLine(key.run, key.attempt, line.number, line.text, line.stream) for line in lines]
-        await self.host.api.append_logs(self.operation_id, sent)
 
 
 def _began(nodes: Sequence[Node]) -> Mapping[StepKey, datetime | None]:

@@ -18,27 +18,31 @@ from typing import Protocol, assert_never
 
 from tinkwell.client.release.model import Operation
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.decision import outcome
+from tinkwell.core.release.decision import outcome, preview
 from tinkwell.core.release.decision.command import (
     AdoptStep,
     Command,
+    Emit,
     Finish,
     MoveNode,
     MovePhase,
     StartStep,
+    StopEmit,
     StopStep,
     Wait,
 )
 from tinkwell.core.release.decision.decide import decide
 from tinkwell.core.release.decision.outcome import Outcome, Settled
-from tinkwell.core.release.decision.view import OperationView, StepKey
-from tinkwell.core.release.kinds import NodeKind
+from tinkwell.core.release.decision.view import OperationView, StepKey, event_key
+from tinkwell.core.release.lifecycle_event.path import split_event
 from tinkwell.core.release.report import PhaseReport, step_id
 from tinkwell.core.release.walk import BEGUN
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent.deadline import ADOPTION_SECONDS, Deadline
 from tinkwell.provisioner.lease.keeper import Keeper
+from tinkwell.provisioner.release import emitter as emitters
 from tinkwell.provisioner.release.call.step import Permit, Result, StepRun
+from tinkwell.provisioner.release.emitter import Emitter
 from tinkwell.provisioner.release.place import Keys, Places
 from tinkwell.provisioner.release.reporter import Reporter
 
@@ -58,7 +62,8 @@ class Walk:
     """Walks one plan, from the view of it that is stored to the command that ends the operation.
 
     Steps become tasks of `group`. `run_of` makes an attempt, and is told whether that outlives this process. `began`
-    says when steps began that a former owner left running.
+    says when steps began that a former owner left running, and `emitter` has events heard. With `only_looks` nothing is
+    changed.
     """
 
     def __init__(
@@ -69,18 +74,22 @@ class Walk:
         began: Callable[[StepKey], datetime | None],
         run_of: Callable[[RunKey, bool], StepRun],
         caller: Caller,
+        emitter: Emitter,
         reporter: Reporter,
         lease: Keeper,
         places: Places,
         keys: Keys,
         group: asyncio.TaskGroup,
+        only_looks: bool = False,
     ) -> None:
         self._view = view
+        self._only_looks = only_looks
         self._seen_at = _now()
         self._release_id = release_id
         self._began = began
         self._run_of = run_of
         self._caller = caller
+        self._emitter = emitter
         self._reporter = reporter
         self._lease = lease
         self._places = places
@@ -92,8 +101,16 @@ class Walk:
         # What may still be here, and who sees to it.
         self._tasks: dict[StepRun, asyncio.Task[None]] = {}
         self._stopping: set[StepKey] = set()
+        # Events that are being heard, and those of them that are to be heard no more.
+        self._emitting: dict[StepKey, asyncio.Task[None]] = {}
+        self._silenced: set[StepKey] = set()
         # Who has a place and uses a concurrency key, which may be none.
         self._holding: dict[StepRun, str] = {}
+
+    @property
+    def view(self) -> OperationView:
+        """What is known of the operation."""
+        return self._view
 
     @property
     def runs(self) -> Sequence[StepRun]:
@@ -150,7 +167,8 @@ class Walk:
         while True:
             view = replace(self._view, busy_keys=self._keys.busy(self._view.id))
             has_moved, seconds = False, LONGEST_SECONDS
-            for command in decide(view, self._running.keys()):
+            rule = preview.decide if self._only_looks else decide
+            for command in rule(view, {*self._running, *self._emitting}):
                 match command:
                     case Finish():
                         return command, 0.0
@@ -174,8 +192,8 @@ class Walk:
         return None, min(seconds, remaining) if remaining > 0 else seconds
 
     def _needs_place(self, command: MoveNode) -> bool:
-        """Whether a node begins that has calls to make, which a chart has not."""
-        return command.state in BEGUN and self._view.nodes[command.path].kind is NodeKind.RESOURCE
+        """Whether a node begins that has calls to make, which charts and events have not."""
+        return command.state in BEGUN and self._view.nodes[command.path].has_calls
 
     def _obey(self, command: Command) -> bool:
         """Begin what a command says; False where it was begun before."""
@@ -188,6 +206,10 @@ class Walk:
                 return self._stop(command)
             case MoveNode():
                 _ = self._settle(outcome.move(self._view, command))
+            case Emit(path=path):
+                self._emit(path)
+            case StopEmit(path=path):
+                return self._silence(path)
             case MovePhase(phase=phase):
                 _ = self._settle(Settled(replace(self._view, phase=phase), (PhaseReport(phase),)))
             case Finish() | Wait():
@@ -252,6 +274,32 @@ class Walk:
         self._begin(key, run, stop)
         return True
 
+    def _emit(self, path: str) -> None:
+        """Have an event heard, which needs no place."""
+        self._emitting[event_key(path)] = self._group.create_task(self._hear_out(path), name=f"event {path}")
+
+    async def _hear_out(self, path: str) -> None:
+        """Have an event heard, and report what came of it; nothing of one that was cut off."""
+        key, (chart, event) = event_key(path), split_event(path)
+        try:
+            emitted = await self._emitter.emit(chart, event)
+        except asyncio.CancelledError:
+            if key not in self._silenced:
+                raise
+        else:
+            self._tick()
+            _ = self._settle(outcome.emitted(self._view, path, emitters.told(chart, event, emitted)))
+        del self._emitting[key]
+        self._has_changed.set()
+
+    def _silence(self, path: str) -> bool:
+        """Have an event heard no more."""
+        key = event_key(path)
+        if key in self._silenced:
+            return False
+        self._silenced.add(key)
+        return self._emitting[key].cancel()
+
     def _begin(self, key: StepKey, run: StepRun, work: Callable[[], Awaitable[Outcome]]) -> None:
         node, has_effects = self._view.nodes[key.path], self._view.step(key).kind.has_effects
         concurrency_key = node.settings.concurrency_key if has_effects else ""
@@ -267,7 +315,8 @@ class Walk:
         ended = await work()
         self._let_go(run)
         self._tick()
-        stored = self._settle(outcome.end(self._view, key, ended))
+        settled = outcome.end(self._view, key, ended)
+        stored = self._settle(preview.without_actions(settled, key.path) if self._only_looks else settled)
         del self._running[key]
         self._stopping.discard(key)
         self._has_changed.set()

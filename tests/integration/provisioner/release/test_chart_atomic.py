@@ -100,7 +100,7 @@ async def test_what_makes_up_for_an_operation_past_its_deadline_has_its_own_time
     async with stage.provisioner():
         await stage.ends((await install(stage, chart("shop", {"own": thing("own", "one")}))).id)
         second = chart("shop", {"own": thing("own", "two"), **slow})
-        handle = await upgrade(stage, second, atomic=True, timeout_seconds=40)
+        handle = await upgrade(stage, second, atomic=True, timeout_seconds=15)
         await stage.has_begun("slow", "write-1")
         await stage.is_late(handle.id)
         # Its action has time to end of its own; nothing else begins.

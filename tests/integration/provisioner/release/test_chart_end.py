@@ -3,20 +3,31 @@
 import contextlib
 import os
 import signal
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support import server as servers
 from support.chart_stage import chart, packed, thing
 from support.release_kill.deed import Deed, Moment
 from support.release_stage import SECONDS, Stage
+from support.server import Server
 from support.waiting import eventually
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.kinds import NodeState, ReleaseState, StepKind
+from tinkwell.core.release.kinds import NodeKind, NodeState, ReleaseState, StepKind
 
+LEASE_SECONDS = 5
 ALL = ("shop", "shop.one", "shop.one.deep", "shop.one.deep:slow", "shop.one:after", "shop.two", "shop.two:late")
 BEGUN = {"shop", "shop.one", "shop.one.deep", "shop.one.deep:slow"}
+
+
+@pytest.fixture
+async def server(database_url: str) -> AsyncIterator[Server]:
+    """A server that soon gives up who does not come back."""
+    async with servers.running(database_url, lease_seconds=LEASE_SECONDS) as running:
+        yield running
 
 
 async def install(stage: Stage, *, slow: dict[str, Any] | None = None, **options: Any) -> str:
@@ -30,7 +41,8 @@ async def install(stage: Stage, *, slow: dict[str, Any] | None = None, **options
 
 
 async def nodes(stage: Stage, operation_id: str) -> dict[str, NodeState]:
-    return {node.path: node.state async for node in stage.client.releases.nodes(operation_id)}
+    found = [node async for node in stage.client.releases.nodes(operation_id)]
+    return {node.path: node.state for node in found if node.kind is not NodeKind.EVENT}
 
 
 async def is_ended(stage: Stage, operation_id: str) -> None:
@@ -121,7 +133,7 @@ async def test_what_is_cancelled_while_no_provisioner_is_there_ends_and_the_next
 
 @pytest.mark.slow
 async def test_a_deadline_ends_an_operation_in_the_action_of_a_subchart(stage: Stage) -> None:
-    async with stage.provisioner():
+    async with stage.provisioner(module=("support.hasty_provisioner",)):
         operation_id = await install(stage, timeout_seconds=8)
         await stage.has_begun("slow", "write-1")
         ended = await stage.ends(operation_id, State.TIMEOUT)

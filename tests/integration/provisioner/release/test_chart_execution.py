@@ -170,7 +170,7 @@ async def test_a_removal_that_takes_too_long_in_the_first_batch_fails_and_no_oth
 @pytest.mark.slow
 async def test_a_deadline_that_passes_in_a_batch_is_told_and_the_next_does_not_begin(stage: Stage) -> None:
     async with stage.provisioner():
-        handle = await install(stage, three(a={"a": thing("a", waits=["write-1"])}), timeout_seconds=40)
+        handle = await install(stage, three(a={"a": thing("a", waits=["write-1"])}), timeout_seconds=15)
         await stage.has_begun("a", "write-1")
         await stage.is_late(handle.id)
         stage.go("a")

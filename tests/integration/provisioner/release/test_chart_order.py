@@ -18,7 +18,7 @@ from support.release_history.record import OWN, Charts, Event, Node, Plan
 from support.release_stage import Stage
 from tinkwell.client.watch import event as watched
 from tinkwell.core.event.kinds import ResourceType, State
-from tinkwell.core.release.kinds import NodeState, NodeTask, Wait
+from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask, Wait
 from tinkwell.core.release.manifest.name import split_chart
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 
@@ -112,6 +112,8 @@ async def read(stage: Stage, ends: int) -> list[Event]:
         stage.client.releases.watch(from_revision=1, resource_types=[ResourceType.NODE]) as watch,
     ):
         async for event in watch:
+            if event.data["kind"] == NodeKind.EVENT:
+                continue
             found.append(to_record(event))
             ends -= NodeState(found[-1].state).is_final
             if not ends:

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import tarfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from support.release_stage import IMAGES, SECONDS, Stage
 from support.waiting import eventually
 from tinkwell.client import Client
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.kinds import NodeState
+from tinkwell.core.release.kinds import NodeState, StepKind
+from tinkwell.core.release.preview.model import Preview
 
 pytestmark = pytest.mark.docker
 
@@ -120,3 +122,24 @@ async def test_after_a_cancellation_in_a_subchart_no_container_is_left(stage: St
     states = {node.path: node.state async for node in stage.client.releases.nodes(operation_id)}
     assert states.keys() == {"shop", "shop.part", "shop.part.deep", "shop.part.deep:first"}
     assert {*states.values()} == {NodeState.FAILED}
+
+
+async def test_a_plan_starts_containers_for_init_and_state_alone(stage: Stage, engine: docker.APIClient) -> None:
+    began = int(time.time())
+    async with stage.provisioner("--plug", f"data={stage.folder}", *RUNTIME):
+        manifest = json.dumps({"plugs": _plugs(stage), "resources": {"first": _file("one"), "own": _file("two")}})
+        handle = await stage.client.releases.plan("shop", manifest=manifest)
+        await stage.ends(handle.id)
+        operation = await stage.client.releases.operation(handle.id)
+        steps = [step.kind async for node in stage.client.releases.nodes(handle.id) for step in node.steps]
+    assert [node.mark for node in Preview.from_json(operation.result).nodes] == ["+", "+"]
+    assert sorted(steps) == [StepKind.INIT, StepKind.INIT, StepKind.STATE, StepKind.STATE]
+    instance = (stage.state_dir / "instance").read_text()
+    events = engine.events(
+        since=began, until=int(time.time()) + 1, filters={"label": f"tinkwell.instance={instance}"}, decode=True
+    )
+    actions = [event["Action"] for event in events if event["Type"] == "container"]
+    assert (actions.count("create"), actions.count("start")) == (len(steps), len(steps))
+    assert _containers(engine, stage) == []
+    assert list(stage.folder.iterdir()) == []
+    assert not (stage.state_dir / "releases" / operation.release_id).exists()

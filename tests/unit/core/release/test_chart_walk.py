@@ -65,7 +65,9 @@ def run(
     working: dict[str, float] = {}
     while True:
         survey = walk.Survey(plan, walked.states)
-        has_failed = any(walked.states[node.path] is NodeState.FAILED for node in plan.resources)
+        has_failed = any(
+            walked.states[node.path] is NodeState.FAILED for node in plan.real if node.kind is not PlanKind.CHART
+        )
         closing = survey.closing()
         for each in closing:
             walked.end(each.path, is_done=each.blocker is None)
@@ -84,7 +86,7 @@ def go_on(walked: Walked, survey: walk.Survey, parallel: int) -> list[str]:
     skipped = [path for path, _ in survey.hopeless()]
     for path in skipped:
         walked.skip(path)
-    begun = [*(node.path for node in survey.opening()), *survey.startable(parallel=parallel)]
+    begun = [*(node.path for node in survey.opening()), *survey.audible(), *survey.startable(parallel=parallel)]
     for path in begun:
         walked.begin(path)
     return [*begun, *(f"skipped {path}" for path in skipped)]

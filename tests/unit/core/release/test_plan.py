@@ -32,8 +32,8 @@ def test_a_plan_is_read_as_it_was_written() -> None:
         ({"format": 1, "nodes": [NODE, NODE]}, 'plan.nodes[1].path: "a" is the path of another node, too'),
         ({"format": 1, "nodes": [{**NODE, "path": ""}]}, "plan.nodes[0].path: must not be empty"),
         (
-            {"format": 1, "nodes": [{**NODE, "kind": "HOOK"}]},
-            "plan.nodes[0].kind: must be one of RESOURCE, CHART",
+            {"format": 1, "nodes": [{**NODE, "kind": "POD"}]},
+            "plan.nodes[0].kind: must be one of RESOURCE, CHART, HOOK, EVENT",
         ),
         ({"format": 1, "nodes": [{**NODE, "begin": "b"}]}, 'plan.nodes[0].begin: "b" is no node that stands before'),
         (

@@ -20,10 +20,11 @@ from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.event.kinds import State
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.lease.keeper import Keeper
-from tinkwell.provisioner.release import driver, place
+from tinkwell.provisioner.release import core_event, driver, place
 from tinkwell.provisioner.release.call import plug
 from tinkwell.provisioner.release.call.image_policy import ImagePolicy
 from tinkwell.provisioner.release.host import Host
+from tinkwell.provisioner.release.lifecycle import listener
 from tinkwell.provisioner.runtime import port
 from tinkwell.sandbox.room import Room
 
@@ -139,6 +140,8 @@ class Stage:
         """Run a provisioner in a slot; leaving is its death."""
         server = self.server.connect(f"slot-{slot}")
         lease = self.lease = Keeper(server.work, owner=f"owner/{slot}", engine=engine)
+        registry = core_event.of_provisioner()
+        listener.load(registry)
         host = Host(
             api=server.releases,
             lease=lease,
@@ -150,6 +153,7 @@ class Stage:
             places=place.Places(concurrency),
             keys=place.Keys(),
             room=Room(2),
+            lifecycle=registry,
         )
         worker = driver.Driver(host, namespaces=namespaces, concurrency=concurrency, resync_seconds=resync_seconds)
         lease.add(RunKind.RELEASE, worker)

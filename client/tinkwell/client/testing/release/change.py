@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from tinkwell.client.release.model import Node, Operation, Release, Resource, Revision, Step
+from tinkwell.client.release.model import LifecycleRun, Node, Operation, Release, Resource, Revision, Step
 from tinkwell.client.testing.release import book as release_book
 from tinkwell.client.testing.release import row as release_row
 from tinkwell.client.testing.release.book import StoredRevision
@@ -88,10 +88,12 @@ class _Writer:
                 self._write_own(each)
             case change.AddNodes() | change.MoveNode() | change.AddStep() | change.MoveStep():
                 self._write_progress(each)
+            case change.HearSecrets():
+                pass  # as all that is secret in reports, it was noted before
             case change.StoreResource() | change.DropResource():
                 self._write_resource(each)
-            case change.HearSecrets():
-                pass  # the servicer has heard them
+            case change.StoreEmitted():
+                self._store_emitted(each)
             case change.StoreResult():
                 self._book.facts_of(self._id).result = each.result
             case _:
@@ -317,6 +319,17 @@ class _Writer:
         documents = {name: json.loads(text) if text else None for name, text in texts.items() if text is not None}
         values = {name: value for name, value in given.items() if value is not None} | documents
         known[told.path] = dataclasses.replace(old, type=told.type, observed_at=self._now, **values)
+
+    def _store_emitted(self, each: change.StoreEmitted) -> None:
+        told, known = each.report, release_row.runs_of(self._world, self._id)
+        old = next((run for run in known if (run.event, run.chart) == (told.event, told.chart)), None)
+        if old is None:
+            new_id, release_id = str(uuid.uuid4()), self._operation.release_id
+            old = LifecycleRun(new_id, self._id, release_id, len(known) + 1, told.event, told.chart)
+        names = ("handlers", "outcome", "message", "seconds")
+        new = dataclasses.replace(old, **{name: getattr(told, name) for name in names})
+        if new != old or not old.version:
+            self._world.put(new, event_type=EventType.LIFECYCLE_EMITTED)
 
     def _node(self, path: str) -> Node:
         return next(node for node in release_row.nodes_of(self._world, self._id) if node.path == path)

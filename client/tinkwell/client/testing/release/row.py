@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 
-from tinkwell.client.release.model import Node, Operation, Release, Step
+from tinkwell.client.release.model import LifecycleRun, Node, Operation, Release, Step
 from tinkwell.client.testing.world import World
 from tinkwell.core.lease import lease
 from tinkwell.core.release.record import Options
@@ -20,6 +20,12 @@ def steps_of(world: World, operation_id: str, path: str) -> list[Step]:
     """Get the steps of a node in order."""
     found = (step for step in world.all(Step) if step.operation_id == operation_id and step.path == path)
     return sorted(found, key=lambda step: step.ordinal)
+
+
+def runs_of(world: World, operation_id: str) -> list[LifecycleRun]:
+    """Get what an operation emitted, in its order."""
+    found = (run for run in world.all(LifecycleRun) if run.operation_id == operation_id)
+    return sorted(found, key=lambda run: run.ordinal)
 
 
 def remaining_seconds(world: World, operation: Operation) -> float:

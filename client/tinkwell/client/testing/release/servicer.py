@@ -40,6 +40,7 @@ _TYPES = (
     ResourceType.OPERATION,
     ResourceType.NODE,
     ResourceType.STEP,
+    ResourceType.LIFECYCLE,
 )
 _PART_CHARACTERS = 256 * 1024
 
@@ -158,6 +159,20 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         for node in release_row.nodes_of(self._world, found.id):
             yield self._node(dataclasses.replace(node, after=after.get(node.path, node.after)))
 
+    async def ListLifecycle(self, request: pb.ListLifecycleRequest, context: Any) -> AsyncIterator[pb.LifecycleRun]:
+        for run in release_row.runs_of(self._world, self._operation(request.operation_id).id):
+            yield encode.fill(pb.LifecycleRun(), run)
+
+    async def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.ExplainResponse:
+        release = self._named(request)
+        found = self._operation(request.operation_id or release.operation_id)
+        if found.release_id != release.id:
+            raise errors.InvalidField.of("operation_id", f"{found.id} is an operation of {found.release_name}")
+        # What it needs for charts is no part of the bare install.
+        explaining: Any = importlib.import_module("tinkwell.client.testing.release.explanation")
+        answer: pb.ExplainResponse = explaining.explain(self._world, release, found, request)
+        return answer
+
     async def ListResources(self, request: pb.ListResourcesRequest, context: Any) -> AsyncIterator[pb.Resource]:
         known = self._book.resources.get(self._named(request).id, {})
         for path in sorted(known):
@@ -235,7 +250,8 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         if request.revision:
             former = self._book.stored(release.id, request.revision)
             if former is not None:
-                yield pb.GetWorkResponse(document=pb.DocumentPart(name="manifest", text=former.manifest))
+                for name, text in (("source", former.source), ("manifest", former.manifest)):
+                    yield pb.GetWorkResponse(document=pb.DocumentPart(name=name, text=text))
                 for part in self._chart(former.source):
                     yield part
             return

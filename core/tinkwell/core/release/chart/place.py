@@ -5,7 +5,9 @@ import re
 from tinkwell.core import errors
 
 # The field of a violation is the path of a file, and behind it that of what stands in the file.
-_FIELD = re.compile(r"(?P<file>.+/|.+?\.(?:yaml|yml|json|txt|tpl|lua))(?:\.(?P<path>.+)|(?P<item>\[.+))?")
+_FIELD = re.compile(
+    r"(?P<file>.+/|.+?\.(?:yaml|yml|json|txt|tpl|lua))(?::(?P<line>\d+)|\.(?P<path>.+)|(?P<item>\[.+))?"
+)
 _PLACE = re.compile(r"line (\d+), column (\d+): ")
 
 
@@ -17,6 +19,7 @@ def describe(violation: errors.Violation, chart: str) -> str:
     if not field:
         where = ":".join(filter(None, (chart.rstrip("/"), *(place.groups() if place else ()))))
         return f"{where}: {violation.field}: {description}" if violation.field else f"{where}: {description}"
-    where = ":".join((f"{chart.rstrip('/')}/{field['file']}", *(place.groups() if place else ())))
+    known = place.groups() if place else (field["line"],) if field["line"] else ()
+    where = ":".join((f"{chart.rstrip('/')}/{field['file']}", *known))
     path = field["path"] or field["item"]
     return f"{where}: {path}: {description}" if path else f"{where}: {description}"

@@ -53,6 +53,20 @@ class MoveNode:
 
 
 @dataclass(frozen=True, slots=True)
+class Emit:
+    """Have an event heard by its handlers, and report what came of it (`outcome.emitted`); meanwhile it is running."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopEmit:
+    """Let no more handlers of an event run, and report nothing of it."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class MovePhase:
     """Report that the operation is in this phase."""
 
@@ -76,4 +90,4 @@ class Wait:
     seconds: float | None = None
 
 
-Command: TypeAlias = StartStep | AdoptStep | StopStep | MoveNode | MovePhase | Finish | Wait
+Command: TypeAlias = StartStep | AdoptStep | StopStep | MoveNode | Emit | StopEmit | MovePhase | Finish | Wait

@@ -9,7 +9,8 @@ come into the view yet, neither by a new state nor by its step among `running`, 
     2. inits                         of all resources whose answer is not known, before the first change. If anything is
                                      wrong there, the operation ends with nothing changed
     3. the walk                      nodes begin in the order of `walk`, and go on as `installation` and `removal` say
-    4. charts                        begin before the first node in them, and end after the last one; see `chart`
+    4. charts and events             begin before the first node in them, and end after the last one; see `chart`.
+                                     Events are emitted in their places; see `event`
     5. the end                       once nothing is left to do
 
 A failed node lets no other one begin, or with on_failure `continue` none that comes after it; what was begun goes on to
@@ -26,7 +27,7 @@ from dataclasses import dataclass
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import cause, report, walk
-from tinkwell.core.release.decision import chart, installation, removal
+from tinkwell.core.release.decision import chart, event, hook, installation, removal
 from tinkwell.core.release.decision.command import (
     AdoptStep,
     Command,
@@ -37,7 +38,7 @@ from tinkwell.core.release.decision.command import (
     StopStep,
     Wait,
 )
-from tinkwell.core.release.decision.view import NodeView, OperationView, StepKey, StepView
+from tinkwell.core.release.decision.view import NodeView, OperationView, StepKey, StepView, begun_state
 from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask, OnFailure, Phase, StepKind
 from tinkwell.core.release.transition.operation import GRACE_SECONDS
 
@@ -55,16 +56,18 @@ def decide(view: OperationView, running: Collection[StepKey]) -> Sequence[Comman
     """Return what is to be done; `running` are the steps that the caller starts, runs, adopts or stops at present."""
     stop = _stop(view)
     nodes = [view.nodes[node.path] for node in view.plan.real]
-    left = [node for node in nodes if not node.state.is_final and node.kind is NodeKind.RESOURCE]
+    left = [node for node in nodes if not node.state.is_final and node.has_calls]
+    events = [node for node in nodes if not node.state.is_final and node.kind is NodeKind.EVENT]
     survey = walk.Survey(view.plan, {path: node.state for path, node in view.nodes.items()})
     commands = [command for node in left for command in _care(node, running, stop)]
     commands += _go_on(view, left, stop)
+    commands += event.proceed(events, running, is_stopped=stop is not None)
     commands += chart.end(view, survey)
     if stop is None:
         commands += _begin(view, left, survey)
     is_quiet = not running and not any(step.state is State.RUNNING for node in left for step in node.steps)
     if is_quiet and all(isinstance(command, Wait) for command in commands):
-        end = _finish(view, left, stop)
+        end = _finish(view, [*left, *events], stop)
         return commands if end is None else [end]
     return commands
 
@@ -118,13 +121,23 @@ def _go_on(view: OperationView, left: Sequence[NodeView], stop: _Stop | None) ->
     for node in left:
         if node.state not in walk.BEGUN or _is_occupied(node):
             continue
-        rule = installation if node.task is NodeTask.INSTALL else removal
-        command = rule.proceed(view, node)
+        command = _proceed(view, node)
         if isinstance(command, StartStep) and command.kind.has_effects:
             command = _alone(node, command, busy)
         if stop is None or isinstance(command, MoveNode):
             commands.append(command)
     return commands
+
+
+def _proceed(view: OperationView, node: NodeView) -> Command:
+    if node.kind is NodeKind.HOOK:
+        return hook.proceed(view, node)
+    return installation.proceed(view, node) if node.task is NodeTask.INSTALL else removal.proceed(view, node)
+
+
+def _is_removal(node: NodeView) -> bool:
+    """Whether a node takes a resource away; a hook of a removal is brought about like any other."""
+    return node.task is NodeTask.REMOVE and node.kind is NodeKind.RESOURCE
 
 
 def _runs_effect(node: NodeView) -> bool:
@@ -159,6 +172,7 @@ def _begin(view: OperationView, left: Sequence[NodeView], survey: walk.Survey) -
     if _is_cleaning_up(view, survey):
         commands.append(MovePhase(Phase.CLEANUP))
     commands += chart.begin(survey)
+    commands += event.begin(view, survey)
     for path in survey.startable(parallel=view.options.parallel):
         commands += _begin_node(view, view.nodes[path])
     return commands
@@ -166,13 +180,15 @@ def _begin(view: OperationView, left: Sequence[NodeView], survey: walk.Survey) -
 
 def _needs_init(node: NodeView) -> bool:
     """Whether a node waits for the answer to `init`, which what is left anyway does without."""
-    is_left = node.task is NodeTask.REMOVE and removal.why_left(node.spec)
+    is_left = _is_removal(node) and removal.why_left(node.spec)
     return node.init is None and not is_left
 
 
 def _ask_inits(view: OperationView, pending: Sequence[NodeView]) -> list[Command]:
     """Return the inits that begin, and the ends of nodes with which something is wrong: all are told of at once."""
-    vacant = view.options.parallel - sum(_is_occupied(node) for node in pending)
+    # After a change of owner hooks are asked once more, while others go on.
+    working = sum(node.state in walk.BEGUN and node.has_calls for node in view.nodes.values())
+    vacant = view.options.parallel - working - sum(_is_occupied(node) for node in pending)
     commands: list[Command] = []
     for node in pending:
         last = node.steps[-1] if node.steps else None
@@ -196,9 +212,9 @@ def _is_failed(view: OperationView) -> bool:
 
 
 def _begin_node(view: OperationView, node: NodeView) -> list[Command]:
-    if node.task is NodeTask.REMOVE:
+    if _is_removal(node):
         return [removal.begin(node)]
-    begun = MoveNode(path=node.path, state=NodeState.INSTALLING)
+    begun = MoveNode(path=node.path, state=begun_state(node))
     return [begun, installation.start_new(node, StepKind.STATE)]
 
 
@@ -226,12 +242,12 @@ def _finish(view: OperationView, left: Sequence[NodeView], stop: _Stop | None) -
 
 def _first_failed(view: OperationView) -> NodeView | None:
     """Return the node that the cause names: one that was lost before any other, since that must be looked into."""
-    nodes = (view.nodes[each.path] for each in view.plan.resources)
+    nodes = (view.nodes[each.path] for each in view.plan.real)
     failed = [node for node in nodes if _has_failed(node)]
     lost = (node for node in failed if report.is_lost(state=node.state, message=node.message))
     return next(lost, failed[0] if failed else None)
 
 
 def _has_failed(node: NodeView) -> bool:
-    """Whether a resource has failed; a chart only ever does so by one."""
-    return node.state is NodeState.FAILED and node.kind is NodeKind.RESOURCE
+    """Whether a node has failed by itself; a chart only ever does so by something in it."""
+    return node.state is NodeState.FAILED and node.kind is not NodeKind.CHART

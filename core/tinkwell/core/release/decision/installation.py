@@ -20,6 +20,7 @@ from tinkwell.core.release.decision.view import (
     OperationView,
     StepKey,
     StepView,
+    done_state,
 )
 from tinkwell.core.release.kinds import NodeState, ResourceStatus, StepKind
 from tinkwell.core.release.report import Call
@@ -137,4 +138,4 @@ def _check_ready(node: NodeView) -> Command:
 
 
 def _ready(node: NodeView) -> MoveNode:
-    return MoveNode(path=node.path, state=NodeState.READY, changed=node.is_changed)
+    return MoveNode(path=node.path, state=done_state(node), changed=node.is_changed)

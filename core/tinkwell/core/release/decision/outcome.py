@@ -10,9 +10,20 @@ from dataclasses import dataclass, field, replace
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report
 from tinkwell.core.release.decision.command import MoveNode, StartStep
-from tinkwell.core.release.decision.view import Answer, InitFacts, NodeView, OperationView, Retry, StepKey, StepView
+from tinkwell.core.release.decision.view import (
+    Answer,
+    InitFacts,
+    NodeView,
+    OperationView,
+    Retry,
+    StepKey,
+    StepView,
+    done_state,
+)
 from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask, ResourceStatus, StepKind, Wait
-from tinkwell.core.release.report import NodeReport, RemovedReport, Report, ResourceReport, StepReport
+from tinkwell.core.release.lifecycle_event.name import ONLY_WARNS
+from tinkwell.core.release.lifecycle_event.run import Outcome as LifecycleOutcome
+from tinkwell.core.release.report import LifecycleReport, NodeReport, RemovedReport, Report, ResourceReport, StepReport
 from tinkwell.core.workflow import retry
 
 
@@ -90,6 +101,16 @@ def move(view: OperationView, command: MoveNode) -> Settled:
     return Settled(view.with_node(moved), (told, *_resource_moved(node, command)))
 
 
+def emitted(view: OperationView, path: str, told: LifecycleReport) -> Settled:
+    """Say what it changes that an event was emitted. One that only warns never fails."""
+    node = view.nodes[path]
+    has_failed = told.outcome is LifecycleOutcome.FAILED and told.event not in ONLY_WARNS
+    state = NodeState.FAILED if has_failed else done_state(node)
+    message = told.message[: report.MAX_MESSAGE]
+    moved = move(view, MoveNode(path=path, state=state, message=message))
+    return Settled(moved.view, (replace(told, message=message), *moved.reports))
+
+
 def _ended(view: OperationView, node: NodeView, step: StepView, outcome: Outcome) -> StepView:
     """Return a step after an attempt, PENDING where another one is left."""
     state, wait_seconds = outcome.state, 0.0
@@ -136,11 +157,11 @@ def _succeeded(
     """Say what else a success tells."""
     match step.kind:
         case StepKind.INIT:
-            return replace(node, init=outcome.init), [_known(node, outcome, node.spec.status)]
+            return replace(node, init=outcome.init), _known(node, outcome, node.spec.status)
         case StepKind.STATE:
             return _answered(view, node, outcome)
         case StepKind.RECHECK:
-            return node, [_known(node, outcome, ResourceStatus.VALID)]
+            return node, _known(node, outcome, ResourceStatus.VALID)
         case StepKind.ACTION | StepKind.DESTROY:
             return node, []
 
@@ -149,7 +170,7 @@ def _answered(view: OperationView, node: NodeView, outcome: Outcome) -> tuple[No
     """Take in what `state` says; the actions that it asks for are inserted with it."""
     answer = outcome.answer
     assert answer is not None, "a `state` that SUCCEEDED has an answer"
-    if node.task is NodeTask.REMOVE:
+    if node.task is NodeTask.REMOVE and node.kind is NodeKind.RESOURCE:
         return replace(node, answer=answer), []
     owned = not answer.has_state if node.spec.owned is None else node.spec.owned
     node = replace(node, answer=answer, spec=replace(node.spec, owned=owned))
@@ -158,7 +179,7 @@ def _answered(view: OperationView, node: NodeView, outcome: Outcome) -> tuple[No
         for ordinal, call in enumerate(_due_actions(view, node, answer), len(node.steps) + 1)
     ]
     node = replace(node, steps=(*node.steps, *actions))
-    return node, [_known(node, outcome, answer.status), *(_reported(node, action) for action in actions)]
+    return node, [*_known(node, outcome, answer.status), *(_reported(node, action) for action in actions)]
 
 
 def _due_actions(view: OperationView, node: NodeView, answer: Answer) -> Sequence[report.Call]:
@@ -166,8 +187,12 @@ def _due_actions(view: OperationView, node: NodeView, answer: Answer) -> Sequenc
     return () if is_refused or answer.status is ResourceStatus.VALID else answer.actions
 
 
-def _known(node: NodeView, outcome: Outcome, status: ResourceStatus) -> ResourceReport:
-    return ResourceReport(
+def _known(node: NodeView, outcome: Outcome, status: ResourceStatus) -> Sequence[Report]:
+    """Say what is known of a resource; of a hook nothing is kept but its secrets, which keep these from sight."""
+    if node.kind is NodeKind.HOOK:
+        secrets = outcome.secrets
+        return [ResourceReport(path=node.path, type=node.spec.type, status=status, secrets=secrets)] if secrets else []
+    told = ResourceReport(
         path=node.path,
         type=node.spec.type,
         status=status,
@@ -179,11 +204,12 @@ def _known(node: NodeView, outcome: Outcome, status: ResourceStatus) -> Resource
         sensitive=outcome.sensitive,
         secrets=outcome.secrets,
     )
+    return [told]
 
 
 def _resource_moved(node: NodeView, command: MoveNode) -> Sequence[Report]:
     """Say what is known of a resource that is no more, or is left; one that moved or never was is no more, either."""
-    if node.kind is NodeKind.CHART:
+    if node.kind is not NodeKind.RESOURCE:
         return []
     is_left = command.state is NodeState.LEFT
     if command.state is NodeState.REMOVED or (is_left and (node.spec.moved_to or node.spec.owned is None)):

@@ -29,6 +29,11 @@ class StepKey:
     ordinal: int
 
 
+def event_key(path: str) -> StepKey:
+    """Return the key by which an event is among what runs; it has no steps."""
+    return StepKey(path, 0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
     """How often an action is tried, and how long after a failure again: `delay_seconds`, doubled with each attempt.
@@ -75,12 +80,16 @@ class Settings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitFacts:
     """What the answer to `init` says: how to ask for the state, how to destroy, and every how many seconds to ask
-    whether the resource is ready; None where it can't be destroyed, and where it is asked once."""
+    whether the resource is ready; None where it can't be destroyed, and where it is asked once.
+
+    `reads_state_only`: to ask for the state changes nothing.
+    """
 
     state_call: Call
     destroy_call: Call | None = None
     poll_seconds: int | None = None
     settings: Settings = field(default_factory=Settings)
+    reads_state_only: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +109,7 @@ class NodeSpec:
     moved_to: str = ""
 
 
-# That of a chart.
+# That of a chart or an event.
 NO_SPEC = NodeSpec(type="")
 
 
@@ -143,7 +152,7 @@ class StepView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
-    """A node, with all of its steps in order. That of a chart has none, and nothing but kind, task and state.
+    """A node, with all of its steps in order. That of a chart or an event has none, and nothing but kind and state.
 
     `init` is None until it is known. `problem` is what was found to be wrong with the node before anything changed,
     empty for nothing. `answer` is the last one of `state` in this round. `ready_seconds` is the time left for the
@@ -163,6 +172,11 @@ class NodeView:
     answer: Answer | None = None
     ready_seconds: float | None = None
     is_begun: bool = False
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether its image is called: it is a resource, or a hook."""
+        return self.kind in (NodeKind.RESOURCE, NodeKind.HOOK)
 
     @property
     def settings(self) -> Settings:
@@ -226,6 +240,16 @@ class OperationView:
         )
 
 
+def begun_state(node: NodeView) -> NodeState:
+    """Return the state in which a node is while it is worked on."""
+    return NodeState.INSTALLING if node.task is NodeTask.INSTALL else NodeState.REMOVING
+
+
+def done_state(node: NodeView) -> NodeState:
+    """Return the state in which a node is once all is done that was to be done."""
+    return NodeState.READY if node.task is NodeTask.INSTALL else NodeState.REMOVED
+
+
 class StoredStep(Protocol):
     """What a view needs of a step that is stored; `record.Step` is one."""
 
@@ -284,7 +308,8 @@ def build(
 ) -> OperationView:
     """Make a view of what is stored: all steps belong to earlier rounds.
 
-    `specs` has all resources, and `inits` those whose answer is known, among them all that were begun.
+    `specs` has all resources and hooks, and `inits` those whose answer is known, among them all resources that have
+    begun.
     """
     views = (
         NodeView(
@@ -293,7 +318,7 @@ def build(
             task=node.task,
             state=node.state,
             message=node.message,
-            spec=specs[node.path] if node.kind is NodeKind.RESOURCE else NO_SPEC,
+            spec=specs[node.path] if node.kind in (NodeKind.RESOURCE, NodeKind.HOOK) else NO_SPEC,
             init=inits.get(node.path),
             steps=tuple(_former(step) for step in sorted(steps, key=lambda step: step.ordinal)),
             is_begun=node.started_at is not None,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from tinkwell.core.release.graph import installation, removal
+from tinkwell.core.release.graph.life import Life, Weaver, test_nodes
 from tinkwell.core.release.kinds import PlanKind, ResourceStatus, Wait
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.plan import Plan
@@ -16,24 +17,37 @@ def build_plan(
     *,
     wait: Wait = Wait.ORDERED,
     stored: Plan | None = None,
+    life: Life | None = None,
 ) -> Plan:
     """Build the plan that installs a manifest and removes what it does not have; without a manifest all is removed.
 
     `existing` are the resources of the release, and `former_plans` the plans of the revisions that they name. What was
     left in place is not removed again. A resource is removed before what it depends on by the plan of its revision, and
     those of newer revisions come first. `wait` says which parts of a chart wait for which. A manifest that is installed
-    again has a `stored` plan, of which the installation is kept. Raises `errors.InvalidField` that names a loop.
+    again has a `stored` plan, of which the installation is kept. `life` says which events and hooks the plan has, and
+    there are none without it. Raises `errors.InvalidField` that names a loop.
     """
-    wanted = rendered.resources if rendered else {}
+    wanted = rendered.installed if rendered else {}
     gone = {r.path: r.revision for r in existing if r.path not in wanted and r.status is not ResourceStatus.LEFT}
     if rendered is not None and stored is not None:
         installs = list(stored.installation.nodes)
     else:
         installs = installation.install(rendered, wait) if rendered is not None else []
+    weaver = None if life is None else Weaver(life)
     plans = {revision: former_plans[revision] for revision in set(gone.values()) & former_plans.keys()}
     if any(node.kind is PlanKind.CHART for plan in plans.values() for node in plan.nodes):
-        removals = removal.mirror(gone, plans, kept=rendered.charts if rendered is not None else ())
+        kept = rendered.charts if rendered is not None else ()
+        removals = removal.mirror(gone, plans, kept=kept, weave=list if weaver is None else weaver.remove)
     else:
         first_batch = installs[-1].batch + 1 if installs else 1
         removals = removal.reverse(gone, plans, first_batch=first_batch)
+        removals = removals if weaver is None else weaver.remove(removals)
+    if weaver is not None:
+        installs = weaver.install(installs, has_removals=bool(removals))
+        removals = weaver.conclude(removals)
     return Plan((*installs, *removals))
+
+
+def build_test_plan(life: Life) -> Plan:
+    """Build the plan that tests a release as it is: hooks of the event `test`, and the events around them."""
+    return Plan(tuple(test_nodes(life)))

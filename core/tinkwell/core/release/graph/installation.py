@@ -26,7 +26,7 @@ from tinkwell.core.value import parse
 
 def install(rendered: RenderedManifest, wait: Wait) -> list[PlanNode]:
     """Return the nodes that install a manifest, in order; raises `errors.InvalidField` that names a loop."""
-    prerequisites = {path: resource.prerequisites for path, resource in rendered.resources.items()}
+    prerequisites = {path: resource.prerequisites for path, resource in rendered.installed.items()}
     if loop := order.find_loop(prerequisites):
         raise errors.InvalidField.of("resources", f"depend on each other in a loop: {order.show(loop)}")
     if not rendered.charts:

@@ -14,7 +14,7 @@ hold nothing back are left out, and where it makes nothing longer what a gate st
 """
 
 import collections
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from tinkwell.core.release.graph import order
@@ -33,13 +33,22 @@ def reverse(gone: Mapping[str, int], plans: Mapping[int, Plan], *, first_batch: 
     return layered(NodeTask.REMOVE, _removed_before(gone, plans), first_batch=first_batch, rank=newest_first)
 
 
-def mirror(gone: Mapping[str, int], plans: Mapping[int, Plan], *, kept: Collection[str]) -> list[PlanNode]:
-    """Return the nodes that remove resources, and the charts that they are in, but for those that are `kept`."""
+def mirror(
+    gone: Mapping[str, int],
+    plans: Mapping[int, Plan],
+    *,
+    kept: Collection[str],
+    weave: Callable[[Sequence[PlanNode]], list[PlanNode]] = list,
+) -> list[PlanNode]:
+    """Return the nodes that remove resources, and the charts that they are in, but for those that are `kept`.
+
+    `weave` puts more in between, before gates are left out.
+    """
     mirrored = _Mirror(gone, _gone_charts(gone, plans, kept))
     for revision in sorted(plans, reverse=True):
         mirrored.add(revision, plans[revision].installation)
     mirrored.add_others()
-    return _pruned(mirrored.nodes())
+    return _pruned(weave(mirrored.nodes()))
 
 
 class _Mirror:

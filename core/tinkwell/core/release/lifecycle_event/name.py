@@ -106,6 +106,11 @@ def verb_of(kind: OperationKind) -> CoreEvent:
     return _VERBS[kind]
 
 
+def is_of_former(event: str) -> bool:
+    """Whether an event belongs to what was there before an operation, and ends with it."""
+    return event in (Event.PRE_ROLLBACK, Event.PRE_DELETE, CoreEvent.DELETE, Event.POST_DELETE)
+
+
 def before(verb: CoreEvent) -> Event:
     """Return the event before a core one."""
     return Event(f"pre-{verb}")

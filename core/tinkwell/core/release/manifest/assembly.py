@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tinkwell.core import errors
+from tinkwell.core.release.manifest import hook as hooks
 from tinkwell.core.release.manifest import name
-from tinkwell.core.release.manifest.late import Target
-from tinkwell.core.release.manifest.model import MAX_TIMEOUT_SECONDS, Manifest, Plug
+from tinkwell.core.release.manifest.late import NONE_LATE, Late, Target
+from tinkwell.core.release.manifest.model import MAX_TIMEOUT_SECONDS, Manifest, ManifestResource, Plug
 from tinkwell.core.release.manifest.rendered import (
     MAX_CONFIG_BYTES,
     MAX_EDGES,
@@ -142,6 +143,8 @@ class _Assembly:
         self._manifest = manifest
         self._evaluated = evaluated
         self._instances = {instance.path: instance for instance in evaluated.instances}
+        self._hook_names = {each for each, written in manifest.resources.items() if written.hook is not None}
+        self._hooks = {path for path, each in self._instances.items() if self._written(each).hook is not None}
         self._configs: dict[str, JsonObject] = {}  # of all resources that are wanted
         of_name: dict[str, list[str]] = {resource: [] for resource in manifest.resources}
         for path, instance in self._instances.items():
@@ -149,9 +152,11 @@ class _Assembly:
                 at = parse.child(parse.child("resources", path), "config")
                 self._configs[path] = self._object(at, instance.config, max_bytes=MAX_CONFIG_BYTES)
                 of_name[instance.name].append(path)
-        # What a name means as a whole; nothing where its `when` gives false.
+        # What a name means as a whole; nothing where its `when` gives false, and for hooks.
         self._targets: dict[str, Target] = {}
         for resource, written in manifest.resources.items():
+            if written.hook is not None:
+                continue
             if written.for_each is not None:
                 self._targets[resource] = tuple(sorted(of_name[resource]))
             elif resource in self._configs:
@@ -168,6 +173,7 @@ class _Assembly:
             known=frozenset(self._evaluated.names),
             by_resource={resource: [target] for resource, target in self._targets.items()},
             others=self._manifest.resources,
+            hooks=self._hook_names,
             others_hint="is a resource whose `when` gives false",
             subcharts=self._evaluated.subcharts,
         )
@@ -178,6 +184,9 @@ class _Assembly:
             late_outputs=self.meanings.find("outputs", outputs, self._evaluated.late_outputs, scope),
         )
 
+    def _written(self, instance: Instance) -> ManifestResource:
+        return self._manifest.resources[instance.name]
+
     def _is_wanted(self, instance: Instance) -> bool:
         if isinstance(instance.when, bool):
             return instance.when
@@ -186,10 +195,13 @@ class _Assembly:
         return True
 
     def _resource(self, at: str, instance: Instance) -> RenderedResource:
-        written = self._manifest.resources[instance.name]
+        written = self._written(instance)
         config = self._configs[instance.path]
         dependencies = self._dependencies(at, instance)
-        late = self.meanings.find(f"{at}.config", config, instance.late, self._scope(instance, dependencies))
+        if instance.path in self._hooks:
+            late = self._refuse_late(f"{at}.config", instance)
+        else:
+            late = self.meanings.find(f"{at}.config", config, instance.late, self._scope(instance, dependencies))
         if instance.key is not None and any("each" in roots.names for roots in instance.late.values()):
             each = {"key": instance.key, "value": instance.value}
             late = dataclasses.replace(late, each=self._object(at, each, max_bytes=MAX_CONFIG_BYTES))
@@ -205,13 +217,23 @@ class _Assembly:
             concurrency_key=self._text(f"{at}.concurrency_key", instance.concurrency_key, parse_key),
             ignore=written.ignore,
             sensitive=written.sensitive,
+            hook=written.hook,
         )
+
+    def _refuse_late(self, field: str, instance: Instance) -> Late:
+        """Note the texts of a hook that could only be evaluated late."""
+        for pointer, roots in instance.late.items():
+            path, _ = name.locate(field, self._configs[instance.path], pointer)
+            self._checks.refuse(path, hooks.why_not_late(instance.path, roots.names, self._evaluated.names))
+        return NONE_LATE
 
     def _dependencies(self, at: str, instance: Instance) -> dict[str, _Dependency]:
         found: dict[str, _Dependency] = {}
         for alias, given in instance.dependencies.items():
             path = f"{at}.dependencies.{alias}"
             target = self._text(path, given, name.parse_path)
+            if self._is_hooked(path, instance, target):
+                continue
             if target in self._targets:
                 found[alias] = _Dependency(target, self._targets[target])
             elif target in self._configs:
@@ -223,6 +245,11 @@ class _Assembly:
                 hint = closed_object.nearest(target, [*self._manifest.resources, *self._instances])
                 self._checks.refuse(path, f"{instance.path} depends on {target}, but there is no such resource; {hint}")
         return found
+
+    def _is_hooked(self, at: str, instance: Instance, target: str) -> bool:
+        """Whether a dependency is one of a hook or on one, which is noted."""
+        named = self._hooks | self._hook_names
+        return bool(target) and hooks.refuse_dependency(self._checks, at, instance.path, target, hooks=named)
 
     def _scope(self, instance: Instance, dependencies: Mapping[str, _Dependency]) -> Scope:
         by_resource: dict[str, list[Target]] = {}
@@ -239,6 +266,7 @@ class _Assembly:
             by_resource=by_resource,
             config_names=config_names,
             others=self._manifest.resources,
+            hooks=self._hook_names,
             others_hint="is a resource, but no dependency of this one; add it to `dependencies`",
             subcharts=self._evaluated.subcharts,
         )

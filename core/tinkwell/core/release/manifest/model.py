@@ -10,7 +10,9 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tinkwell.core.release.manifest import hook as hooks
 from tinkwell.core.release.manifest import name
+from tinkwell.core.release.manifest.hook import Hook
 from tinkwell.core.value import check, closed_object, image, parse
 from tinkwell.core.value.document import MAX_VIOLATIONS, JsonObject, JsonValue
 from tinkwell.core.workflow import retry
@@ -28,7 +30,7 @@ _PLUG_FIELDS = ("path", "read_only", "resource_names", "resource_types")
 _PLUG_HINTS = {"readonly": "a plug has read_only; readonly is a field of resources"}
 _RESOURCE_FIELDS = (
     *("type", "dependencies", "config", "when", "for_each", "readonly", "keep"),
-    *("timeouts", "retries", "concurrency_key", "ignore", "sensitive"),
+    *("timeouts", "retries", "concurrency_key", "ignore", "sensitive", "hook"),
 )
 _RESOURCE_HINTS = {
     "read_only": "a resource has readonly; read_only is a field of plugs",
@@ -80,6 +82,7 @@ class ManifestResource:
 
     `timeouts` maps names of TIMEOUTS to whole seconds or an expression. `for_each` is a list of texts, an object, an
     expression, or None. `retries` None leaves it to the image. `ignore` and `sensitive` are JSON pointers.
+    `hook` is None for what is a part of the release.
     """
 
     type: str
@@ -94,6 +97,7 @@ class ManifestResource:
     concurrency_key: str = ""
     ignore: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
+    hook: Hook | None = None
 
     def as_json(self) -> JsonObject:
         """Give the JSON form."""
@@ -114,12 +118,18 @@ class ManifestResource:
             given["for_each"] = self.for_each
         if self.retries is not None:
             given["retries"] = self.retries
+        if self.hook is not None:
+            given["hook"] = self.hook.as_json()
         return given
 
     @classmethod
     def read(cls, checks: check.Checks, path: str, value: JsonValue) -> "ManifestResource":
         """Read the JSON form; what is wrong is noted in the checks."""
         members = closed_object.ClosedObject(checks, path, value, _RESOURCE_FIELDS, hints=_RESOURCE_HINTS)
+        hook = hooks.read_member(members)
+        for member in ("keep", "ignore") if hook is not None else ():
+            if member in members:
+                checks.refuse(members.path(member), "is of what stays, which a hook does not; leave it out")
         return cls(
             type=members.text("type", _parse_type, is_required=True),
             dependencies=members.texts_by_key("dependencies", name.parse_alias, _parse_target),
@@ -133,6 +143,7 @@ class ManifestResource:
             concurrency_key=members.text("concurrency_key", _key),
             ignore=members.texts("ignore", name.parse_pointer, most=MAX_POINTERS),
             sensitive=members.texts("sensitive", name.parse_pointer, most=MAX_POINTERS),
+            hook=hook,
         )
 
 

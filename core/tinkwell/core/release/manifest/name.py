@@ -101,7 +101,12 @@ def split_chart(path: str) -> tuple[str, str]:
 
 
 def parent_chart(path: str) -> str:
-    """Give the path of the chart that a resource, or a chart, is in; empty for a root and where there are no charts."""
+    """Give the path of the chart that a node is in; empty for a root and where there are no charts.
+
+    A node is a resource, a hook or an event of a chart, or a chart.
+    """
+    if "/" in path:
+        return path.rpartition("/")[0]
     return path.rpartition(":")[0] if ":" in path else path.rpartition(".")[0]
 
 

@@ -10,6 +10,8 @@ What comes of a chart has "charts", too, and paths of resources begin with that 
     "charts": {"shop": {"name": "shop", "version": "1.0.0", "batches": [["store"], ["shop"]],
                         "edges": [["store", "shop"]], "outputs": {…}}, "shop.store": {…, "inputs": {…}}}
 
+The root has "values" where handlers have changed any of all charts.
+
 Which texts are still to be evaluated stands in another document beside it, so that no data can pose as an expression:
 
     {"resources": {PATH: {"pointers": ["/zone"], "names": {"disk": "my_disk"}, "each": {…}}}, "outputs": {…},
@@ -25,6 +27,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tinkwell.core.release.manifest import chart_tree, name
+from tinkwell.core.release.manifest import hook as hooks
+from tinkwell.core.release.manifest.hook import Hook
 from tinkwell.core.release.manifest.late import (
     NONE_LATE,
     Late,
@@ -57,18 +61,21 @@ MAX_NOTES_BYTES = 1024 * 1024
 
 _RESOURCE_FIELDS = (
     *("type", "dependencies", "config", "readonly", "keep"),
-    *("timeouts", "retries", "concurrency_key", "ignore", "sensitive"),
+    *("timeouts", "retries", "concurrency_key", "ignore", "sensitive", "hook"),
 )
 parse_notes = functools.partial(parse.parse_text, max_bytes=MAX_NOTES_BYTES, allow_empty=True, multiline=True)
 _parse_short = functools.partial(parse.parse_text, max_bytes=MAX_CHART_TEXT_BYTES)
-_CHART_FIELDS = ("name", "version", "batches", "edges", "inputs", "outputs", "notes")
+_CHART_FIELDS = ("name", "version", "batches", "edges", "inputs", "outputs", "notes", "values")
 _NEEDED_OF_CHART = ("name", "version", "batches", "edges")
 _MANIFEST_FIELDS = ("plugs", "resources", "outputs", "charts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedResource:
-    """A resource as it is to be installed. `retries` None leaves it to the image; `timeouts` are whole seconds."""
+    """A resource as it is to be installed, or a hook.
+
+    `retries` None leaves it to the image; `timeouts` are whole seconds.
+    """
 
     type: str
     dependencies: Mapping[str, Target] = field(default_factory=dict)
@@ -81,6 +88,7 @@ class RenderedResource:
     concurrency_key: str = ""
     ignore: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
+    hook: Hook | None = None
 
     @property
     def prerequisites(self) -> tuple[str, ...]:
@@ -100,7 +108,11 @@ class RenderedResource:
             ignore=list(self.ignore),
             sensitive=list(self.sensitive),
         )
-        return given if self.retries is None else {**given, "retries": self.retries}
+        if self.retries is not None:
+            given["retries"] = self.retries
+        if self.hook is not None:
+            given["hook"] = self.hook.as_json()
+        return given
 
     @classmethod
     def read(
@@ -123,6 +135,7 @@ class RenderedResource:
             concurrency_key=members.text("concurrency_key", parse_key),
             ignore=members.texts("ignore", name.parse_pointer, most=MAX_POINTERS),
             sensitive=members.texts("sensitive", name.parse_pointer, most=MAX_POINTERS),
+            hook=hooks.read_member(members),
         )
 
 
@@ -132,7 +145,8 @@ class RenderedChart:
 
     `batches` say in which order they are installed; the last one has the chart's own name. An edge says of its first
     name that it is installed before the second. `inputs` are what its parent gives it, and `outputs` what it gives its
-    parent. `notes` are for who installs it; only the root has them.
+    parent. `notes` are for who installs it; only the root has them. `values` are those of all charts as the root has
+    them, where handlers have changed any; only the root has them, and else they follow from the chart and its source.
     """
 
     name: str
@@ -144,6 +158,7 @@ class RenderedChart:
     outputs: JsonObject = field(default_factory=dict)
     late_outputs: Late = NONE_LATE
     notes: str = ""
+    values: JsonObject | None = None
 
     def as_json(self) -> JsonObject:
         """Give the JSON form, without what is late."""
@@ -153,7 +168,8 @@ class RenderedChart:
             "batches": [list(batch) for batch in self.batches],
             "edges": [list(edge) for edge in self.edges],
         }
-        return given | without_defaults(inputs=self.inputs, outputs=self.outputs, notes=self.notes)
+        given |= without_defaults(inputs=self.inputs, outputs=self.outputs, notes=self.notes)
+        return given if self.values is None else given | {"values": self.values}
 
     def late_as_json(self) -> JsonObject:
         """Give the JSON form of what is late."""
@@ -182,6 +198,7 @@ class RenderedChart:
             outputs=outputs,
             late_outputs=Late.read(checks, beside.path("outputs"), beside.object("outputs"), outputs),
             notes=members.text("notes", parse_notes),
+            values=members.object("values") if "values" in members else None,
         )
 
 
@@ -217,6 +234,21 @@ class RenderedManifest:
             "outputs": self.late_outputs.as_json(),
         }
         return given | without_defaults(charts={path: found for path, found in charts.items() if found})
+
+    @property
+    def installed(self) -> Mapping[str, RenderedResource]:
+        """The resources that are a part of the release: all but hooks."""
+        return {path: resource for path, resource in self.resources.items() if resource.hook is None}
+
+    @property
+    def hooks(self) -> Mapping[str, Hook]:
+        """The hooks by their paths."""
+        return {path: resource.hook for path, resource in self.resources.items() if resource.hook is not None}
+
+    @property
+    def root(self) -> str:
+        """The path of the chart that has all others; empty without charts."""
+        return next((path for path in self.charts if "." not in path), "")
 
     def plugs_by_chart(self) -> Mapping[str, Mapping[str, Plug]]:
         """Return the plugs that resources of a chart may use, by its path and their names in it.
@@ -263,6 +295,16 @@ class RenderedManifest:
         return manifest
 
 
+def values_of(manifest: JsonObject) -> JsonObject | None:
+    """Return the values of a manifest in its JSON form that handlers have changed; None where they have not."""
+    charts = manifest.get("charts")
+    for path, chart in charts.items() if isinstance(charts, dict) else ():
+        values = chart.get("values") if "." not in path and isinstance(chart, dict) else None
+        if isinstance(values, dict):
+            return values
+    return None
+
+
 def _parse_plug(path: str, text: str) -> str:
     """Check the name of a plug, with or without the path of its chart before it."""
     chart, own = name.split_chart(text)
@@ -278,11 +320,17 @@ def parse_key(path: str, text: str) -> str:
 
 
 def _check_paths(checks: check.Checks, manifest: RenderedManifest) -> None:
-    """Refuse dependencies and names that lead to no resource."""
+    """Refuse dependencies and names that lead to no resource, or to a hook, or from one."""
+    hooked = manifest.hooks
     for path, resource in manifest.resources.items():
         at = parse.child("resources", path)
         for alias, target in resource.dependencies.items():
-            _check_target(checks, manifest, f"{at}.dependencies.{alias}", target)
+            field = f"{at}.dependencies.{alias}"
+            _check_target(checks, manifest, field, target)
+            for other in paths_of(target):
+                hooks.refuse_dependency(checks, field, path, other, hooks=hooked)
+        if path in hooked and resource.late.pointers:
+            checks.refuse(parse.child("late.resources", path), f"{path} is a hook, of which nothing is evaluated late")
         for root, target in resource.late.names.items():
             _check_target(checks, manifest, f"{parse.child('late.resources', path)}.names.{root}", target)
     for root, target in manifest.late_outputs.names.items():

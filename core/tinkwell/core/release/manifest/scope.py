@@ -71,7 +71,7 @@ class Scope:
     """The names of one document. `aliases` has the dependencies, and `config_names` the aliases by a config's name.
 
     `by_resource` has what the name of a resource may mean here, and `others` all names of resources, of which
-    `others_hint` says why they mean nothing. `subcharts` are those that `subcharts.X` may mean.
+    `others_hint` says why they mean nothing; `hooks` are among them. `subcharts` are those that `subcharts.X` may mean.
     """
 
     aliases: Mapping[str, Target] = field(default_factory=dict)
@@ -80,6 +80,7 @@ class Scope:
     config_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     others: Collection[str] = ()
     others_hint: str = ""
+    hooks: Collection[str] = ()
     subcharts: Subcharts = NO_SUBCHARTS
 
     def find(self, root: str) -> Meaning:
@@ -101,6 +102,8 @@ class Scope:
         raise Unknown(self._explain(root))
 
     def _explain(self, root: str) -> str:
+        if root in self.hooks:
+            return f"{root} is a hook, and no part of the release"
         if root in self.others:
             return f"{root} {self.others_hint}"
         names = [*self.aliases, *self.known, *self.by_resource, *self.others]

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import NodeState, RevisionState
 from tinkwell.core.release.plan import PlanNode
-from tinkwell.core.release.report import ResourceReport, StepReport
+from tinkwell.core.release.report import LifecycleReport, ResourceReport, StepReport
 from tinkwell.core.release.transition.row import OperationRow, ReleaseRow
 
 
@@ -135,6 +135,13 @@ class DropResource:
     path: str
 
 
+@dataclass(frozen=True, slots=True)
+class StoreEmitted:
+    """What was emitted is kept, in the place of what is stored of the same event and chart; what is the same stays."""
+
+    report: LifecycleReport
+
+
 Change: TypeAlias = (
     WriteRelease
     | AddRevision
@@ -150,6 +157,7 @@ Change: TypeAlias = (
     | StoreResource
     | HearSecrets
     | DropResource
+    | StoreEmitted
     | StoreResult
 )
 Changes: TypeAlias = tuple[Change, ...]

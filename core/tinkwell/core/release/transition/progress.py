@@ -7,7 +7,11 @@
     STATE begins              it is INSTALLING or REMOVING
     ACTION, RECHECK begin     it is INSTALLING; the last STATE and all steps since then have SUCCEEDED
     DESTROY begins            it is REMOVING
-    any step, a resource      the node is that of a resource; a chart has neither, and is not LEFT
+    ACTION, RECHECK, INIT     of a hook begin also where it is REMOVING, or for INIT where it has begun
+    any step                  the node is that of a resource or a hook; charts and events have none
+    a resource                the node is that of a resource; of a hook it is only heard which texts are secret
+    LEFT                      the node is that of a resource
+    an emitted event          in every phase, and writes over what was told of the same event of the same chart
     any step but INIT, STATE  the operation is no PLAN, whose other steps stay PENDING until their node ends
     any step begins           all earlier steps of the node are final, and the attempt is the next one
     another end of a step     it is RUNNING, and the attempt is the present one; or it is PENDING, and CANCELLED
@@ -28,6 +32,7 @@ from tinkwell.core.release import lifecycle
 from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask, OperationKind, StepKind
 from tinkwell.core.release.report import (
     FinishReport,
+    LifecycleReport,
     NodeReport,
     PhaseReport,
     RemovedReport,
@@ -45,6 +50,7 @@ from tinkwell.core.release.transition.change import (
     HearSecrets,
     MoveNode,
     MoveStep,
+    StoreEmitted,
     StoreResource,
     WriteOperation,
 )
@@ -52,13 +58,21 @@ from tinkwell.core.release.transition.ending import Leftover
 from tinkwell.core.release.transition.row import PLANNED_PHASES, NodeRow, OperationRow, StepRow
 
 _BEGUN = (NodeState.INSTALLING, NodeState.REMOVING)
-_NODE_STATES: Mapping[StepKind, tuple[NodeState, ...]] = {
+_NODE_STATES: dict[StepKind, tuple[NodeState, ...]] = {
     StepKind.INIT: (NodeState.PENDING,),
     StepKind.STATE: _BEGUN,
     StepKind.ACTION: (NodeState.INSTALLING,),
     StepKind.RECHECK: (NodeState.INSTALLING,),
     StepKind.DESTROY: (NodeState.REMOVING,),
 }
+# A hook of a removal is brought about as well, and its image is asked anew after a change of owner.
+_HOOK_STATES = _NODE_STATES | {
+    StepKind.INIT: (NodeState.PENDING, *_BEGUN),
+    StepKind.ACTION: _BEGUN,
+    StepKind.RECHECK: _BEGUN,
+    StepKind.DESTROY: (),
+}
+_NAMES = {NodeKind.CHART: "a chart", NodeKind.EVENT: "an event", NodeKind.HOOK: "a hook"}
 _TASKS: Mapping[NodeState, NodeTask] = {
     NodeState.INSTALLING: NodeTask.INSTALL,
     NodeState.READY: NodeTask.INSTALL,
@@ -153,6 +167,8 @@ class _Judge:
                     self._hear_step(field, each)
             case ResourceReport() | RemovedReport():
                 self._hear_resource(field, each)
+            case LifecycleReport():
+                self._changes.append(StoreEmitted(each))
             case FinishReport():
                 self._finish = each
             case _:
@@ -160,7 +176,10 @@ class _Judge:
 
     def _hear_resource(self, field: str, told: ResourceReport | RemovedReport) -> None:
         node = self._node(told.path)
-        _refuse_chart(field, node, "has no resource")
+        _refuse_without_calls(field, node, "has no resource")
+        if node.kind is NodeKind.HOOK:
+            self._changes.append(_heard_of_hook(field, told))
+            return
         is_installed = node.task is NodeTask.INSTALL
         if not self._operation.kind.changes_release:
             self._only_hear(field, told)
@@ -212,8 +231,8 @@ class _Judge:
             raise _illegal_node(node, f"it is {node.state}, so it cannot become {told.state}")
         if _TASKS.get(told.state, node.task) is not node.task:
             raise _illegal_node(node, f"its task is {node.task}, so it cannot become {told.state}")
-        if node.kind is NodeKind.CHART and told.state is NodeState.LEFT:
-            raise _illegal_node(node, f"it is a chart, so it cannot become {told.state}")
+        if node.kind is not NodeKind.RESOURCE and told.state is NodeState.LEFT:
+            raise _illegal_node(node, f"it is {_NAMES[node.kind]}, so it cannot become {told.state}")
         if told.state.is_final:
             self._close_steps(node, told.state)
             if node.kind is NodeKind.RESOURCE:
@@ -241,7 +260,7 @@ class _Judge:
 
     def _hear_step(self, field: str, told: StepReport) -> None:
         node = self._node(told.path)
-        _refuse_chart(field, node, "has no steps")
+        _refuse_without_calls(field, node, "has no steps")
         steps = self._steps.setdefault(told.path, [])
         due = len(steps) + 1
         if not 1 <= told.ordinal <= due:
@@ -333,17 +352,27 @@ def _known_steps(work: Work, reports: Sequence[Report]) -> frozenset[tuple[str, 
     )
 
 
-def _refuse_chart(field: str, node: NodeRow, what: str) -> None:
-    if node.kind is NodeKind.CHART:
-        raise errors.InvalidField.of(field, f"{node.path} is a chart, which {what} of its own")
+def _refuse_without_calls(field: str, node: NodeRow, what: str) -> None:
+    if node.kind in (NodeKind.CHART, NodeKind.EVENT):
+        raise errors.InvalidField.of(field, f"{node.path} is {_NAMES[node.kind]}, which {what} of its own")
+
+
+def _heard_of_hook(field: str, told: ResourceReport | RemovedReport) -> HearSecrets:
+    """Return what is taken in of a report about the resource of a hook; the release has no such resource."""
+    has_more = isinstance(told, RemovedReport) or any((told.init, told.config, told.state, told.image_id))
+    if isinstance(told, RemovedReport) or has_more or not told.secrets:
+        raise errors.InvalidField.of(field, f"{told.path} is a hook, of which nothing is kept but what is secret")
+    return HearSecrets(told)
 
 
 def _check_node_state(node: NodeRow, step: StepRow) -> None:
-    allowed = _NODE_STATES[step.kind]
+    allowed = (_HOOK_STATES if node.kind is NodeKind.HOOK else _NODE_STATES)[step.kind]
     if node.state not in allowed:
-        raise _illegal_step(
-            step, f"a step of kind {step.kind} needs a node that is {' or '.join(allowed)}; it is {node.state}"
-        )
+        raise _illegal_step(step, f"a step of kind {step.kind} needs {_needed(node, allowed)}; it is {node.state}")
+
+
+def _needed(node: NodeRow, states: Sequence[NodeState]) -> str:
+    return f"a node that is {' or '.join(states)}" if states else f"a resource, not {_NAMES[node.kind]}"
 
 
 def _check_turn(before: Sequence[StepRow], step: StepRow) -> None:

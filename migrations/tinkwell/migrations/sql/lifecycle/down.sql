@@ -26,7 +26,7 @@ END $$;
 
 ALTER TABLE release DROP COLUMN drift;
 ALTER TABLE operation DROP COLUMN result, DROP COLUMN plan_of;
-DROP FUNCTION write_lifecycle_event, lifecycle_shape CASCADE;
+DROP FUNCTION check_lifecycle, write_lifecycle_event, lifecycle_shape CASCADE;
 DROP TABLE lifecycle;
 
 DELETE FROM events

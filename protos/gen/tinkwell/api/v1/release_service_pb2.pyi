@@ -244,6 +244,27 @@ RESOURCE_STATUS_ABSENT: ResourceStatus.ValueType  # 4
 RESOURCE_STATUS_LEFT: ResourceStatus.ValueType  # 5
 Global___ResourceStatus: _TypeAlias = ResourceStatus  # noqa: Y015
 
+class _LifecycleOutcome:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _LifecycleOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LifecycleOutcome.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LIFECYCLE_OUTCOME_UNSPECIFIED: _LifecycleOutcome.ValueType  # 0
+    LIFECYCLE_OUTCOME_SUCCEEDED: _LifecycleOutcome.ValueType  # 1
+    LIFECYCLE_OUTCOME_WARNED: _LifecycleOutcome.ValueType  # 2
+    """WARNED: a handler failed, and nothing else by that."""
+    LIFECYCLE_OUTCOME_FAILED: _LifecycleOutcome.ValueType  # 3
+
+class LifecycleOutcome(_LifecycleOutcome, metaclass=_LifecycleOutcomeEnumTypeWrapper): ...
+
+LIFECYCLE_OUTCOME_UNSPECIFIED: LifecycleOutcome.ValueType  # 0
+LIFECYCLE_OUTCOME_SUCCEEDED: LifecycleOutcome.ValueType  # 1
+LIFECYCLE_OUTCOME_WARNED: LifecycleOutcome.ValueType  # 2
+"""WARNED: a handler failed, and nothing else by that."""
+LIFECYCLE_OUTCOME_FAILED: LifecycleOutcome.ValueType  # 3
+Global___LifecycleOutcome: _TypeAlias = LifecycleOutcome  # noqa: Y015
+
 class _OnFailure:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -865,6 +886,111 @@ class Resource(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Resource: _TypeAlias = Resource  # noqa: Y015
+
+@_typing.final
+class LifecycleRun(_message.Message):
+    """LifecycleRun is an event in the life of a release, which an operation emitted."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    RELEASE_ID_FIELD_NUMBER: _builtins.int
+    ORDINAL_FIELD_NUMBER: _builtins.int
+    EVENT_FIELD_NUMBER: _builtins.int
+    CHART_FIELD_NUMBER: _builtins.int
+    HANDLERS_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    UPDATED_AT_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    operation_id: _builtins.str
+    release_id: _builtins.str
+    ordinal: _builtins.int
+    """ordinal counts what was emitted in the operation, from 1."""
+    event: _builtins.str
+    """event is its name, such as pre-install."""
+    chart: _builtins.str
+    """chart is the path of the one whose event it is, empty without charts."""
+    outcome: Global___LifecycleOutcome.ValueType
+    message: _builtins.str
+    """message says why a handler failed."""
+    seconds: _builtins.float
+    """seconds that all handlers took together."""
+    version: _builtins.int
+    @_builtins.property
+    def handlers(self) -> _containers.RepeatedCompositeFieldContainer[Global___HandlerRun]:
+        """handlers that heard it, in order."""
+
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def updated_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        operation_id: _builtins.str = ...,
+        release_id: _builtins.str = ...,
+        ordinal: _builtins.int = ...,
+        event: _builtins.str = ...,
+        chart: _builtins.str = ...,
+        handlers: _abc.Iterable[Global___HandlerRun] | None = ...,
+        outcome: Global___LifecycleOutcome.ValueType = ...,
+        message: _builtins.str = ...,
+        seconds: _builtins.float = ...,
+        version: _builtins.int = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
+        updated_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart", b"chart", "created_at", b"created_at", "event", b"event", "handlers", b"handlers", "id", b"id", "message", b"message", "operation_id", b"operation_id", "ordinal", b"ordinal", "outcome", b"outcome", "release_id", b"release_id", "seconds", b"seconds", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LifecycleRun: _TypeAlias = LifecycleRun  # noqa: Y015
+
+@_typing.final
+class HandlerRun(_message.Message):
+    """HandlerRun is a handler that heard an event."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHART_FIELD_NUMBER: _builtins.int
+    FILE_FIELD_NUMBER: _builtins.int
+    LINE_FIELD_NUMBER: _builtins.int
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    chart: _builtins.str
+    """chart is the path of the one that brought it, empty for a handler in Python."""
+    file: _builtins.str
+    """file is as in the chart, such as ext/lua/init.lua, and for Python the name of the entry point."""
+    line: _builtins.int
+    weight: _builtins.float
+    seconds: _builtins.float
+    outcome: Global___LifecycleOutcome.ValueType
+    def __init__(
+        self,
+        *,
+        chart: _builtins.str = ...,
+        file: _builtins.str = ...,
+        line: _builtins.int = ...,
+        weight: _builtins.float = ...,
+        seconds: _builtins.float = ...,
+        outcome: Global___LifecycleOutcome.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart", b"chart", "file", b"file", "line", b"line", "outcome", b"outcome", "seconds", b"seconds", "weight", b"weight"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HandlerRun: _TypeAlias = HandlerRun  # noqa: Y015
 
 @_typing.final
 class Chart(_message.Message):
@@ -1670,6 +1796,239 @@ class ListNodesRequest(_message.Message):
 Global___ListNodesRequest: _TypeAlias = ListNodesRequest  # noqa: Y015
 
 @_typing.final
+class ListLifecycleRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    operation_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        operation_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["operation_id", b"operation_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListLifecycleRequest: _TypeAlias = ListLifecycleRequest  # noqa: Y015
+
+@_typing.final
+class ExplainRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    WITH_VALUES_FIELD_NUMBER: _builtins.int
+    namespace: _builtins.str
+    name: _builtins.str
+    path: _builtins.str
+    """path is that of a node, with or without the root's name, and empty for all that are not done; with_values that of a
+    value, such as bar.enabled, and empty for all.
+    """
+    operation_id: _builtins.str
+    """operation_id is empty for the newest one."""
+    with_values: _builtins.bool
+    """with_values asks for values in the place of nodes: those of the last revision that was deployed, or of the newest."""
+    def __init__(
+        self,
+        *,
+        namespace: _builtins.str = ...,
+        name: _builtins.str = ...,
+        path: _builtins.str = ...,
+        operation_id: _builtins.str = ...,
+        with_values: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "path", b"path", "with_values", b"with_values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainRequest: _TypeAlias = ExplainRequest  # noqa: Y015
+
+@_typing.final
+class ExplainResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    SENTENCE_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
+    DEPENDENCIES_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    LEFT_OFF_FIELD_NUMBER: _builtins.int
+    operation_id: _builtins.str
+    sentence: _builtins.str
+    """sentence says how far the operation is, or why nobody carries it out."""
+    left_off: _builtins.int
+    """left_off counts the nodes or values beyond the first ones."""
+    @_builtins.property
+    def nodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeExplanation]: ...
+    @_builtins.property
+    def dependencies(self) -> _containers.RepeatedCompositeFieldContainer[Global___DependencyExplanation]:
+        """dependencies are the subcharts that path names."""
+
+    @_builtins.property
+    def values(self) -> _containers.RepeatedCompositeFieldContainer[Global___ValueExplanation]: ...
+    def __init__(
+        self,
+        *,
+        operation_id: _builtins.str = ...,
+        sentence: _builtins.str = ...,
+        nodes: _abc.Iterable[Global___NodeExplanation] | None = ...,
+        dependencies: _abc.Iterable[Global___DependencyExplanation] | None = ...,
+        values: _abc.Iterable[Global___ValueExplanation] | None = ...,
+        left_off: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dependencies", b"dependencies", "left_off", b"left_off", "nodes", b"nodes", "operation_id", b"operation_id", "sentence", b"sentence", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainResponse: _TypeAlias = ExplainResponse  # noqa: Y015
+
+@_typing.final
+class NodeExplanation(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    BATCH_FIELD_NUMBER: _builtins.int
+    SENTENCE_FIELD_NUMBER: _builtins.int
+    WAITS_FOR_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    kind: Global___NodeKind.ValueType
+    state: Global___NodeState.ValueType
+    batch: _builtins.int
+    sentence: _builtins.str
+    """sentence says why it is as it is."""
+    @_builtins.property
+    def waits_for(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """waits_for are the paths of the nodes that keep it from its start."""
+
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        kind: Global___NodeKind.ValueType = ...,
+        state: Global___NodeState.ValueType = ...,
+        batch: _builtins.int = ...,
+        sentence: _builtins.str = ...,
+        waits_for: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch", "kind", b"kind", "path", b"path", "sentence", b"sentence", "state", b"state", "waits_for", b"waits_for"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodeExplanation: _TypeAlias = NodeExplanation  # noqa: Y015
+
+@_typing.final
+class DependencyExplanation(_message.Message):
+    """DependencyExplanation says what has decided on a subchart, and after which others it comes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    IS_ENABLED_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    SOURCES_FIELD_NUMBER: _builtins.int
+    EDGES_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    is_enabled: _builtins.bool
+    why: _builtins.str
+    """why is the reason, such as "condition bar.enabled is true"."""
+    @_builtins.property
+    def sources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """sources are where that is said, the one that counts first."""
+
+    @_builtins.property
+    def edges(self) -> _containers.RepeatedCompositeFieldContainer[Global___EdgeExplanation]: ...
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        is_enabled: _builtins.bool = ...,
+        why: _builtins.str = ...,
+        sources: _abc.Iterable[_builtins.str] | None = ...,
+        edges: _abc.Iterable[Global___EdgeExplanation] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["edges", b"edges", "is_enabled", b"is_enabled", "path", b"path", "sources", b"sources", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DependencyExplanation: _TypeAlias = DependencyExplanation  # noqa: Y015
+
+@_typing.final
+class EdgeExplanation(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BEFORE_FIELD_NUMBER: _builtins.int
+    ORIGINS_FIELD_NUMBER: _builtins.int
+    before: _builtins.str
+    """before is the name of the subchart that comes first."""
+    @_builtins.property
+    def origins(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """origins are the places that say so, such as "Chart.yaml dependencies[2].depends-on"."""
+
+    def __init__(
+        self,
+        *,
+        before: _builtins.str = ...,
+        origins: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["before", b"before", "origins", b"origins"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EdgeExplanation: _TypeAlias = EdgeExplanation  # noqa: Y015
+
+@_typing.final
+class ValueExplanation(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    IS_SECRET_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    BEFORE_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """key is the path of the value, such as bar.image."""
+    value: _builtins.str
+    """value is JSON text, of a long one the beginning; empty where it is secret."""
+    is_secret: _builtins.bool
+    source: _builtins.str
+    """source is the file or the request that counts, and before are those that it goes before."""
+    @_builtins.property
+    def before(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        value: _builtins.str = ...,
+        is_secret: _builtins.bool = ...,
+        source: _builtins.str = ...,
+        before: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["before", b"before", "is_secret", b"is_secret", "key", b"key", "source", b"source", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ValueExplanation: _TypeAlias = ValueExplanation  # noqa: Y015
+
+@_typing.final
 class ListResourcesRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2177,6 +2536,7 @@ class OperationReport(_message.Message):
     RESOURCE_FIELD_NUMBER: _builtins.int
     REMOVED_FIELD_NUMBER: _builtins.int
     FINISH_FIELD_NUMBER: _builtins.int
+    LIFECYCLE_FIELD_NUMBER: _builtins.int
     phase: Global___OperationPhase.ValueType
     removed: _builtins.str
     """removed is the path of a resource that is no more."""
@@ -2188,6 +2548,8 @@ class OperationReport(_message.Message):
     def resource(self) -> Global___ResourceReport: ...
     @_builtins.property
     def finish(self) -> Global___FinishReport: ...
+    @_builtins.property
+    def lifecycle(self) -> Global___LifecycleReport: ...
     def __init__(
         self,
         *,
@@ -2197,12 +2559,13 @@ class OperationReport(_message.Message):
         resource: Global___ResourceReport | None = ...,
         removed: _builtins.str = ...,
         finish: Global___FinishReport | None = ...,
+        lifecycle: Global___LifecycleReport | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["finish", b"finish", "node", b"node", "phase", b"phase", "removed", b"removed", "report", b"report", "resource", b"resource", "step", b"step"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["finish", b"finish", "lifecycle", b"lifecycle", "node", b"node", "phase", b"phase", "removed", b"removed", "report", b"report", "resource", b"resource", "step", b"step"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["finish", b"finish", "node", b"node", "phase", b"phase", "removed", b"removed", "report", b"report", "resource", b"resource", "step", b"step"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["finish", b"finish", "lifecycle", b"lifecycle", "node", b"node", "phase", b"phase", "removed", b"removed", "report", b"report", "resource", b"resource", "step", b"step"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_report: _TypeAlias = _typing.Literal["phase", "node", "step", "resource", "removed", "finish"]  # noqa: Y015
+    _WhichOneofReturnType_report: _TypeAlias = _typing.Literal["phase", "node", "step", "resource", "removed", "finish", "lifecycle"]  # noqa: Y015
     _WhichOneofArgType_report: _TypeAlias = _typing.Literal["report", b"report"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_report) -> _WhichOneofReturnType_report | None: ...
 
@@ -2371,6 +2734,49 @@ class ResourceReport(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__state) -> _WhichOneofReturnType__state | None: ...
 
 Global___ResourceReport: _TypeAlias = ResourceReport  # noqa: Y015
+
+@_typing.final
+class LifecycleReport(_message.Message):
+    """LifecycleReport says that an event was emitted. It is kept once for each event of a chart: another report of it takes the
+    place of the former one.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENT_FIELD_NUMBER: _builtins.int
+    CHART_FIELD_NUMBER: _builtins.int
+    HANDLERS_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    event: _builtins.str
+    chart: _builtins.str
+    """chart is the path of the one whose event it is, empty without charts."""
+    outcome: Global___LifecycleOutcome.ValueType
+    message: _builtins.str
+    """message is at most 1,000 characters."""
+    seconds: _builtins.float
+    @_builtins.property
+    def handlers(self) -> _containers.RepeatedCompositeFieldContainer[Global___HandlerRun]:
+        """handlers that heard it, in order, at most 1,000."""
+
+    def __init__(
+        self,
+        *,
+        event: _builtins.str = ...,
+        chart: _builtins.str = ...,
+        handlers: _abc.Iterable[Global___HandlerRun] | None = ...,
+        outcome: Global___LifecycleOutcome.ValueType = ...,
+        message: _builtins.str = ...,
+        seconds: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart", b"chart", "event", b"event", "handlers", b"handlers", "message", b"message", "outcome", b"outcome", "seconds", b"seconds"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LifecycleReport: _TypeAlias = LifecycleReport  # noqa: Y015
 
 @_typing.final
 class FinishReport(_message.Message):

@@ -144,6 +144,16 @@ class ReleaseServiceStub:
                 request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListResourcesRequest.SerializeToString,
                 response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Resource.FromString,
                 _registered_method=True)
+        self.ListLifecycle = channel.unary_stream(
+                '/tinkwell.api.v1.ReleaseService/ListLifecycle',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListLifecycleRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.LifecycleRun.FromString,
+                _registered_method=True)
+        self.Explain = channel.unary_unary(
+                '/tinkwell.api.v1.ReleaseService/Explain',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainResponse.FromString,
+                _registered_method=True)
         self.WatchLogs = channel.unary_stream(
                 '/tinkwell.api.v1.ReleaseService/WatchLogs',
                 request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.WatchStepLogsRequest.SerializeToString,
@@ -345,6 +355,22 @@ class ReleaseServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListLifecycle(self, request, context):
+        """ListLifecycle streams what an operation emitted in the life of its release, in the order in which it did, with the
+        handlers that heard it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Explain(self, request, context):
+        """Explain says why an operation and its nodes are as they are: what is waited for, what runs, what has failed; and where
+        the values of a chart are from, and what has enabled or disabled its subcharts.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def WatchLogs(self, request, context):
         """WatchLogs streams the output of an operation's steps in order, and with follow goes on until it has ended.
         """
@@ -353,7 +379,7 @@ class ReleaseServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Watch(self, request, context):
-        """Watch streams the events of charts, releases, operations, nodes and steps.
+        """Watch streams the events of charts, releases, operations, nodes and steps, and of what releases emit.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -513,6 +539,16 @@ def add_ReleaseServiceServicer_to_server(servicer, server):
                     servicer.ListResources,
                     request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListResourcesRequest.FromString,
                     response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.Resource.SerializeToString,
+            ),
+            'ListLifecycle': grpc.unary_stream_rpc_method_handler(
+                    servicer.ListLifecycle,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListLifecycleRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.LifecycleRun.SerializeToString,
+            ),
+            'Explain': grpc.unary_unary_rpc_method_handler(
+                    servicer.Explain,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainResponse.SerializeToString,
             ),
             'WatchLogs': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchLogs,
@@ -1126,6 +1162,60 @@ class ReleaseService:
             '/tinkwell.api.v1.ReleaseService/ListResources',
             tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListResourcesRequest.SerializeToString,
             tinkwell_dot_api_dot_v1_dot_release__service__pb2.Resource.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListLifecycle(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/tinkwell.api.v1.ReleaseService/ListLifecycle',
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListLifecycleRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.LifecycleRun.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Explain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.ReleaseService/Explain',
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainResponse.FromString,
             options,
             channel_credentials,
             insecure,

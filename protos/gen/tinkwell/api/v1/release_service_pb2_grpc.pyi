@@ -75,10 +75,18 @@ class ReleaseServiceStub:
     """ListNodes streams an operation's nodes in the order of its plan, with their steps."""
     ListResources: _aio.UnaryStreamMultiCallable[_release_service_pb2.ListResourcesRequest, _release_service_pb2.Resource]
     """ListResources streams the resources of a release as they were seen last, by path."""
+    ListLifecycle: _aio.UnaryStreamMultiCallable[_release_service_pb2.ListLifecycleRequest, _release_service_pb2.LifecycleRun]
+    """ListLifecycle streams what an operation emitted in the life of its release, in the order in which it did, with the
+    handlers that heard it.
+    """
+    Explain: _aio.UnaryUnaryMultiCallable[_release_service_pb2.ExplainRequest, _release_service_pb2.ExplainResponse]
+    """Explain says why an operation and its nodes are as they are: what is waited for, what runs, what has failed; and where
+    the values of a chart are from, and what has enabled or disabled its subcharts.
+    """
     WatchLogs: _aio.UnaryStreamMultiCallable[_release_service_pb2.WatchStepLogsRequest, _release_service_pb2.WatchStepLogsResponse]
     """WatchLogs streams the output of an operation's steps in order, and with follow goes on until it has ended."""
     Watch: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchRequest, _event_service_pb2.WatchResponse]
-    """Watch streams the events of charts, releases, operations, nodes and steps."""
+    """Watch streams the events of charts, releases, operations, nodes and steps, and of what releases emit."""
     ListUnfinished: _aio.UnaryStreamMultiCallable[_release_service_pb2.ListUnfinishedOperationsRequest, _release_service_pb2.UnfinishedOperation]
     """The calls below are made by those who carry operations out.
 
@@ -288,6 +296,26 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         """ListResources streams the resources of a release as they were seen last, by path."""
 
     @_abc_1.abstractmethod
+    def ListLifecycle(
+        self,
+        request: _release_service_pb2.ListLifecycleRequest,
+        context: _aio.ServicerContext[_release_service_pb2.ListLifecycleRequest, _abc.AsyncIterator[_release_service_pb2.LifecycleRun]],
+    ) -> _abc.AsyncIterator[_release_service_pb2.LifecycleRun]:
+        """ListLifecycle streams what an operation emitted in the life of its release, in the order in which it did, with the
+        handlers that heard it.
+        """
+
+    @_abc_1.abstractmethod
+    def Explain(
+        self,
+        request: _release_service_pb2.ExplainRequest,
+        context: _aio.ServicerContext[_release_service_pb2.ExplainRequest, _abc.Awaitable[_release_service_pb2.ExplainResponse]],
+    ) -> _abc.Awaitable[_release_service_pb2.ExplainResponse]:
+        """Explain says why an operation and its nodes are as they are: what is waited for, what runs, what has failed; and where
+        the values of a chart are from, and what has enabled or disabled its subcharts.
+        """
+
+    @_abc_1.abstractmethod
     def WatchLogs(
         self,
         request: _release_service_pb2.WatchStepLogsRequest,
@@ -301,7 +329,7 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _event_service_pb2.WatchRequest,
         context: _aio.ServicerContext[_event_service_pb2.WatchRequest, _abc.AsyncIterator[_event_service_pb2.WatchResponse]],
     ) -> _abc.AsyncIterator[_event_service_pb2.WatchResponse]:
-        """Watch streams the events of charts, releases, operations, nodes and steps."""
+        """Watch streams the events of charts, releases, operations, nodes and steps, and of what releases emit."""
 
     @_abc_1.abstractmethod
     def ListUnfinished(

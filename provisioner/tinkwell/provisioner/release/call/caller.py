@@ -1,7 +1,7 @@
 """Makes the calls of one operation: says what a container is given, and reads what came of it.
 
 This is the one place where containers of releases are described, so whatever holds for all of them is checked here: the
-policy for images, the plugs, and what images may know.
+policy for images, the plugs, what images may know, and that a plan changes nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,10 +11,11 @@ from tinkwell.client.release.model import Operation
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report
+from tinkwell.core.release.decision import preview
 from tinkwell.core.release.decision.command import StartStep
 from tinkwell.core.release.decision.outcome import Outcome
 from tinkwell.core.release.decision.view import Answer
-from tinkwell.core.release.kinds import NodeTask, ResourceStatus, StepKind
+from tinkwell.core.release.kinds import NodeTask, OperationKind, ResourceStatus, StepKind
 from tinkwell.core.release.protocol import answer
 from tinkwell.core.release.protocol.plug import grants_for
 from tinkwell.core.release.protocol.request import Caller as Request
@@ -26,6 +27,7 @@ from tinkwell.provisioner.release.call.config import Configs, config_path
 from tinkwell.provisioner.release.call.image_policy import ImagePolicy
 from tinkwell.provisioner.release.call.plug import Plugs
 from tinkwell.provisioner.release.call.step import Permit, Result, StepRun
+from tinkwell.provisioner.release.preview.expected import Expected
 from tinkwell.provisioner.release.resource import Resource, Resources
 from tinkwell.provisioner.release.schema.check import WrongConfig
 from tinkwell.provisioner.release.secret import Secrets
@@ -34,6 +36,13 @@ from tinkwell.sandbox import errors as sandbox
 
 # The server takes 500 reports together, and a resource's actions are told of at once.
 MAX_ACTIONS = 400
+
+
+class OnlyLooks(Exception):
+    """A call with effects was to be made in a plan, which is a defect of whoever asked for it."""
+
+    def __init__(self, kind: StepKind) -> None:
+        super().__init__(f"a plan makes no call of kind {kind}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +58,8 @@ class Caller:
     secrets: Secrets
     # Images that are known to be here.
     fetched: set[str] = field(default_factory=set)
+    # The plan that is applied, None where there is none.
+    expected: Expected | None = None
 
     async def call(self, run: StepRun, command: StartStep, permit: Permit) -> Outcome:
         """Make a call, and say what came of it; `permit` is awaited when nothing but the start is left to do."""
@@ -61,7 +72,8 @@ class Caller:
         try:
             if command.kind is StepKind.STATE:
                 known.config = await self.configs.resolve(known, self.resources)
-                await self.secrets.learn(config_path(known), known.config, known.sensitive)
+                texts = await self.secrets.learn(config_path(known), known.config, known.sensitive)
+                known.texts = texts if known.is_hook else known.texts
             spec = self._describe(known, run.key, command)
         except (errors.InvalidField, sandbox.SandboxError) as error:
             return Outcome(state=State.FAILED, message=_explain(error, known))
@@ -83,7 +95,12 @@ class Caller:
             return Outcome(state=State.FAILED, exit_code=result.exit_code, message=_explain(error, known))
 
     def _describe(self, known: Resource, key: RunKey, command: StartStep) -> port.RunSpec:
-        """Say what a call's container is given; raises `errors.InvalidField` for what it may not have."""
+        """Say what a call's container is given; raises `errors.InvalidField` for what it may not have.
+
+        Raises `OnlyLooks` for a call that a plan does not make.
+        """
+        if self._only_looks and command.kind not in preview.CALLS:
+            raise OnlyLooks(command.kind)
         call, has_answer = command.call, not command.kind.has_effects
         image = call.image or known.type
         self.images.check("image", image)
@@ -111,7 +128,13 @@ class Caller:
             return {}
         plugs = self.plugs_of(known)
         granted = plugs.grant(known.own_path, known.type, known.init.plugs)
-        return plugs.mounts(grants_for(image, known.type, granted.grants))
+        mounts = plugs.mounts(grants_for(image, known.type, granted.grants))
+        return {name: replace(mount, read_only=mount.read_only or self._only_looks) for name, mount in mounts.items()}
+
+    @property
+    def _only_looks(self) -> bool:
+        """Whether nothing is to be changed, so that no plug is for writing either."""
+        return self.operation.kind is OperationKind.PLAN
 
     def _input(self, known: Resource, key: RunKey, kind: StepKind) -> bytes:
         options = self.operation.options
@@ -172,7 +195,7 @@ class Caller:
         warnings: Sequence[str] = ()
         if init.plugs:
             warnings = self.plugs_of(known).grant(known.own_path, known.type, init.plugs).warnings
-        if known.task is NodeTask.INSTALL:
+        if known.task is NodeTask.INSTALL or known.is_hook:
             await self.configs.check(known, init)
         return warnings
 
@@ -186,10 +209,11 @@ class Caller:
     async def _read_state(self, known: Resource, kind: StepKind, result: Result) -> Outcome:
         found = answer.parse_state(result.answer)
         if isinstance(found, answer.Valid):
-            await self.secrets.learn("state", found.state, known.sensitive)
+            texts = await self.secrets.learn("state", found.state, known.sensitive)
             known.state = found.state
             told = Answer(status=ResourceStatus.VALID, has_state=True)
-            return self._told(known, result, told, state=document.dump_json(found.state))
+            given = texts if known.is_hook else frozenset[str]()
+            return self._told(known, result, told, state=document.dump_json(found.state), secrets=given)
         if len(found.actions) > MAX_ACTIONS:
             message = f"lists {len(found.actions):,} actions; at most {MAX_ACTIONS:,} are allowed"
             raise errors.InvalidField.of("actions", message)
@@ -202,11 +226,10 @@ class Caller:
             message = recheck.explain(known.config, known.stale_state, found.state)
         else:
             known.stale_state = found.state
-        told = Answer(
-            status=ResourceStatus.STALE,
-            has_state=found.state is not None,
-            actions=tuple(map(resource.call_of, found.actions)),
-        )
+        actions = tuple(map(resource.call_of, found.actions))
+        if kind is StepKind.STATE and self.expected is not None:
+            self.expected.check_actions(known.path, actions)
+        told = Answer(status=ResourceStatus.STALE, has_state=found.state is not None, actions=actions)
         return self._told(known, result, told, message=message, secrets=texts)
 
     def _told(
@@ -227,7 +250,7 @@ class Caller:
             config=document.dump_json(known.config),
             resource_state=state,
             sensitive=known.sensitive,
-            secrets=tuple(sorted(secrets)),
+            secrets=tuple(sorted(secrets | known.texts)),
         )
 
 

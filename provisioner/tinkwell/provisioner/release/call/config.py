@@ -63,4 +63,4 @@ class Configs:
 
 def config_path(resource: Resource) -> str:
     """Return the path of a resource's config, as errors have it."""
-    return f"{parse.child('resources', resource.path)}.config"
+    return f"{parse.child('resources', resource.manifest_path)}.config"

@@ -30,6 +30,8 @@ from tinkwell.provisioner.runtime import port
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+# No release has it as its id.
+EMPTY_FOLDER = "empty"
 _EXAMPLE = "write it as NAME=/PATH, NAME=/PATH:ro or NAME=/PATH,ns=prod,images=REGEX"
 
 
@@ -92,12 +94,16 @@ def _split_images(text: str, rest: str) -> "tuple[str, re.Pattern[str] | None]":
 
 
 class Machine:
-    """Finds the plugs of one release on this machine. `folder` is the release's own, which need not be there."""
+    """Finds the plugs of one release on this machine. `folder` is the release's own, which need not be there.
 
-    def __init__(self, grants: Iterable[Grant], *, namespace: str, folder: Path) -> None:
+    With `only_looks` nothing is made in it: what is not there is an `empty` folder beside those of releases.
+    """
+
+    def __init__(self, grants: Iterable[Grant], *, namespace: str, folder: Path, only_looks: bool = False) -> None:
         self._grants: Mapping[tuple[str, str], Grant] = {(grant.name, grant.path): grant for grant in grants}
         self._namespace = namespace
         self._folder = folder
+        self._only_looks = only_looks
 
     def find(self, name: str, path: str, *, read_only: bool) -> Place:
         """Find a plug of the manifest, and make its folder where it is the release's own.
@@ -121,6 +127,8 @@ class Machine:
                 "use letters, digits, dots, _ and -, and begin with no dot",
             )
         path = self._folder / name
+        if self._only_looks and not path.exists():
+            path = self._folder.parent / EMPTY_FOLDER
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:

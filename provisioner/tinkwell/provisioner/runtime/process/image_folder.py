@@ -34,7 +34,8 @@ def identity(folder: Path) -> str:
         raise port.RunError(port.Reason.IMAGE, f"no such image here: {folder} is no folder")
     digest = hashlib.sha256()
     for path, folders, files in os.walk(folder):
-        folders.sort()
+        # What Python keeps beside the files that it loads is not of the image, and comes with its first run.
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
         for name in sorted(files):
             file = Path(path, name)
             known = file.stat() if file.exists() else file.lstat()  # a link may lead nowhere

@@ -25,6 +25,7 @@ from tinkwell.core.release.kinds import (
     StepKind,
     Wait,
 )
+from tinkwell.core.release.lifecycle_event.run import LifecycleRun, Outcome
 from tinkwell.core.value import parse
 from tinkwell.core.workflow.record import LogStream
 from tinkwell.server.rpc import timestamp
@@ -62,6 +63,7 @@ NODE_TASKS = Enumeration(NodeTask, pb.NodeTask, "NODE_TASK")
 NODE_STATES = Enumeration(NodeState, pb.NodeState, "NODE_STATE")
 STEP_KINDS = Enumeration(StepKind, pb.StepKind, "STEP_KIND")
 STATUSES = Enumeration(ResourceStatus, pb.ResourceStatus, "RESOURCE_STATUS")
+OUTCOMES = Enumeration(Outcome, pb.LifecycleOutcome, "LIFECYCLE_OUTCOME")
 ON_FAILURE = Enumeration(OnFailure, pb.OnFailure, "ON_FAILURE")
 WAITS = Enumeration(Wait, pb.WaitMode, "WAIT_MODE")
 
@@ -223,6 +225,35 @@ def resource(found: record.Resource) -> pb.Resource:
         status=STATUSES.number(found.status),
         owned=found.owned,
         observed_at=_moment(found.observed_at),
+    )
+
+
+def lifecycle_run(found: LifecycleRun) -> pb.LifecycleRun:
+    """Build the message of an event that was emitted."""
+    return pb.LifecycleRun(
+        id=found.id,
+        operation_id=found.operation_id,
+        release_id=found.release_id,
+        ordinal=found.ordinal,
+        event=found.event,
+        chart=found.chart,
+        handlers=[
+            pb.HandlerRun(
+                chart=each.chart,
+                file=each.file,
+                line=each.line,
+                weight=each.weight,
+                seconds=each.seconds,
+                outcome=OUTCOMES.number(each.outcome),
+            )
+            for each in found.handlers
+        ],
+        outcome=OUTCOMES.number(found.outcome),
+        message=found.message,
+        seconds=found.seconds,
+        version=found.version,
+        created_at=_moment(found.created_at),
+        updated_at=_moment(found.updated_at),
     )
 
 

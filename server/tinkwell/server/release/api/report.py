@@ -4,9 +4,11 @@ from collections.abc import Iterable
 
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.core import errors
+from tinkwell.core.release.lifecycle_event.run import HandlerRun
 from tinkwell.core.release.report import (
     Call,
     FinishReport,
+    LifecycleReport,
     NodeReport,
     PhaseReport,
     RemovedReport,
@@ -40,12 +42,15 @@ def _read(operation_id: str, field: str, source: pb.OperationReport) -> Report:
             return _resource(f"{field}.resource", source.resource)
         case "removed":
             return RemovedReport(source.removed)
+        case "lifecycle":
+            return _lifecycle(f"{field}.lifecycle", source.lifecycle)
         case "finish":
             finish = source.finish
             state = message.STATES.read(f"{field}.finish.state", finish.state)
             return FinishReport(state=state, cause=finish.cause, result=finish.result)
         case _:
-            raise errors.InvalidField.of(field, "says nothing; give a phase, node, step, resource, removed or finish")
+            known = ", ".join(each.name for each in pb.OperationReport.DESCRIPTOR.fields)
+            raise errors.InvalidField.of(field, f"says nothing; give one of {known}")
 
 
 def _step(operation_id: str, field: str, told: pb.StepReport) -> StepReport:
@@ -68,6 +73,27 @@ def _step(operation_id: str, field: str, told: pb.StepReport) -> StepReport:
         ),
         exit_code=told.exit_code if told.HasField("exit_code") else None,
         message=told.message,
+    )
+
+
+def _lifecycle(field: str, told: pb.LifecycleReport) -> LifecycleReport:
+    return LifecycleReport(
+        event=told.event,
+        chart=told.chart,
+        handlers=tuple(
+            HandlerRun(
+                chart=each.chart,
+                file=each.file,
+                line=each.line,
+                weight=each.weight,
+                seconds=each.seconds,
+                outcome=message.OUTCOMES.read(f"{parse.child(f'{field}.handlers', index)}.outcome", each.outcome),
+            )
+            for index, each in enumerate(told.handlers)
+        ),
+        outcome=message.OUTCOMES.read(f"{field}.outcome", told.outcome),
+        message=told.message,
+        seconds=told.seconds,
     )
 
 

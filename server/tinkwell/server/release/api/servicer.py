@@ -8,7 +8,7 @@ from tinkwell.api.v1 import event_service_pb2, release_service_pb2_grpc
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.server.database import offload
-from tinkwell.server.release.api import chart_stream, document_stream, message, report
+from tinkwell.server.release.api import chart_stream, document_stream, explanation, message, report
 from tinkwell.server.release.service import looking
 from tinkwell.server.release.service import request as requests
 from tinkwell.server.release.service.chart import request as chart_requests
@@ -24,6 +24,7 @@ _WATCHED = (
     ResourceType.OPERATION,
     ResourceType.NODE,
     ResourceType.STEP,
+    ResourceType.LIFECYCLE,
 )
 
 
@@ -166,6 +167,23 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         async with contextlib.aclosing(nodes) as found:
             async for planned in found:
                 yield message.node(planned.node, planned.steps, planned.after)
+
+    async def ListLifecycle(
+        self, request: pb.ListLifecycleRequest, context: Context
+    ) -> AsyncGenerator[pb.LifecycleRun, None]:
+        for run in await self._releases.list_lifecycle(request.operation_id, actor=auth.actor(context)):
+            yield message.lifecycle_run(run)
+
+    async def Explain(self, request: pb.ExplainRequest, context: Context) -> pb.ExplainResponse:
+        found = await self._releases.explain(
+            request.namespace,
+            request.name,
+            path=request.path,
+            operation_id=request.operation_id,
+            with_values=request.with_values,
+            actor=auth.actor(context),
+        )
+        return explanation.response(found)
 
     async def ListResources(
         self, request: pb.ListResourcesRequest, context: Context

@@ -9,6 +9,7 @@ from tinkwell.core import errors
 from tinkwell.core.release import name as names
 from tinkwell.core.release import prerequisite
 from tinkwell.core.release.kinds import ReleaseState
+from tinkwell.core.release.lifecycle_event.run import LifecycleRun
 from tinkwell.core.release.record import Node, Operation, Release, Resource, Revision, Step, UnfinishedOperation
 from tinkwell.core.release.transition import ending as end_rules
 from tinkwell.core.release.transition import operation as rules
@@ -23,13 +24,15 @@ from tinkwell.server.release.service.chart.beginning import ChartBeginning
 from tinkwell.server.release.service.chart.charts import Charts
 from tinkwell.server.release.service.document import Documents
 from tinkwell.server.release.service.ending import Expiry
+from tinkwell.server.release.service.explaining import Explaining, Explanation
 from tinkwell.server.release.service.looking import Looking
 from tinkwell.server.release.service.work import WorkReader
-from tinkwell.server.release.store import change, lock, queries
+from tinkwell.server.release.store import change, lifecycle, lock, queries
 from tinkwell.server.secret.service.operations import SecretService
 
 _PAGE = 500
 MAX_NAMESPACES = 100
+MAX_PATH_BYTES = 2_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class ReleaseService:
         self.chart_beginning = ChartBeginning(database, self.expiry, documents, self.charts, self.beginning)
         self.looking = Looking(database, documents, self.beginning, self.chart_beginning)
         self._all_values = AllValues(database, documents, self.charts)
+        self._explaining = Explaining(database, self._all_values)
         self.carrying = Carrying(database, documents)
         self.work = WorkReader(database, documents)
 
@@ -141,7 +145,7 @@ class ReleaseService:
             raise errors.NotFound("REVISION", f"{number} of release {title}" if number else f"of release {title}")
         if not with_all_values:
             return found
-        values = await self._all_values.of_revision(found.release_id, found.revision, actor=actor)
+        values = await self._all_values.of_revision(found.release_id, found.revision, found.manifest, actor=actor)
         return dataclasses.replace(found, all_values=values)
 
     async def get_operation(self, operation_id: str, *, actor: str) -> Operation:
@@ -170,6 +174,12 @@ class ReleaseService:
             for node, steps in nodes:
                 yield NodeOfPlan(node, steps, after.get(node.path, ()))
 
+    async def list_lifecycle(self, operation_id: str, *, actor: str) -> list[LifecycleRun]:
+        """Return what an operation emitted, in the order in which it did."""
+        operation_id = parse.parse_uuid("operation_id", operation_id)
+        await self._operation(operation_id, actor=actor)
+        return await lifecycle.list_runs(self._database.fetch, operation_id)
+
     async def list_resources(self, namespace: str, name: str, *, actor: str) -> AsyncGenerator[Resource, None]:
         """Yield the resources of a release as they were seen last, by path."""
         release = await self._named(namespace, name, actor=actor)
@@ -179,6 +189,23 @@ class ReleaseService:
         ):
             async for resource in resources:
                 yield resource
+
+    async def explain(
+        self, namespace: str, name: str, *, path: str, operation_id: str, with_values: bool, actor: str
+    ) -> Explanation:
+        """Say why the nodes of an operation, of the newest if none is given, are as they are, or where values are from.
+
+        Raises `errors.InvalidField` for a path that names nothing, and `errors.SecretsDisabled`.
+        """
+        path = parse.parse_text("path", path, max_bytes=MAX_PATH_BYTES, allow_empty=True)
+        release = await self._named(namespace, name, actor=actor)
+        id_ = parse.parse_uuid("operation_id", operation_id) if operation_id else release.operation_id
+        operation = await self._operation(id_, actor=actor)
+        if operation.release_id != release.id:
+            raise errors.InvalidField.of("operation_id", f"{id_} is an operation of {operation.release_name}")
+        if with_values:
+            return await self._explaining.values(release, operation, path, actor=actor)
+        return await self._explaining.nodes(release, operation, path, actor=actor)
 
     async def list_unfinished(
         self, namespaces: Sequence[str], *, actor: str

@@ -6,21 +6,35 @@ from collections.abc import Sequence
 from tinkwell.core import errors
 from tinkwell.core.release import plan
 from tinkwell.core.release import report as told
+from tinkwell.core.release.lifecycle_event.run import MAX_HANDLERS
 from tinkwell.core.release.manifest import model
 from tinkwell.core.release.manifest import name as manifest_name
-from tinkwell.core.release.report import FinishReport, NodeReport, RemovedReport, Report, ResourceReport, StepReport
+from tinkwell.core.release.report import (
+    FinishReport,
+    LifecycleReport,
+    NodeReport,
+    RemovedReport,
+    Report,
+    ResourceReport,
+    StepReport,
+)
 from tinkwell.core.secret import text as secret_text
 from tinkwell.core.value import check as checking
 from tinkwell.core.value import document, parse
 
 MAX_REPORTS = 500
 MAX_NAME_BYTES = 1024
+# The path of a chart, or that of a file in it.
+MAX_FILE_BYTES = 256
 MAX_ENTRYPOINT_BYTES = 4 * 1024
 MAX_ARGS = 1_000
 MAX_ARGS_BYTES = 64 * 1024
 MAX_CAUSE_BYTES = 16 * 1024
 MAX_RESULT_BYTES = 3 * 1024 * 1024
 MAX_ORDINAL = 10_000
+MAX_LINE = 2**31 - 1
+# Nothing takes longer than an operation may.
+MAX_SECONDS = 1e9
 # Those of a manifest, and those of an image.
 MAX_POINTERS = 2 * model.MAX_POINTERS
 MAX_ATTEMPT = 2**31 - 1
@@ -66,6 +80,8 @@ def _check(checks: checking.Checks, field: str, report: Report) -> None:
             _check_resource(checks, f"{field}.resource", report)
         case RemovedReport():
             _check_path(checks, f"{field}.removed", report.path)
+        case LifecycleReport():
+            _check_lifecycle(checks, f"{field}.lifecycle", report)
         case FinishReport():
             for name, text, limit in (
                 ("cause", report.cause, MAX_CAUSE_BYTES),
@@ -119,6 +135,29 @@ def _check_resource(checks: checking.Checks, field: str, report: ResourceReport)
         checks.take(manifest_name.parse_pointer, parse.child(f"{field}.sensitive", index), text)
     if report.secrets:
         checks.take(_parse_secrets, f"{field}.secrets", report.secrets)
+
+
+def _check_lifecycle(checks: checking.Checks, field: str, report: LifecycleReport) -> None:
+    checks.take(parse.parse_text, f"{field}.event", report.event, max_bytes=MAX_NAME_BYTES)
+    checks.take(_parse_text, f"{field}.chart", report.chart, max_bytes=plan.MAX_PATH_BYTES)
+    checks.take(_parse_message, f"{field}.message", report.message)
+    checks.take(_parse_number, f"{field}.seconds", report.seconds, high=MAX_SECONDS)
+    if len(report.handlers) > MAX_HANDLERS:
+        checks.refuse(f"{field}.handlers", f"there are {len(report.handlers):,}; at most {MAX_HANDLERS:,} may be")
+    for index, handler in enumerate(report.handlers[:MAX_HANDLERS]):
+        place = parse.child(f"{field}.handlers", index)
+        checks.take(_parse_text, f"{place}.chart", handler.chart, max_bytes=MAX_FILE_BYTES)
+        checks.take(_parse_text, f"{place}.file", handler.file, max_bytes=MAX_FILE_BYTES)
+        checks.take(parse.parse_int_range, f"{place}.line", handler.line, low=0, high=MAX_LINE)
+        checks.take(_parse_number, f"{place}.weight", handler.weight, high=1.0)
+        checks.take(_parse_number, f"{place}.seconds", handler.seconds, high=MAX_SECONDS)
+
+
+def _parse_number(field: str, number: float, *, high: float) -> float:
+    """Check a number from 0 on; NaN is none."""
+    if not 0.0 <= number <= high:
+        raise errors.InvalidField.of(field, f"is {number}; it must be from 0 to {high:,.0f}")
+    return number
 
 
 def _parse_document(field: str, text: str, *, max_bytes: int) -> str:

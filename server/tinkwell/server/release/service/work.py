@@ -57,7 +57,7 @@ class WorkReader:
     async def read(self, operation_id: str, lease_token: int, *, revision: int = 0) -> AsyncGenerator[Part, None]:
         """Yield the operation, its release, its documents piece by piece, its nodes, and the release's resources.
 
-        With a `revision`, of all that follows the release only its manifest and its chart are read, if there are.
+        With a `revision`, of all that follows the release only its source, manifest and chart are read, if there are.
         Raises `errors.InvalidField`, `errors.NotFound`, `errors.SecretsDisabled`, and `errors.LeaseLost` for who does
         not hold the operation.
         """
@@ -75,7 +75,7 @@ class WorkReader:
         yield operation
         yield release
         async with self._database.snapshot() as connection:
-            parts = self._manifest(connection, release.id, revision) if revision else self._all(connection, found)
+            parts = self._revision(connection, release.id, revision) if revision else self._all(connection, found)
             async with contextlib.aclosing(parts):
                 async for part in parts:
                     yield part
@@ -95,13 +95,13 @@ class WorkReader:
             async for resource in resources:
                 yield await self._aside.run(opened.resource, resource)
 
-    async def _manifest(
+    async def _revision(
         self, connection: AsyncConnection, release_id: str, revision: int
     ) -> AsyncGenerator[Part, None]:
-        text = await work.manifest(connection, release_id, revision)
-        if text is not None:
-            opened = await self._documents.open_revision(connection, release_id, revision)
-            for part in _cut("manifest", await self._aside.run(opened.document, "manifest", text)):
+        documents = await work.revision(connection, release_id, revision)
+        opened = await self._documents.open_revision(connection, release_id, revision) if documents else OpenedWork()
+        for name, text in documents.items():
+            for part in _cut(name, await self._aside.run(opened.document, name, text)):
                 yield part
         for part in await self._chart(await charts.archive_of_revision(connection, release_id, revision)):
             yield part

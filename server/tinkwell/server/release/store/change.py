@@ -13,7 +13,7 @@ from tinkwell.core.release.kinds import NodeState
 from tinkwell.core.release.report import step_id
 from tinkwell.core.release.transition import change
 from tinkwell.server.database.database import Transaction
-from tinkwell.server.release.store import row
+from tinkwell.server.release.store import lifecycle, row
 
 _WRITE_RELEASE = """
     UPDATE release r
@@ -126,6 +126,7 @@ OneStatement: TypeAlias = (
     | change.MoveStep
     | change.StoreResource
     | change.DropResource
+    | change.StoreEmitted
     | change.StoreResult
 )
 
@@ -200,6 +201,8 @@ def _statement(move: Move, found: OneStatement) -> Statement:
             return _progress(move.operation_id, found)
         case change.StoreResource() | change.DropResource():
             return _resource(move.operation_id, found)
+        case change.StoreEmitted():
+            return lifecycle.STORE, (move.operation_id, *lifecycle.values(found.report))
         case change.StoreResult():
             return _STORE_RESULT, (move.operation_id, found.result)
         case _:

@@ -1,6 +1,6 @@
 """The tables of releases, as their queries see them."""
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Identity, Integer, LargeBinary, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Double, ForeignKey, Identity, Integer, LargeBinary, Table, Text
 from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 
 from tinkwell.server.database import column
@@ -182,4 +182,23 @@ release_resource = Table(
     Column("status", Text, nullable=False),
     Column("owned", Boolean, nullable=False),
     Column("observed_at", column.moment(), nullable=False),
+)
+
+
+lifecycle = Table(
+    "lifecycle",
+    metadata,
+    Column("id", column.uuid(), primary_key=True),
+    Column("version", BigInteger, nullable=False),
+    Column("operation_id", column.uuid(), ForeignKey("operation.id", ondelete="CASCADE"), nullable=False),
+    Column("release_id", column.uuid(), nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("event", Text, nullable=False),
+    Column("chart", Text, nullable=False),
+    Column("handlers", JSON, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("seconds", Double, nullable=False),
+    Column("created_at", column.moment(), nullable=False),
+    Column("updated_at", column.moment(), nullable=False),
 )

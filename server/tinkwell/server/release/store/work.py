@@ -1,6 +1,6 @@
 """The documents that an operation works on, one at a time, since each may have megabytes."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -26,16 +26,18 @@ REMOVED = text("""
      ORDER BY v.revision
 """).execution_options(yield_per=1)
 
-_MANIFEST = text("""
-    SELECT CAST(manifest AS text) FROM release_revision
+_REVISION = text("""
+    SELECT CAST(source AS text) AS source, CAST(manifest AS text) AS manifest FROM release_revision
      WHERE release_id = CAST(:release_id AS uuid) AND revision = :revision
 """)
 
 
-async def manifest(connection: AsyncConnection, release_id: str, revision: int) -> str | None:
-    """Return the manifest of a revision as it is stored; None where there is no such revision."""
-    found = await connection.execute(_MANIFEST, {"release_id": release_id, "revision": revision})
-    return found.scalar_one_or_none()
+async def revision(connection: AsyncConnection, release_id: str, number: int) -> Mapping[str, str]:
+    """Return the source and the manifest of a revision as they are stored; nothing where there is no such revision."""
+    found = (
+        (await connection.execute(_REVISION, {"release_id": release_id, "revision": number})).mappings().one_or_none()
+    )
+    return dict(found) if found is not None else {}
 
 
 async def documents(connection: AsyncConnection, operation_id: str) -> AsyncGenerator[tuple[str, str], None]:

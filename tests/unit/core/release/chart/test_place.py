@@ -19,6 +19,7 @@ from tinkwell.core.release.chart import place
         ("values.yaml[0]", "is odd", "./shop/values.yaml: [0]: is odd"),
         ("values.schema.json.type", "is odd", "./shop/values.schema.json: type: is odd"),
         ("charts/a-1.tgz/values.yaml.b", "is odd", "./shop/charts/a-1.tgz/values.yaml: b: is odd"),
+        ("charts/bar/ext/lua/init.lua:9", "failed", "./shop/charts/bar/ext/lua/init.lua:9: failed"),
         ("charts/bar/crds/", "is refused", "./shop/charts/bar/crds/: is refused"),
         ("web.replicas", "is no number", "./shop: web.replicas: is no number"),
         ("", "has no files", "./shop: has no files"),

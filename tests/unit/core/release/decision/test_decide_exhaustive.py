@@ -9,7 +9,8 @@ from unit.core.release_world import World, world
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.decision.view import InitFacts, NodeSpec
-from tinkwell.core.release.plan import Plan
+from tinkwell.core.release.kinds import NodeTask, PlanKind
+from tinkwell.core.release.plan import Plan, PlanNode
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import Call
 
@@ -19,12 +20,12 @@ ENDS = {State.SUCCEEDED, State.FAILED, State.TIMEOUT, State.CANCELLED}
 
 
 def begin(of: Plan, *, crashes: int, accept_lost: bool = False, facts: InitFacts = FACTS, known: bool = True) -> World:
-    paths = [node.path for node in of.nodes]
+    paths = [node.path for node in of.called]
     made = world(
         of,
         specs={path: NodeSpec(type="image", owned=True) for path in paths},
         facts=dict.fromkeys(paths, facts),
-        known=paths if known else (),
+        known=[node.path for node in of.resources] if known else (),
         options=Options(accept_lost=accept_lost),
     )
     made.max_crashes = crashes
@@ -82,6 +83,24 @@ def test_one_becomes_ready_late() -> None:
 @pytest.mark.parametrize("of", [plan(install("db")), plan(remove("old"))], ids=["install", "remove"])
 def test_an_owner_dies_and_another_takes_over(of: Plan, accept_lost: bool) -> None:
     assert explore(begin(of, crashes=1, accept_lost=accept_lost)) == ENDS
+
+
+LED = plan(
+    PlanNode(path="/pre-install", kind=PlanKind.EVENT),
+    PlanNode(path="h@pre-install", kind=PlanKind.HOOK, after=("/pre-install",)),
+)
+
+
+@pytest.mark.parametrize("crashes", [0, 1])
+def test_an_event_and_its_hook_come_first(crashes: int) -> None:
+    first = begin(plan(*LED.nodes, install("db", "h@pre-install")) if not crashes else LED, crashes=crashes)
+    first.answers = ("valid", "absent") if crashes else ("valid",)
+    assert explore(first) == ENDS
+
+
+def test_a_hook_of_a_removal_is_brought_about() -> None:
+    after = PlanNode(path="h@post-delete", kind=PlanKind.HOOK, task=NodeTask.REMOVE, after=("old",))
+    assert explore(begin(plan(remove("old"), after), crashes=0)) == ENDS
 
 
 @pytest.mark.slow

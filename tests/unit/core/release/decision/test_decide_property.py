@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.core.release_chance import draw_any_plan, draw_world, happen
-from unit.core.release_world import ENGINES, Event, World, settle
+from unit.core.release_party import ENGINES, Event
+from unit.core.release_world import World, settle
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import walk
@@ -113,10 +114,10 @@ def test_the_walk_starts_what_is_ready_and_no_more_than_it_may(data: st.DataObje
     of = draw_any_plan(Drawn(data))
     states = {node.path: data.draw(st.sampled_from(NodeState)) for node in of.real}
     started = walk.Survey(of, states).startable(parallel=parallel)
-    begun = sum(states[node.path] in walk.BEGUN for node in of.resources)
+    begun = sum(states[node.path] in walk.BEGUN for node in of.called)
     assert len(started) <= max(parallel - begun, 0)
     assert list(started) == [node.path for node in of.nodes if node.path in started]
-    for node in of.resources:
+    for node in of.called:
         waits = walk.waits_for(of, states, node.path)
         if states[node.path] is not NodeState.PENDING or node.path in started:
             assert not waits
@@ -127,7 +128,7 @@ def test_the_walk_starts_what_is_ready_and_no_more_than_it_may(data: st.DataObje
 @given(st.data())
 def test_what_is_hopeless_never_starts_and_everything_else_does(data: st.DataObject) -> None:
     of = draw_any_plan(Drawn(data))
-    failing = {node.path for node in of.resources if data.draw(st.sampled_from((True, False, False)))}
+    failing = {node.path for node in (*of.called, *of.events) if data.draw(st.sampled_from((True, False, False)))}
     states = {node.path: NodeState.PENDING for node in of.real}
     before: dict[str, NodeState] = {}
     found: dict[str, walk.Blocker] = {}
@@ -139,7 +140,7 @@ def test_what_is_hopeless_never_starts_and_everything_else_does(data: st.DataObj
         states |= dict.fromkeys(hopeless, NodeState.SKIPPED)
         states |= {node.path: NodeState.INSTALLING for node in survey.opening()}
         ends = {each.path: each.blocker is None for each in survey.closing()}
-        ends |= {path: path not in failing for path in survey.startable(parallel=9)}
+        ends |= {path: path not in failing for path in (*survey.startable(parallel=9), *survey.audible())}
         states |= {path: NodeState.READY if is_done else NodeState.FAILED for path, is_done in ends.items()}
     assert all(state.is_final for state in states.values())
     assert found.keys() == {path for path, state in states.items() if state is NodeState.SKIPPED}

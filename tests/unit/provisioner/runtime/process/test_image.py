@@ -1,5 +1,7 @@
 """How an image's reference becomes a folder."""
 
+from pathlib import Path
+
 import pytest
 
 from tinkwell.provisioner.runtime import port
@@ -27,3 +29,13 @@ def test_a_reference_names_a_folder(image: str, name: str) -> None:
 def test_a_reference_cannot_lead_elsewhere(image: str) -> None:
     with pytest.raises(port.RunError, match="names no image"):
         image_folder.image_name(image)
+
+
+def test_what_python_keeps_beside_a_program_makes_no_other_image(tmp_path: Path) -> None:
+    (tmp_path / "run").touch()
+    before = image_folder.identity(tmp_path)
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "kit.cpython-311.pyc").touch()
+    assert image_folder.identity(tmp_path) == before
+    (tmp_path / "kit.py").touch()
+    assert image_folder.identity(tmp_path) != before

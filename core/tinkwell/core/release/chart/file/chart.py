@@ -2,11 +2,12 @@
 
 `load` looks at what every command needs, so that the order of any chart of Helm can be shown. What Tinkwell does not
 carry out is found as well, and kept as `refusals`; `check_usable` raises them before anything is rendered. Templates
-are texts here: what stands in them is judged when they are rendered.
+are texts here: what stands in them is judged when they are rendered. Where a chart, or one above it, has scripts, so
+are the files of `templates/` that hold definitions for others, since a script may turn them into something else.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tinkwell.core import errors
 from tinkwell.core.release.chart.file import archive, metadata
@@ -37,9 +38,11 @@ _HELM_2_FILES = ("requirements.yaml", "requirements.lock")
 class Chart:
     """A chart. `folder` is its place in the root's archive, such as `charts/bar/`, and empty for the root.
 
-    `templates` has the YAML files by their paths in the chart (`templates/web.yaml`), `files` those of `files/` and
-    `lua` those of `ext/lua/`, by their paths in there. `charts` has the vendored charts by the names of their folders
-    or archives in `charts/`. The texts of Chart.yaml and values.yaml tell in which line something stands. `refusals`
+    `templates` has the YAML files by their paths in the chart (`templates/web.yaml`), and `other_templates` what else
+    of `templates/` is text, the notes aside; `files` has those of `files/` and `lua` those of `ext/lua/`, by their
+    paths in there. `charts` has the vendored charts by the names of their folders
+    or archives in `charts/`. `is_scripted`: it has scripts, or a chart above it does, which may change its templates.
+    The texts of Chart.yaml and values.yaml tell in which line something stands. `refusals`
     and `warnings` are about this chart alone.
     """
 
@@ -50,12 +53,20 @@ class Chart:
     values_text: str = ""
     schema: JsonObject | None = None
     templates: Mapping[str, str] = field(default_factory=dict)
+    other_templates: Mapping[str, str] = field(default_factory=dict)
     notes: str = ""
     files: Mapping[str, bytes] = field(default_factory=dict)
     lua: Mapping[str, str] = field(default_factory=dict)
     charts: Mapping[str, "Chart"] = field(default_factory=dict)
+    is_scripted: bool = False
     refusals: tuple[errors.Violation, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def all_templates(self) -> Mapping[str, str]:
+        """All texts of `templates/` by their paths in the chart, sorted, as scripts see them."""
+        notes = {_NOTES: self.notes} if self.notes else {}
+        return dict(sorted({**self.templates, **self.other_templates, **notes}.items()))
 
     def path(self, file: str) -> str:
         """Give the path by which errors name a file of the chart."""
@@ -96,6 +107,23 @@ def every(chart: Chart) -> Iterator[Chart]:
         yield from every(child)
 
 
+def with_templates(chart: Chart, texts: Mapping[str, str]) -> Chart:
+    """Return a chart with other texts in `templates/`, given by their paths in the chart."""
+    return replace(
+        chart,
+        templates={path: text for path, text in texts.items() if _is_template(path)},
+        other_templates={path: text for path, text in texts.items() if not _is_template(path) and path != _NOTES},
+        notes=texts.get(_NOTES, ""),
+    )
+
+
+def check_mended(chart: Chart) -> None:
+    """Raise `errors.ChartInvalid` for the files that scripts could have turned into manifests, and have left."""
+    left = tuple(_refused_partials(chart.other_templates, chart.folder)) if chart.is_scripted else ()
+    if left:
+        raise errors.ChartInvalid(left[:MAX_VIOLATIONS])
+
+
 def check_usable(charts: Iterable[Chart]) -> None:
     """Raise `errors.ChartInvalid` for all that the charts have and Tinkwell does not carry out."""
     refusals = [refusal for chart in charts for refusal in chart.refusals]
@@ -124,12 +152,13 @@ class _Loader:
     _count: int = 0
     _yaml_bytes: int = 0
 
-    def load(self, files: Mapping[str, bytes], folder: str, level: int) -> Chart | None:
-        """Load a chart; None where nothing can be known of it."""
+    def load(self, files: Mapping[str, bytes], folder: str, level: int, *, is_scripted: bool = False) -> Chart | None:
+        """Load a chart; None where nothing can be known of it. `is_scripted`: one above it has scripts."""
         if (described := self._metadata(files, folder)) is None:
             return None
         found, warnings = described
         values_text = self._text(files, folder, VALUES)
+        is_scripted = is_scripted or any(map(_is_script, files))
         return Chart(
             folder=folder,
             metadata=found,
@@ -138,15 +167,20 @@ class _Loader:
             values_text=values_text,
             schema=self._schema(files, folder),
             templates={path: self._text(files, folder, path) for path in sorted(files) if _is_template(path)},
+            other_templates={
+                path: text for path in sorted(files) if (text := _other_template(files, path)) is not None
+            },
             notes=self._text(files, folder, _NOTES),
             files=self._files(files, folder),
             lua={
-                path.removeprefix(_LUA): self._text(files, folder, path)
-                for path in sorted(files)
-                if path.startswith(_LUA) and path.endswith(".lua")
+                path.removeprefix(_LUA): self._text(files, folder, path) for path in sorted(filter(_is_script, files))
             },
-            charts=self._charts(files, folder, level),
-            refusals=tuple(_refusals(files, folder, is_library=found.is_library and level == 1)),
+            charts=self._charts(files, folder, level, is_scripted=is_scripted),
+            is_scripted=is_scripted,
+            refusals=(
+                *_refusals(files, folder, is_library=found.is_library and level == 1),
+                *(_refused_partials(files, folder) if not is_scripted else ()),
+            ),
             warnings=(*warnings, *_unread(files, folder)),
         )
 
@@ -225,15 +259,16 @@ class _Loader:
             )
         return found
 
-    def _charts(self, files: Mapping[str, bytes], folder: str, level: int) -> dict[str, Chart]:
+    def _charts(self, files: Mapping[str, bytes], folder: str, level: int, *, is_scripted: bool) -> dict[str, Chart]:
         """Load the vendored charts, by the names of their folders or archives."""
         found: dict[str, Chart] = {}
         for entry, inner in _vendored(files).items():
             at = f"{folder}{_CHARTS}{entry}"
             if level == MAX_LEVELS:
                 self.checks.refuse(at, f"is nested deeper than {MAX_LEVELS} levels; put it into a chart further up")
-            elif (unpacked := self._unpacked(at, inner)) and (child := self.load(unpacked, f"{at}/", level + 1)):
-                found[entry] = child
+            elif unpacked := self._unpacked(at, inner):
+                child = self.load(unpacked, f"{at}/", level + 1, is_scripted=is_scripted)
+                found |= {entry: child} if child else {}
         return found
 
     def _unpacked(self, at: str, inner: "bytes | Mapping[str, bytes]") -> Mapping[str, bytes]:
@@ -267,6 +302,20 @@ def _is_template(path: str) -> bool:
     return path.startswith(_TEMPLATES) and path.endswith((".yaml", ".yml")) and not _is_partial(path)
 
 
+def _is_script(path: str) -> bool:
+    return path.startswith(_LUA) and path.endswith(".lua")
+
+
+def _other_template(files: Mapping[str, bytes], path: str) -> str | None:
+    """Return the text of a file of `templates/` that is not YAML; None for any other file, and for what is no text."""
+    if not path.startswith(_TEMPLATES) or path == _NOTES or _is_template(path):
+        return None
+    try:
+        return files[path].decode()
+    except UnicodeDecodeError:
+        return None
+
+
 def _is_partial(path: str) -> bool:
     """Tell whether a file holds definitions for other templates."""
     return path.startswith(_TEMPLATES) and path.rpartition("/")[2].startswith("_")
@@ -279,11 +328,6 @@ def _refusals(files: Mapping[str, bytes], folder: str, *, is_library: bool) -> I
             "library is a chart with definitions for others, which cannot be installed; make it a dependency of one"
         )
         yield errors.Violation(parse.child(folder + METADATA, "type"), sentence)
-    for path in sorted(filter(_is_partial, files)):
-        sentence = (
-            "holds definitions of Go templates, which Tinkwell does not know; write out what they give, and remove it"
-        )
-        yield errors.Violation(folder + path, sentence)
     if any(path.startswith(_CRDS) for path in files):
         sentence = (
             "holds definitions for Kubernetes; Tinkwell runs resource images: remove it, or let an image apply them"
@@ -291,12 +335,20 @@ def _refusals(files: Mapping[str, bytes], folder: str, *, is_library: bool) -> I
         yield errors.Violation(folder + _CRDS, sentence)
 
 
+def _refused_partials(files: Iterable[str], folder: str) -> Iterator[errors.Violation]:
+    for path in sorted(filter(_is_partial, files)):
+        sentence = (
+            "holds definitions of Go templates, which Tinkwell does not know; write out what they give, and remove it"
+        )
+        yield errors.Violation(folder + path, sentence)
+
+
 def _unread(files: Mapping[str, bytes], folder: str) -> Iterator[str]:
     """Warn of files that somebody could take for a part of the chart."""
     for path in sorted(files):
         if path.startswith(_TEMPLATES) and path != _NOTES and not _is_template(path) and not _is_partial(path):
             yield f"{folder}{path}: is not read; templates end in .yaml or .yml"
-        elif path.startswith(_LUA) and not path.endswith(".lua"):
+        elif path.startswith(_LUA) and not _is_script(path):
             yield f"{folder}{path}: is not read; handlers end in .lua"
         elif path.startswith(_CHARTS) and "/" not in path.removeprefix(_CHARTS) and not _is_ignored(path):
             yield f"{folder}{path}: is not read; charts are folders, or archives that end in .tgz"

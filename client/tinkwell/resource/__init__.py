@@ -1,0 +1,8 @@
+"""What authors of resource types write them with: `kit` is one file, which goes into their images beside their code.
+
+`tinkwell resource init` puts it there. Nothing of ours is imported here, nor anything beyond the standard library.
+"""
+
+from tinkwell.resource.kit import Action, Mistake, Plug, Resource, action, difference, fail, run
+
+__all__ = ["Action", "Mistake", "Plug", "Resource", "action", "difference", "fail", "run"]

@@ -1,0 +1,114 @@
+"""What handlers change of the charts of a release before it is rendered: their values and their templates.
+
+The charts stay one tree: the values of a chart are those that the root has for it, and what is `global` in them is
+given to all charts below. Which subcharts are enabled is decided by then, and so is their order.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+from tinkwell.core import errors
+from tinkwell.core.release.chart import process
+from tinkwell.core.release.chart.file import chart as charts
+from tinkwell.core.release.chart.process import Unit
+from tinkwell.core.release.chart.value import coalescing, value
+from tinkwell.core.value import document, parse
+from tinkwell.core.value.document import JsonObject, JsonValue
+
+MAX_TEMPLATE_BYTES = 1024 * 1024
+_TEMPLATES = "templates/"
+
+
+def field_of(path: str) -> str:
+    """Return the place of a chart's values in those of the release."""
+    field = process.USER_VALUES
+    for each in path.split(".")[1:]:
+        field = parse.child(field, each)
+    return field
+
+
+def with_values(root: Unit, path: str, given: object) -> Unit:
+    """Return the charts where the one with this path, and those below it, see other values.
+
+    Raises `errors.InvalidField` for what is no values, or has something else where a subchart has its own.
+    """
+    field = field_of(path)
+    values = document.check_json(field, given, max_bytes=coalescing.MAX_CHARACTERS)
+    if not isinstance(values, dict):
+        raise errors.InvalidField.of(field, f"must be an object, and not {document.describe(values)}")
+    changed = _changed(root, path, lambda unit: _fitted(unit, values))
+    # Each chart has the values of those below it in its own, up to the root.
+    return _lifted(changed)
+
+
+def with_templates(root: Unit, path: str, given: Mapping[str, str]) -> Unit:
+    """Return the charts where the one with this path has other templates, by their paths in it, notes included.
+
+    Raises `errors.InvalidField` for a path that is none in `templates/`, and for a text that is too large.
+    """
+    for file, text in given.items():
+        if not file.startswith(_TEMPLATES) or ".." in file.split("/") or file == _TEMPLATES:
+            raise errors.InvalidField.of(
+                parse.child("templates", file), f"{parse.show(file)} is no path in {_TEMPLATES}; begin it with that"
+            )
+        if len(text.encode()) > MAX_TEMPLATE_BYTES:
+            raise errors.InvalidField.of(parse.child("templates", file), f"has more than {MAX_TEMPLATE_BYTES:,} bytes")
+    return _changed(root, path, lambda unit: dataclasses.replace(unit, chart=charts.with_templates(unit.chart, given)))
+
+
+def check_size(root: Unit) -> None:
+    """Check the values of all charts together; raises `errors.InvalidField`."""
+    document.check_json(process.USER_VALUES, root.values, max_bytes=coalescing.MAX_CHARACTERS)
+
+
+def changed_values(before: Unit, now: Unit) -> frozenset[str]:
+    """Return the paths of the charts that see other values now."""
+    former = {unit.path: unit.values for unit in process.units(before)}
+    return frozenset(unit.path for unit in process.units(now) if unit.values != former[unit.path])
+
+
+def _changed(unit: Unit, path: str, change: Callable[[Unit], Unit]) -> Unit:
+    if unit.path == path:
+        return change(unit)
+    children = {
+        name: _changed(child, path, change) if f"{path}.".startswith(f"{child.path}.") else child
+        for name, child in unit.children.items()
+    }
+    return dataclasses.replace(unit, children=children)
+
+
+def _lifted(unit: Unit) -> Unit:
+    """Have the values of each chart with those of its children as they are now."""
+    children = {name: _lifted(child) for name, child in unit.children.items()}
+    if all(unit.values.get(name) is child.values for name, child in children.items()):
+        return unit
+    values = {**unit.values, **{name: child.values for name, child in children.items()}}
+    return dataclasses.replace(unit, values=values, children=children)
+
+
+def _fitted(unit: Unit, values: JsonObject) -> Unit:
+    """Give a chart its values, and those below it their parts with the globals."""
+    shared = values.get(value.GLOBAL)
+    children: dict[str, Unit] = {}
+    for name, child in unit.children.items():
+        part = values.get(name)
+        if part is not None and not isinstance(part, dict):
+            raise errors.InvalidField.of(
+                field_of(child.path),
+                f"is {document.describe(part)} now, and {name} is a subchart of {unit.path}; write an object",
+            )
+        children[name] = _fitted(child, _with_globals(part or {}, shared))
+    return dataclasses.replace(
+        unit, values={**values, **{name: child.values for name, child in children.items()}}, children=children
+    )
+
+
+def _with_globals(part: JsonObject, shared: JsonValue) -> JsonObject:
+    own = part.get(value.GLOBAL)
+    if not isinstance(shared, dict):
+        return part
+    return {**part, value.GLOBAL: value.share_globals(shared, own if isinstance(own, dict) else {}, _ignore)}
+
+
+def _ignore(_path: value.Path, _upper: JsonValue, _lower: JsonValue) -> None:
+    """A child keeps its own global where its parent has something of another kind."""

@@ -1,0 +1,40 @@
+"""Whether what is found when a plan is applied is still what it says: the planned actions, or fewer."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from tinkwell.core.release.preview.model import Mark, PlannedAction, Preview, PreviewNode
+
+_SHOWN_ACTIONS = 5
+
+
+def problem(nodes: Mapping[str, PreviewNode], path: str, actions: Sequence[PlannedAction]) -> str:
+    """Say why a resource is not to be acted on, whose `state` lists these actions now; empty where nothing is wrong.
+
+    `nodes` are those of the plan by their paths. What is decided at run may list anything.
+    """
+    node = nodes.get(path)
+    if node is not None and node.mark is Mark.OPEN:
+        return ""
+    known = Counter(action.identity for action in node.actions) if node is not None else Counter()
+    new = []
+    for action in actions:
+        known[action.identity] -= 1
+        if known[action.identity] < 0:
+            new.append(action)
+    if not new:
+        return ""
+    shown = ", ".join(map(_show, new[:_SHOWN_ACTIONS]))
+    more = f" and {len(new) - _SHOWN_ACTIONS} more" if len(new) > _SHOWN_ACTIONS else ""
+    noun = "the action" if len(new) == 1 else "the actions"
+    return f"its state lists {noun} {shown}{more} now, which the plan does not have; make a new plan"
+
+
+def by_path(preview: Preview) -> Mapping[str, PreviewNode]:
+    """Return the nodes of a plan by their paths."""
+    return {node.path: node for node in preview.nodes}
+
+
+def _show(action: PlannedAction) -> str:
+    detail = [*([action.image] if action.image else []), *(action.args or ())]
+    return f"{action.name} ({' '.join(detail)[:100]})" if detail else action.name

@@ -1,0 +1,114 @@
+"""What a resource needs of others before it can be looked at, and why.
+
+A resource comes after those that it depends on. A text of its config that names `subcharts` or `inputs` needs what
+these come from, too: the outputs of a chart are evaluated together, from all resources that they name, and so are the
+inputs. What else holds a chart back, its batch for instance, says when something is done, and not what it is.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
+
+from tinkwell.core.release.manifest import name
+from tinkwell.core.release.manifest.late import Late, named_subcharts, names_inputs, paths_of
+from tinkwell.core.release.manifest.rendered import RenderedManifest
+from tinkwell.core.value.document import JsonObject
+
+# By the path of each resource those that it needs, each with the reason, such as "config.url needs bar.outputs.url".
+Needs: TypeAlias = Mapping[str, Mapping[str, str]]
+
+
+class _Side(StrEnum):
+    INPUTS = "inputs"
+    OUTPUTS = "outputs"
+
+
+class _Wire(NamedTuple):
+    """The inputs or the outputs of a chart."""
+
+    chart: str
+    side: _Side
+
+
+def needs(manifest: RenderedManifest) -> Needs:
+    """Say of each resource of a manifest which others it needs, each with the first reason that there is."""
+    wires = _Wires(manifest)
+    return {path: _of_resource(manifest, path, wires) for path in manifest.installed}
+
+
+def _of_resource(manifest: RenderedManifest, path: str, wires: "_Wires") -> Mapping[str, str]:
+    resource, chart = manifest.resources[path], name.split_chart(path)[0]
+    found: dict[str, str] = {}
+    for field, text in _texts("config", resource.config, resource.late):
+        for root, target in resource.late.names.items():
+            if re.search(rf"\b{re.escape(root)}\b", text):
+                for source in paths_of(target):
+                    found.setdefault(source, f"{field} needs {source}")
+        for wire, what in _named(manifest, chart, text):
+            for source in wires.sources(wire):
+                found.setdefault(source, f"{field} needs {what}")
+    for source in resource.prerequisites:
+        found.setdefault(source, f"it depends on {source}")
+    return found
+
+
+class _Wires:
+    """What the inputs and outputs of charts come from."""
+
+    def __init__(self, manifest: RenderedManifest) -> None:
+        self._manifest = manifest
+        self._known: dict[_Wire, tuple[str, ...]] = {}
+
+    def sources(self, wanted: _Wire) -> tuple[str, ...]:
+        """Return the resources that a wire comes from; a long row of charts is no deep row of calls."""
+        waiting, seen = [wanted], {wanted}
+        while waiting:
+            wire = waiting[-1]
+            before = list(self._before(wire))
+            missing = [each for each in before if each not in self._known and each not in seen]
+            if missing:
+                waiting += missing
+                seen.update(missing)
+                continue
+            waiting.pop()
+            own = [path for target in self._written(wire)[2].names.values() for path in paths_of(target)]
+            others = [path for each in before for path in self._known.get(each, ())]
+            self._known[wire] = tuple(dict.fromkeys((*own, *others)))
+        return self._known[wanted]
+
+    def _before(self, wire: _Wire) -> Iterator[_Wire]:
+        place, document, late = self._written(wire)
+        for _, text in _texts("", document, late):
+            for before, _ in _named(self._manifest, place, text):
+                yield before
+
+    def _written(self, wire: _Wire) -> tuple[str, JsonObject, Late]:
+        """Return the chart in which a wire is written, the document, and what is late in that."""
+        chart = self._manifest.charts[wire.chart]
+        if wire.side is _Side.OUTPUTS:
+            return wire.chart, chart.outputs, chart.late_outputs
+        return wire.chart.rpartition(".")[0] or wire.chart, chart.inputs, chart.late_inputs
+
+
+def _texts(field: str, document: JsonObject, late: Late) -> Iterable[tuple[str, str]]:
+    """Return the late texts of a document with the paths of their fields."""
+    found = (name.locate(field, document, pointer) for pointer in late.pointers)
+    return [(at, text) for at, text in found if isinstance(text, str)]
+
+
+def _named(manifest: RenderedManifest, chart: str, text: str) -> Iterator[tuple[_Wire, str]]:
+    """Iterate over the wires that a late text in a chart names, each with what people call it."""
+    if not manifest.charts:
+        return
+    if names_inputs(text):
+        yield _Wire(chart, _Side.INPUTS), f"inputs{_member(text, 'inputs')}"
+    for child in sorted(named_subcharts(text)):
+        if (path := f"{chart}.{child}") in manifest.charts:
+            yield _Wire(path, _Side.OUTPUTS), f"{child}.outputs{_member(text, rf'{re.escape(child)}.*?outputs')}"
+
+
+def _member(text: str, before: str) -> str:
+    """Return the member that a text names behind something, with a dot before it; empty where it names none."""
+    found = re.search(rf"{before}\s*\.\s*(\w+)", text)
+    return f".{found[1]}" if found else ""

@@ -1,0 +1,33 @@
+"""What a plan comes to, in one sentence."""
+
+from collections import Counter
+
+from tinkwell.core.release.preview.model import Mark, Preview
+
+_COUNTED = (
+    (Mark.CHANGE, "to change"),
+    (Mark.CREATE, "to create"),
+    (Mark.REMOVE, "to remove"),
+    (Mark.OPEN, "decided at run"),
+)
+
+
+def has_changes(preview: Preview) -> bool:
+    """Tell whether the operation would do anything, or may; what is left in place is no change."""
+    return any(mark in {node.mark for node in preview.nodes} for mark, _ in _COUNTED)
+
+
+def count_failing(preview: Preview) -> int:
+    """Return of how many resources it is known by now that the operation would fail there."""
+    return sum(node.would_fail for node in preview.nodes)
+
+
+def sentence(preview: Preview) -> str:
+    """Say what would be done: `1 to change, 1 to create, 1 to remove, 1 decided at run.`"""
+    counts = Counter(node.mark for node in preview.nodes)
+    parts = [f"{counts[mark]} {what}" for mark, what in _COUNTED if counts[mark]]
+    if failing := count_failing(preview):
+        parts.append(f"{failing} would fail")
+    if parts:
+        return f"{', '.join(parts)}."
+    return "Nothing to change." if preview.drift is None else "Nothing has drifted."

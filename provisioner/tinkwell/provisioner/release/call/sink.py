@@ -1,0 +1,29 @@
+"""The way of what steps print to the server."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tinkwell.client.release.model import StepLogLine
+from tinkwell.core.value.run_key import RunKey
+from tinkwell.provisioner.runtime import output
+
+
+class LogsApi(Protocol):
+    """What sending output needs of the server."""
+
+    async def append_logs(self, operation_id: str, lines: Iterable[StepLogLine]) -> int:
+        """Store output lines; those that are there already are left as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Sends the output of one operation's steps to the server."""
+
+    api: LogsApi
+    operation_id: str
+
+    async def append(self, key: RunKey, lines: Sequence[output.OutputLine]) -> None:
+        """Store lines of a step's attempt."""
+        sent = [StepLogLine(key.run, key.attempt, line.number, line.text, line.stream) for line in lines]
+        await self.api.append_logs(self.operation_id, sent)

@@ -1,0 +1,150 @@
+"""What was there before an operation: what installed the resources that go, and hooks and handlers of charts that do.
+
+What hooks and handlers are of is the revision that was DEPLOYED last, which stays while the operation goes on, or for a
+removal of what never was DEPLOYED the newest one.
+"""
+
+import asyncio
+from collections.abc import Container, Iterable, Iterator, Mapping
+
+from tinkwell.client.release import model
+from tinkwell.core.release.kinds import NodeTask, OperationKind, PlanKind
+from tinkwell.core.release.lifecycle_event import name as events
+from tinkwell.core.release.lifecycle_event.path import split_hook
+from tinkwell.core.release.manifest import name
+from tinkwell.core.release.manifest.rendered import RenderedManifest
+from tinkwell.core.release.plan import Plan
+from tinkwell.core.value import document
+from tinkwell.provisioner.queue import retry
+from tinkwell.provisioner.release import chart_source
+from tinkwell.provisioner.release.host import Host
+from tinkwell.provisioner.release.lifecycle.subject import Subject
+from tinkwell.provisioner.release.resource import Resource, Revision
+
+MAX_MANIFEST_BYTES = 8 * 1024 * 1024
+
+
+async def former_work(host: Host, work: model.Work, plan: Plan | None) -> model.Work | None:
+    """Return what is stored of what was there before; None where nothing was, or the operation has no part in it.
+
+    `plan` is what the operation is going to do, as far as that is known; None where that makes no difference.
+    """
+    number = _number(work)
+    if not number or not _is_needed(work.operation.kind, plan):
+        return None
+
+    found = await _revision_work(host, work.operation.id, number)
+    return found if found.manifest else None
+
+
+async def former_revisions(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, Revision]:
+    """Return the revisions by which resources were installed that are removed, as far as there are any."""
+    # An operation that is gone on with has removed some already, of which there is nothing any more.
+    charts: dict[int, set[str]] = {}
+    for row in work.resources:
+        if row.path in gone and row.revision:
+            charts.setdefault(row.revision, set()).add(name.split_chart(row.path)[0])
+    found: dict[int, Revision] = {}
+    for number in charts:
+        revision = await _former_revision(host, work.operation.id, number, charts[number])
+        if revision is not None:
+            found[number] = revision
+    return found
+
+
+def hooks(plan: Plan, present: Revision | None, left: Revision | None) -> Iterator[Resource]:
+    """Iterate over the hooks of a plan, each as the manifest has it whose event it is."""
+    for node in plan.hooks:
+        path, event = split_hook(node.path)
+        for revision in (left, present) if events.is_of_former(event) else (present,):
+            if revision is not None and path in revision.manifest.hooks:
+                yield _hook(node.path, node.task, revision, path)
+                break
+
+
+def hook_types(hooks_of_plan: Iterable[Resource]) -> dict[str, str]:
+    """Return the types of hooks, each with the path of its first hook."""
+    found: dict[str, str] = {}
+    for each in hooks_of_plan:
+        found.setdefault(each.type, each.manifest_path)
+    return found
+
+
+def _number(work: model.Work) -> int:
+    release = work.release
+    is_removal = work.operation.kind is OperationKind.UNINSTALL
+    return release.revision or (release.latest_revision if is_removal else 0)
+
+
+def _is_needed(kind: OperationKind, plan: Plan | None) -> bool:
+    """Whether an operation ends the life of a chart: of all by its kind, or of those that its plan removes."""
+    if kind in (OperationKind.UNINSTALL, OperationKind.ROLLBACK):
+        return True
+    return plan is not None and any(
+        node.task is NodeTask.REMOVE and node.kind in (PlanKind.CHART, PlanKind.HOOK) for node in plan.nodes
+    )
+
+
+def subject(work: model.Work) -> Subject:
+    """Read a revision for what is emitted of it, in a thread; raises `errors.InvalidField`."""
+    manifest = _manifest(work)
+    return Subject(chart_source.of_work(work, manifest), manifest)
+
+
+def read(work: model.Work) -> Revision:
+    """Read a revision, in a thread, and of its charts the files of those that have hooks."""
+    manifest = _manifest(work)
+    if not work.chart:
+        return Revision(manifest=manifest)
+    root = chart_source.read(work.chart)
+    charts = {name.split_chart(path)[0] for path in manifest.hooks}
+    files = {path: chart_source.files_at(root, path) for path in charts}
+    return Revision(manifest=manifest, files=lambda path: files.get(path, {}))
+
+
+async def _former_revision(host: Host, operation_id: str, revision: int, charts: Iterable[str]) -> Revision | None:
+    found = await _revision_work(host, operation_id, revision)
+    return await asyncio.to_thread(_read_revision, found, charts)
+
+
+def _read_revision(work: model.Work, charts: Iterable[str]) -> Revision | None:
+    """Read what is there of a former revision, in a thread, and of its charts the files of some."""
+    if not work.manifest:
+        return None
+    given = document.parse_json("manifest", work.manifest, max_bytes=MAX_MANIFEST_BYTES)
+    manifest = RenderedManifest.from_json(given, {})
+    if not work.chart:
+        return Revision(manifest=manifest)
+    root = chart_source.read(work.chart)
+    files = {path: chart_source.files_at(root, path) for path in charts}
+    return Revision(manifest=manifest, files=files.__getitem__)
+
+
+async def _revision_work(host: Host, operation_id: str, revision: int) -> model.Work:
+    """Get what is stored of a revision."""
+
+    async def get(token: int) -> model.Work:
+        return await retry.until_answered(
+            lambda: host.api.work(operation_id, token, revision=revision), what="get the manifest of a revision"
+        )
+
+    return await host.lease.under(get)
+
+
+def _manifest(work: model.Work) -> RenderedManifest:
+    given = document.parse_json("manifest", work.manifest, max_bytes=MAX_MANIFEST_BYTES)
+    return RenderedManifest.from_json(given, {})
+
+
+def _hook(path: str, task: NodeTask, revision: Revision, written: str) -> Resource:
+    rendered = revision.manifest.resources[written]
+    return Resource(
+        path=path,
+        manifest_path=written,
+        is_hook=True,
+        type=rendered.type,
+        task=task,
+        manifest=revision.manifest,
+        files=revision.files(name.split_chart(written)[0]),
+        config=rendered.config,
+    )

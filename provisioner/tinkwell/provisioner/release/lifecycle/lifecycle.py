@@ -1,0 +1,300 @@
+"""The life of one operation: its events, each of which is heard by handlers, one after the other.
+
+Handlers are in the scripts of the charts that the operation is about, in those of the charts that were there before it,
+and in Python. The events of rendering and validation are emitted once for all charts, under the path of the root, and
+each handler sees what is its own chart's; all others are emitted chart by chart. An event ends with its first handler
+that fails, unless it only warns.
+
+What a handler keeps in `context.state` is there for all that come after it, as long as this process has the operation.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from tinkwell.core import errors
+from tinkwell.core.release.lifecycle_event import name, order
+from tinkwell.core.release.lifecycle_event.name import CoreEvent, Event
+from tinkwell.core.release.lifecycle_event.registry import Listener
+from tinkwell.core.release.lifecycle_event.run import HandlerRun, Outcome
+from tinkwell.core.value import document, parse
+from tinkwell.core.value.document import JsonObject
+from tinkwell.provisioner.release.lifecycle import listener as listening
+from tinkwell.provisioner.release.lifecycle.listener import Function
+from tinkwell.provisioner.release.lifecycle.occasion import Emitted, Occasion
+from tinkwell.provisioner.release.lifecycle.subject import Subject
+from tinkwell.provisioner.release.lua.registration import Handler
+from tinkwell.provisioner.release.lua.scripts import Answer, ChartScripts, HandlerFailed, Request, Scripts
+from tinkwell.sandbox.errors import SandboxError
+
+logger = logging.getLogger(__name__)
+
+MAX_STATE_BYTES = 64 * 1024
+# These are emitted once, for all charts together.
+ONCE = (Event.PRE_RENDER, Event.POST_RENDER, Event.PRE_VALIDATE, Event.POST_VALIDATE)
+
+Heard: TypeAlias = Handler | Listener[Function]
+MakeScripts: TypeAlias = Callable[[Sequence[ChartScripts]], Scripts]
+
+
+class Failed(errors.InvalidField):
+    """A handler has failed; the field is its line in the chart."""
+
+
+class Lifecycle:
+    """The life of one operation. It is to be closed when nothing is emitted any more."""
+
+    def __init__(self, occasion: Occasion, *, listeners: Sequence[Listener[Function]], make: MakeScripts) -> None:
+        self._occasion = occasion
+        self._listeners = tuple(listeners)
+        self._make = make
+        self._scripts: list[Scripts] = []
+        self._by_subject: dict[int, Scripts] = {}
+        self._present = Subject(None, None)
+        self._former: Subject | None = None
+        self._state: JsonObject = {}
+        # One event at a time, since handlers see what those before them have kept.
+        self._turn = asyncio.Lock()
+
+    @property
+    def present(self) -> Subject:
+        """What the operation brings about; nothing where it only removes."""
+        return self._present
+
+    @property
+    def former(self) -> Subject | None:
+        """What was there before it, where the operation has to do with that."""
+        return self._former
+
+    @property
+    def root(self) -> str:
+        """The path of the root of the charts that the operation is about, empty without charts."""
+        subject = self._present if self._present.charts is not None or self._former is None else self._former
+        return subject.root
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The paths of these charts, each behind those that are in it."""
+        return self._present.paths if self._present.charts is not None or self._former is None else self._former.paths
+
+    def begin(self, present: Subject, former: Subject | None = None) -> None:
+        """Begin with what the operation brings about, which may be nothing, and what was there before."""
+        self._present, self._former = present, former
+
+    async def load(self) -> None:
+        """Load all scripts; without that, they are when the first event is emitted that is about their charts.
+
+        Raises `errors.InvalidField` for a script that cannot be loaded, and `sandbox.errors.SandboxError`.
+        """
+        for subject in (self._present, self._former):
+            if subject is not None:
+                await self._load(subject)
+
+    async def close(self) -> None:
+        """End the child processes."""
+        for scripts in self._scripts:
+            await scripts.close()
+
+    def hears(self, event: Event, chart: str) -> bool:
+        """Return whether a handler hears an event of a chart."""
+        subject = self._subject(event, chart)
+        return subject is not None and bool(self._heard_by(event, chart, subject))
+
+    def heard(self) -> Mapping[str, frozenset[Event]]:
+        """Return by the paths of charts which events of theirs are heard, of what the operation brings about."""
+        return self._heard(self._present)
+
+    def former_heard(self) -> Mapping[str, frozenset[Event]]:
+        """Return the same of what was there before."""
+        return self._heard(self._former) if self._former is not None else {}
+
+    async def emit(self, chart: str, event: str) -> Emitted:
+        """Emit an event of a chart while it is installed or removed, when nothing may be changed any more.
+
+        A core event has no handlers. What goes wrong is told by what this returns.
+        """
+        if event in [each.value for each in CoreEvent]:
+            return Emitted(event=event, chart=chart)
+        heard = Event(event)
+        subject = self._subject(heard, chart)
+        if subject is None:
+            return Emitted(event=event, chart=chart)
+        async with self._turn:
+            try:
+                await self._load(subject)
+            except (errors.InvalidField, SandboxError) as error:
+                return Emitted(event=event, chart=chart, outcome=_outcome(heard), message=str(error))
+            return (await self._run(heard, chart, subject))[0]
+
+    async def announce(self, event: Event, chart: str, *, record: Callable[[Emitted], None]) -> None:
+        """Emit an event of the preparation, and take over what its handlers change; `record` is told what came of it.
+
+        Raises `Failed`.
+        """
+        if chart != self.root and not self.hears(event, chart):
+            return
+        subject = self._subject(event, chart) or self._present
+        async with self._turn:
+            emitted, failure = await self._run(event, chart, subject)
+        # Without charts there is nothing to tell where nobody hears it.
+        if chart or emitted.handlers:
+            record(emitted)
+        if failure is not None and emitted.outcome is Outcome.FAILED:
+            raise failure
+
+    async def _load(self, subject: Subject) -> None:
+        charts = subject.scripts() if id(subject) not in self._by_subject else []
+        if not charts:
+            return
+        scripts = self._make(charts)
+        self._scripts.append(scripts)
+        self._by_subject[id(subject)] = scripts
+        subject.handlers, lines = await scripts.load()
+        self._tell(lines, chart=subject.root)
+
+    def _subject(self, event: Event, chart: str) -> Subject | None:
+        """Return what an event of a chart is about; None where there is no such chart."""
+        former, present = self._former, self._present
+        both = (former, present) if name.is_of_former(event) else (present, former)
+        return next((each for each in both if each is not None and each.has(chart)), None)
+
+    def _heard(self, subject: Subject) -> dict[str, frozenset[Event]]:
+        found = subject.heard()
+        if self._listeners:
+            found.setdefault(subject.root, set()).update(each.event for each in self._listeners)
+        return {chart: frozenset(events) for chart, events in found.items()}
+
+    def _heard_by(self, event: Event, chart: str, subject: Subject) -> list[Heard]:
+        """Return the handlers that hear an event of a chart, in their order."""
+        found: list[Heard] = [
+            each for each in subject.handlers if each.event is event and (each.chart == chart or event in ONCE)
+        ]
+        if chart == subject.root:
+            found += (each for each in self._listeners if each.event is event)
+        return order.in_order(found, subject.paths)
+
+    async def _run(self, event: Event, chart: str, subject: Subject) -> tuple[Emitted, Failed | None]:
+        """Have all handlers hear an event, until one fails; gives the first failure."""
+        runs: list[HandlerRun] = []
+        failure: Failed | None = None
+        for handler in self._heard_by(event, chart, subject):
+            began = time.monotonic()
+            failed: Failed | None = None
+            try:
+                await self._call(handler, subject)
+            except Failed as error:
+                failed, failure = error, failure or error
+            runs.append(_run_of(handler, failed, event, seconds=time.monotonic() - began))
+            if failed is not None and event not in name.ONLY_WARNS:
+                break
+        try:
+            if failure is None and event in name.CHANGES_MANIFEST:
+                subject.settle_manifest()
+        except errors.InvalidField as error:
+            failure = Failed(error.violations)
+        emitted = Emitted(
+            event=event.value,
+            chart=chart,
+            handlers=tuple(runs),
+            outcome=_outcome(event) if failure is not None else Outcome.SUCCEEDED,
+            message=str(failure) if failure is not None else "",
+            seconds=sum(run.seconds for run in runs),
+        )
+        return emitted, failure
+
+    async def _call(self, handler: Heard, subject: Subject) -> None:
+        """Have one handler hear an event, and take over what it has changed; raises `Failed`."""
+        chart = handler.chart if isinstance(handler, Handler) else subject.root
+        request = self._request(handler.event, chart, subject)
+        try:
+            if isinstance(handler, Handler):
+                answer = await self._by_subject[id(subject)].call(handler, request)
+            else:
+                answer = await listening.call(handler, request)
+            self._take(answer, chart, subject)
+        except HandlerFailed as error:
+            told = f"\n{error.traceback.rstrip()}" if error.traceback else ""
+            line = error.line or handler.line
+            raise _failure(subject, handler, line, f"{error.message}{told}") from error
+        except SandboxError as error:
+            raise _failure(subject, handler, handler.line, str(error)) from error
+        except errors.InvalidField as error:
+            raise _failure(subject, handler, handler.line, f"what it has made is wrong: {error}") from error
+        for warning in answer.warnings:
+            fields = {
+                "release": self._occasion.release["name"],
+                "handler": _place(handler, subject, handler.line),
+                "what": warning,
+            }
+            logger.warning("a handler has done in vain what it did", extra=fields)
+        self._tell(answer.lines, chart=chart)
+
+    def _request(self, event: Event, chart: str, subject: Subject) -> Request:
+        release = self._occasion.release
+        return Request(
+            event=event,
+            chart=chart,
+            name=release["name"],
+            namespace=release["namespace"],
+            metadata=subject.metadata(chart),
+            values=subject.values(chart),
+            manifest=subject.part(chart),
+            context={
+                "release": self._occasion.release_as_json(),
+                "config": self._occasion.config_as_json(),
+                "state": self._state,
+                "files": subject.files(chart),
+                "templates": subject.templates(chart),
+            },
+        )
+
+    def _take(self, answer: Answer, chart: str, subject: Subject) -> None:
+        """Take over what a handler has changed; raises `errors.InvalidField`."""
+        parse.check_size("context.state", document.dump_json(answer.state), max_bytes=MAX_STATE_BYTES)
+        if subject.charts is None and (answer.values is not None or answer.templates is not None):
+            raise errors.InvalidField.of("values", "are those of a chart, and so are templates; this release has none")
+        if answer.values is not None:
+            subject.change_values(chart, answer.values)
+        if answer.templates is not None:
+            subject.change_templates(chart, answer.templates)
+        if answer.manifest is not None:
+            subject.change_part(chart, answer.manifest)
+        self._state = answer.state
+
+    def _tell(self, lines: Sequence[str], *, chart: str) -> None:
+        for line in lines:
+            logger.info(
+                "a script says", extra={"release": self._occasion.release["name"], "chart": chart, "line": line}
+            )
+
+
+def _place(handler: Heard, subject: Subject, line: int) -> str:
+    if isinstance(handler, Handler):
+        return subject.place(handler.origin, handler.file, line)
+    return f"{handler.file}:{line}"
+
+
+def _failure(subject: Subject, handler: Heard, line: int, message: str) -> Failed:
+    """Say which event it was, of which chart, and where the handler has failed."""
+    chart = handler.chart if isinstance(handler, Handler) else subject.root
+    of_chart = f" for {chart}" if chart else ""
+    what = f"the handler of {handler.event}{of_chart} failed: {message}"
+    return Failed([errors.Violation(_place(handler, subject, line), what)])
+
+
+def _outcome(event: Event) -> Outcome:
+    """Return what a failure at an event comes to."""
+    return Outcome.WARNED if event in name.ONLY_WARNS else Outcome.FAILED
+
+
+def _run_of(handler: Heard, failed: Failed | None, event: Event, *, seconds: float) -> HandlerRun:
+    return HandlerRun(
+        chart=handler.origin,
+        file=handler.file,
+        line=handler.line,
+        weight=handler.weight,
+        seconds=seconds,
+        outcome=_outcome(event) if failed is not None else Outcome.SUCCEEDED,
+    )

@@ -1,0 +1,62 @@
+"""What an operation is, as handlers are told, and what came of an event of it."""
+
+from dataclasses import dataclass
+
+from tinkwell.core.release.kinds import Wait
+from tinkwell.core.release.lifecycle_event.run import HandlerRun, Outcome
+from tinkwell.core.release.report import MAX_MESSAGE, LifecycleReport
+from tinkwell.core.value.document import JsonObject
+from tinkwell.provisioner.release.expression.naming import Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occasion:
+    """An operation as handlers are told: its release, and how it is carried out. Nothing changes with `is_dry_run`."""
+
+    release: Release
+    wait: Wait = Wait.ORDERED
+    timeout_seconds: int = 0
+    is_atomic: bool = False
+    is_dry_run: bool = False
+
+    def release_as_json(self) -> JsonObject:
+        """Give the release in the form that handlers see."""
+        return {
+            "name": self.release["name"],
+            "namespace": self.release["namespace"],
+            "revision": self.release["revision"],
+            "is_install": self.release["is_install"],
+            "is_upgrade": self.release["is_upgrade"],
+        }
+
+    def config_as_json(self) -> JsonObject:
+        """Give the rest in the form that handlers see; `timeout` is in seconds."""
+        return {
+            "dry_run": self.is_dry_run,
+            "wait": self.wait.value.lower(),
+            "timeout": self.timeout_seconds,
+            "atomic": self.is_atomic,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emitted:
+    """An event that was emitted. `chart` is the path of the one whose event it is, empty without charts."""
+
+    event: str
+    chart: str
+    handlers: tuple[HandlerRun, ...] = ()
+    outcome: Outcome = Outcome.SUCCEEDED
+    message: str = ""
+    seconds: float = 0.0
+
+    def report(self) -> LifecycleReport:
+        """Give the form in which the server is told."""
+        return LifecycleReport(
+            event=self.event,
+            chart=self.chart,
+            handlers=self.handlers,
+            outcome=self.outcome,
+            message=self.message[:MAX_MESSAGE],
+            seconds=self.seconds,
+        )

@@ -1,0 +1,84 @@
+"""What a handler has changed, read from the JSON texts that the child gives.
+
+The interpreter has integers of 64 bits, and doubles for all other numbers. A number that stands where it stood, and is
+the same to the interpreter, stays as it was written: 1.10 stays 1.10.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from tinkwell.core import errors
+from tinkwell.core.release.lifecycle_event import name as event_names
+from tinkwell.core.release.lifecycle_event.name import Event
+from tinkwell.core.value import document
+from tinkwell.core.value.document import JsonObject, JsonValue
+
+MAX_BYTES = 8 * 1024 * 1024
+_IN_CONTEXT = ("state", "templates", "config")
+
+
+def allowed(event: Event) -> tuple[str, ...]:
+    """Return the names of what handlers of an event may change, besides their state."""
+    if event in event_names.CHANGES_SOURCES:
+        return ("values", "templates")
+    return ("manifest",) if event in event_names.CHANGES_MANIFEST else ()
+
+
+def field(part: str) -> str:
+    """Return what scripts call a document."""
+    return f"context.{part}" if part in _IN_CONTEXT else part
+
+
+def documents(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, JsonValue]]:
+    """Iterate over what differs, by name; raises `errors.InvalidField` for what cannot be stored."""
+    for part, text in after.items():
+        written = before.get(part, "null")
+        was = document.parse_json(field(part), written, max_bytes=len(written.encode()))
+        found = kept(was, document.parse_json(field(part), text, max_bytes=MAX_BYTES))
+        if part not in before or not document.is_same(was, found):
+            yield part, found
+
+
+def kept(before: JsonValue, after: JsonValue) -> JsonValue:
+    """Return a value with the numbers as they were before, where they are the same to the interpreter."""
+    match before, after:
+        case dict(), dict():
+            return {key: kept(before[key], value) if key in before else value for key, value in after.items()}
+        case list(), list():
+            same = [kept(was, value) for was, value in zip(before, after, strict=False)]
+            return [*same, *after[len(same) :]]
+        case bool(), _:
+            return after
+        case _:
+            return before if _is_same_number(before, after) else after
+
+
+def read_optional(part: str, found: Mapping[str, JsonValue]) -> JsonObject | None:
+    """Return the object of that name, if there is any; raises `errors.InvalidField`."""
+    return read_object(part, found[part]) if part in found else None
+
+
+def read_object(path: str, value: JsonValue) -> JsonObject:
+    """Return a value that must be an object."""
+    if not isinstance(value, dict):
+        raise errors.InvalidField.of(path, f"must be an object, and not {document.describe(value)}")
+    return value
+
+
+def read_templates(found: Mapping[str, JsonValue]) -> dict[str, str] | None:
+    """Return the templates by name, if they have changed; raises `errors.InvalidField`."""
+    if "templates" not in found:
+        return None
+    templates = read_object("context.templates", found["templates"])
+    for name, text in templates.items():
+        if not isinstance(text, str):
+            raise errors.InvalidField.of(
+                f"context.templates.{name}", f"must be a text, and not {document.describe(text)}; nil removes it"
+            )
+    return cast("dict[str, str]", templates)
+
+
+def _is_same_number(before: JsonValue, after: JsonValue) -> bool:
+    if isinstance(before, str | list | dict | bool | None) or isinstance(after, str | list | dict | bool | None):
+        return False
+    return before == after or float(before) == float(after)

@@ -1,0 +1,284 @@
+"""The provisioner's side of the scripts of charts: each load and each call of a handler is asked of a limited child.
+
+A handler gets copies, and what it has changed is taken over when it returns. What may be changed depends on the event;
+all else is dropped, and a warning says so. Whatever a script does wrong is an error of its chart, with the place in it.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import cast
+
+import ruamel.yaml
+
+from tinkwell.core import errors
+from tinkwell.core.release.lifecycle_event.name import Event
+from tinkwell.core.value import document
+from tinkwell.core.value.document import JsonObject, JsonValue
+from tinkwell.provisioner.release.lua import change, registration
+from tinkwell.provisioner.release.lua.registration import Handler
+from tinkwell.sandbox import errors as sandbox
+from tinkwell.sandbox import import_path
+from tinkwell.sandbox.child import Child
+from tinkwell.sandbox.limit import Limits
+from tinkwell.sandbox.room import Room
+
+MAX_STATE_BYTES = 64 * 1024
+
+_MODULE = "tinkwell.provisioner.release.lua.child"
+_FOLDER = "ext/lua/"
+# Texts in texts: quotes and line ends of documents are escaped twice.
+_LIMITS = Limits(request_bytes=32 * 1024 * 1024, answer_bytes=32 * 1024 * 1024)
+# A child that has just loaded can be ended only by what shares its room, or by somebody from outside.
+_MAX_LOADS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartScripts:
+    """The scripts of a chart, by their paths in it, such as ext/lua/init.lua. `name` is its effective name."""
+
+    path: str
+    name: str
+    metadata: JsonObject
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a handler is called with; `name` and `namespace` are the release's.
+
+    `metadata` is what the handler sees of its chart, `values` and `manifest` those of the chart whose event it hears.
+    `context` has `release`, `config` and `state`, and, where there are any, `files` (null for what is no text) and
+    `templates`, both by name.
+    """
+
+    event: Event
+    chart: str
+    name: str
+    namespace: str
+    metadata: JsonObject
+    values: JsonObject
+    manifest: JsonObject | None
+    context: JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came of a handler: None is what it has not changed, or may not. `lines` are what it printed."""
+
+    values: JsonObject | None
+    templates: Mapping[str, str] | None
+    manifest: JsonObject | None
+    state: JsonObject
+    lines: tuple[str, ...]
+    warnings: tuple[str, ...]
+    seconds: float
+
+
+class HandlerFailed(errors.TinkwellError):
+    """A handler raised an error, went too far, or made what cannot be taken over."""
+
+    def __init__(self, *, event: Event, chart: str, file: str, line: int, message: str, traceback: str) -> None:
+        """`chart` is the path of the chart whose event it is, `file` and `line` say where in the handler's chart."""
+        self.event = event
+        self.chart = chart
+        self.file = file
+        self.line = line
+        self.message = message
+        self.traceback = traceback
+        super().__init__(f"{event} of {chart}: {file}:{line}: {message}")
+
+
+class Scripts:
+    """The scripts of the charts of one operation, in a child that starts with the first call.
+
+    Variables of scripts live as long as the child does. A child that was ended between two calls, since its place was
+    needed, loads again by itself.
+    """
+
+    def __init__(self, charts: Sequence[ChartScripts], *, room: Room | None = None) -> None:
+        """Start nothing yet. Children come before their parents; charts without scripts may be left out."""
+        paths = import_path.of("lupa", extra="provisioner")
+        # A package within another one has its folder one level up.
+        paths.append(Path(ruamel.yaml.__file__).parents[2])
+        self._charts = charts
+        self._child = Child(_MODULE, paths, limits=_LIMITS, room=room)
+        # Files may have megabytes, and most scripts say nothing of them.
+        self._wants_files = {chart.path for chart in charts if any("files" in text for text in chart.files.values())}
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of the child, while there is one."""
+        return self._child.pid
+
+    async def __aenter__(self) -> "Scripts":
+        """Start nothing; the first call does."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the child."""
+        await self.close()
+
+    async def close(self) -> None:
+        """End the child."""
+        await self._child.close()
+
+    async def load(self) -> tuple[Sequence[Handler], Sequence[str]]:
+        """Load all scripts and call `init` of each chart; return the handlers and what was printed.
+
+        Raises `errors.InvalidField`, whose fields are such as `charts/bar/ext/lua/init.lua:12`, and
+        `sandbox.errors.SandboxError` where the fault is not the scripts'.
+        """
+        answer = await self._load()
+        with registration.distrusted():
+            lines = cast("list[str]", answer["lines"])
+            warnings = [f"warning: {warning}" for warning in cast("list[str]", answer["warnings"])]
+            return registration.read(cast("list[JsonObject]", answer["told"])), (*lines, *warnings)
+
+    async def call(self, handler: Handler, request: Request) -> Answer:
+        """Call a handler; raises `HandlerFailed`, and `sandbox.errors.SandboxError` where the fault is not its own."""
+        began = time.monotonic()
+        sent = await asyncio.to_thread(self._texts, handler, request)
+        answer = await self._call(handler, request, sent)
+        if fault := cast("JsonObject | None", answer.get("fault")):
+            raise _failed(handler, request, fault)
+        try:
+            with registration.distrusted():
+                return await asyncio.to_thread(_read, request, sent, answer, time.monotonic() - began)
+        except errors.InvalidField as error:
+            raise _failure(handler, request, str(error)) from error
+
+    async def _load(self) -> JsonObject:
+        charts = [[chart.path, dict(chart.files)] for chart in self._charts]
+        order = [[chart.path, [*_listed(chart.files)]] for chart in self._charts]
+        request = {"call": "load", "charts": document.dump_json(charts), "order": order}
+        try:
+            answer = await self._ask(request)
+        except (sandbox.Exceeded, sandbox.Died) as error:
+            path, _, file = error.piece.partition("\n")
+            raise errors.InvalidField.of(registration.place(path, file, 0), error.reason) from error
+        if fault := cast("JsonObject | None", answer.get("fault")):
+            with registration.distrusted():
+                raise errors.InvalidField.of(registration.place_of(fault), _message(fault))
+        return answer
+
+    async def _call(self, handler: Handler, request: Request, sent: Mapping[str, str]) -> JsonObject:
+        asked = {
+            "call": "call",
+            "ordinal": handler.ordinal,
+            "name": request.name,
+            "namespace": request.namespace,
+            "texts": document.dump_json(sent),
+            "piece": f"{handler.origin}\n{handler.file}",
+        }
+        for _ in range(_MAX_LOADS):
+            try:
+                answer = await self._ask(asked)
+            except (sandbox.Exceeded, sandbox.Died) as error:
+                raise _failure(handler, request, error.reason) from error
+            if not answer.get("is_unloaded"):
+                return answer
+            try:
+                await self._load()
+            except errors.InvalidField as error:
+                raise _failure(handler, request, f"its scripts cannot be loaded again: {error}") from error
+        raise sandbox.Died("the child process ended again and again between two calls")
+
+    async def _ask(self, request: Mapping[str, object]) -> JsonObject:
+        text = await asyncio.to_thread(_dump, request)
+        answer = await self._child.call(text)
+        return await asyncio.to_thread(_parse, answer)
+
+    def _texts(self, handler: Handler, request: Request) -> dict[str, str]:
+        """Write the documents that go to the child, by their names."""
+        given: dict[str, JsonValue] = {
+            "chart": request.metadata,
+            "values": request.values,
+            "release": {},
+            "config": {},
+            "state": {},
+            **request.context,
+        }
+        if request.manifest is not None:
+            given["manifest"] = request.manifest
+        if handler.origin not in self._wants_files:
+            given.pop("files", None)
+        return {part: document.dump_json(value) for part, value in given.items()}
+
+
+def _listed(files: Mapping[str, str]) -> Iterator[str]:
+    """Return the files that load by themselves; others are there for `require`."""
+    for file in sorted(files):
+        if file.startswith(_FOLDER) and file.endswith(".lua") and "/" not in file.removeprefix(_FOLDER):
+            yield file
+
+
+def _read(request: Request, sent: Mapping[str, str], answer: JsonObject, seconds: float) -> Answer:
+    """Read what the child says that a handler has changed; raises `errors.InvalidField`."""
+    warnings = [*cast("list[str]", answer["warnings"])]
+    found: dict[str, JsonValue] = {}
+    for part, value in change.documents(sent, cast("dict[str, str]", answer["changed"])):
+        if part == "state" or part in change.allowed(request.event):
+            found[part] = value
+        else:
+            warnings.append(f"{change.field(part)} was changed, which {request.event} does not allow; that is dropped")
+    unknown = cast("list[str]", answer["unknown"])
+    warnings += [f"{part} was assigned, which has no meaning; that is dropped" for part in unknown]
+    state = change.read_object("context.state", found.get("state", request.context.get("state", {})))
+    document.check_json("context.state", state, max_bytes=MAX_STATE_BYTES)
+    return Answer(
+        values=change.read_optional("values", found),
+        templates=change.read_templates(found),
+        manifest=change.read_optional("manifest", found),
+        state=state,
+        lines=tuple(cast("list[str]", answer["lines"])),
+        warnings=tuple(warnings),
+        seconds=seconds,
+    )
+
+
+def _failed(handler: Handler, request: Request, fault: JsonObject) -> HandlerFailed:
+    with registration.distrusted():
+        file, line = cast(str, fault["file"]), cast(int, fault["line"])
+        if chart := cast(str, fault["chart"]):
+            # The error may be in another chart than the handler's own, which called it.
+            file = registration.file_of(chart, file) if chart != handler.origin else file
+        return HandlerFailed(
+            event=request.event,
+            chart=request.chart,
+            file=file or handler.file,
+            line=line or handler.line,
+            message=cast(str, fault["message"]),
+            traceback=cast(str, fault["traceback"]),
+        )
+
+
+def _failure(handler: Handler, request: Request, message: str) -> HandlerFailed:
+    return HandlerFailed(
+        event=request.event,
+        chart=request.chart,
+        file=handler.file,
+        line=handler.line,
+        message=message,
+        traceback="",
+    )
+
+
+def _message(fault: JsonObject) -> str:
+    traceback = cast(str, fault["traceback"])
+    message = cast(str, fault["message"])
+    return f"{message}\n{traceback}" if traceback.count("\n") else message
+
+
+def _dump(request: Mapping[str, object]) -> bytes:
+    return json.dumps(request, ensure_ascii=False, allow_nan=False).encode()
+
+
+def _parse(answer: bytes) -> JsonObject:
+    return cast(JsonObject, json.loads(answer))

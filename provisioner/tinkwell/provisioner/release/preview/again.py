@@ -1,0 +1,57 @@
+"""A plan that is made once more: what its former owner found is gone with it, but the server has heard of it.
+
+All is looked at anew. Of that the server is told what fits to what it has heard:
+
+    a node that has ended                   nothing more
+    a node that was begun                   its end, READY where it is not looked at now; and of calls only the ends of
+                                            those that it knows, since a begun node has no `init` any more
+    a node that was not begun               everything
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tinkwell.client.release.model import Node
+from tinkwell.core.release.kinds import NodeState
+from tinkwell.core.release.report import NodeReport, Report, StepReport
+
+RENDERED_ANEW = (
+    "the former owner has died, and what comes of the chart or the manifests differs from what it was for that; "
+    "make a new plan"
+)
+
+
+class Again:
+    """Says what is told of nodes that the server has in these states."""
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._ended: set[str] = set()
+        # Those that were begun, with the number of their steps.
+        self._begun: dict[str, int] = {}
+        for node in nodes:
+            if node.state.is_final:
+                self._ended.add(node.path)
+            elif node.state is not NodeState.PENDING:
+                self._begun[node.path] = len(node.steps)
+
+    def told(self, reports: Sequence[Report]) -> Sequence[Report]:
+        """Return what is told in the place of these reports."""
+        return [told for each in reports if (told := self._told(each)) is not None]
+
+    def _told(self, report: Report) -> Report | None:
+        if getattr(report, "path", None) in self._ended:
+            return None
+        match report:
+            case StepReport() if report.ordinal > self._begun.get(report.path, report.ordinal):
+                return None
+            case NodeReport(state=NodeState.INSTALLING) if report.path in self._begun:
+                return None
+            case NodeReport(state=NodeState.SKIPPED) if report.path in self._begun:
+                return replace(report, state=NodeState.READY)
+            case _:
+                return report
+
+
+def anew(nodes: Iterable[Node]) -> Sequence[Node]:
+    """Return the nodes as they are before anything is looked at, with the steps that they have."""
+    return [replace(node, state=NodeState.PENDING, message="") for node in nodes]

@@ -1,0 +1,18 @@
+"""By what a plan knows its manifest again."""
+
+from tinkwell.core.release.manifest.rendered import RenderedManifest
+from tinkwell.core.release.preview import making
+from tinkwell.core.value import document
+from tinkwell.core.value.document import JsonValue
+from tinkwell.provisioner.release.secret import Secrets
+
+
+def digest_of(manifest: RenderedManifest | None, secrets: Secrets) -> str:
+    """Return the digest of a manifest, to be asked for once its own secrets are known.
+
+    They are no part of it: whoever may read the digest could try secrets one by one.
+    """
+    given: JsonValue = None
+    if manifest is not None:
+        given = {"manifest": manifest.as_json(), "late": manifest.late_as_json()}
+    return making.digest_of(document.dump_json(secrets.mask_json(given)))

@@ -1,0 +1,28 @@
+"""Whether the values of charts are what their schemas say."""
+
+from collections.abc import Collection
+
+from tinkwell.core import errors
+from tinkwell.core.release.chart import changing, process
+from tinkwell.core.release.chart.file import chart as charts
+from tinkwell.core.release.chart.process import Unit
+from tinkwell.core.value import check, document
+from tinkwell.provisioner.release.schema.check import Schemas, WrongConfig
+
+
+async def check_values(root: Unit, schemas: Schemas, *, of: Collection[str] | None = None) -> None:
+    """Check the values of all charts, or of those with these paths; raises `errors.InvalidField`.
+
+    Also `sandbox.errors.SandboxError` where the fault is not the schema's.
+    """
+    checks = check.Checks(most=document.MAX_VIOLATIONS)
+    for unit, schema in process.schemas(root):
+        if of is not None and unit.path not in of:
+            continue
+        try:
+            await schemas.check(changing.field_of(unit.path), schema, unit.values, draft="7")
+        except WrongConfig as error:
+            checks.note(error)
+        except errors.InvalidField as error:
+            raise errors.ChartInvalid.of(unit.chart.path(charts.SCHEMA), error.violations[0].description) from error
+    checks.finish()
