@@ -2,6 +2,7 @@
 
 import base64
 import json
+import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -220,3 +221,17 @@ async def test_the_command_says_what_is_lost_and_forgets_it_when_told_to(
 def _rows(dumped: str) -> list[str]:
     """The lines of a dump, but for what a second one is told otherwise."""
     return [line for line in dumped.splitlines() if not line.startswith(("\\restrict", "\\unrestrict"))]
+
+
+async def test_a_plan_that_has_lost_a_secret_is_forgotten_and_not_applied(
+    lost: Site, site: Site, database: Database
+) -> None:
+    given: dict[str, Any] = {"variables": json.dumps({"password": PASSWORD}), "secret_variables": ["password"]}
+    files = [pb.ManifestFile(name="m.yaml", text="resources: {db: {type: acme/db}}")]
+    planned = await lost.begin("Plan", files=files, **given)
+    await planned.carry_out_plan("db")
+    (loss,) = await Forgetting(database).forget(LOST.id)
+    assert loss.part == f"operation {planned.id} (PLAN SUCCEEDED)"
+    request = pb.ApplyPlanRequest(operation_id=str(uuid.uuid4()), plan=planned.id)
+    assert (await edge.refused(site.stub.ApplyPlan(request))).reason == "NOT_FOUND"
+    await site.install("db")

@@ -12,6 +12,7 @@ import pytest
 
 import tinkwell.client
 from tinkwell.client import Event, EventType, Hardware, LogLine, State, Workflow, blocking, errors, testing
+from tinkwell.client.runner import Runner
 from tinkwell.core import errors as core
 
 T = TypeVar("T")
@@ -144,14 +145,14 @@ def test_calls_that_come_while_the_client_closes_end_too() -> None:
     async def nothing() -> None:
         pass
 
-    def call(runner: blocking.Runner) -> None:
+    def call(runner: Runner) -> None:
         with contextlib.suppress(errors.Closed):
             while True:
                 runner.run(nothing())
 
     # A call that is taken and never begun shows as a warning, "was never awaited", which pytest makes an error.
     for _ in range(50):
-        runner = blocking.Runner()
+        runner = Runner()
         callers = [threading.Thread(target=call, args=[runner]) for _ in range(3)]
         for caller in callers:
             caller.start()
@@ -162,7 +163,7 @@ def test_calls_that_come_while_the_client_closes_end_too() -> None:
 
 
 def test_a_call_may_come_in_the_middle_of_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    runner = blocking.Runner()
+    runner = Runner()
     submit = asyncio.run_coroutine_threadsafe
 
     async def number(value: int) -> int:
@@ -184,7 +185,7 @@ def test_a_hook_that_ends_the_loop_ends_all_calls() -> None:
     async def exit_() -> None:
         raise SystemExit
 
-    runner = blocking.Runner()
+    runner = Runner()
     with pytest.raises(SystemExit):
         runner.run(exit_())
     with pytest.raises(errors.Closed):

@@ -181,6 +181,22 @@ async def test_scripts_without_a_loop_wait_for_the_result_too(server: testing.Fa
     assert done.result() == (operation_id, State.SUCCEEDED)
 
 
+async def test_a_script_plans_and_applies_what_was_planned(server: testing.FakeServer, client: Client) -> None:
+    owner = await Provisioner.enter(client)
+
+    def script() -> tuple[dict[str, object], str]:
+        with blocking.connect(server.address) as twin:
+            planned = twin.releases.plan("shop", files={"shop.yaml": MANIFEST})
+            return planned.plan(), twin.releases.apply_plan(planned.id).operation.plan_of
+
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        done = group.create_task(asyncio.to_thread(script))
+        await eventually(lambda: bool(server.requests("Plan")))
+        operation_id = server.requests("Plan")[0].operation_id
+        await owner.look(OperationHandle(await client.releases.operation(operation_id), client.releases), {"nodes": []})
+    assert done.result() == ({"nodes": []}, operation_id)
+
+
 async def test_a_test_may_put_a_release_into_any_state(server: testing.FakeServer, client: Client) -> None:
     release = server.put(Release("r1", "default", "shop"))
     watch = client.releases.watch(resource_id="r1", now=True)

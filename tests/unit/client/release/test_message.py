@@ -58,6 +58,7 @@ REPORTS: list[Report] = [
         owned=False,
     ),
     RemovedReport("old"),
+    FinishReport(state=State.SUCCEEDED, result='{"drift": ""}'),
     FinishReport(state=State.FAILED, cause='{"reason": "NODE_FAILED"}'),
 ]
 

@@ -2,7 +2,8 @@
 
 Their documents are stored with null where the secrets stood, and from then on they are read so by who carries an
 operation out, too. What images have answered to `init` is asked again where it had a secret. A revision that has lost
-one is not brought about again by a rollback or a resumption, which would give its resources null.
+one is not brought about again by a rollback or a resumption, which would give its resources null; and a plan that has
+lost one is forgotten itself, so that it is not applied.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -61,6 +62,7 @@ class Forgetting:
             losses = await _losses(transaction, found)
             await secrets.forget(transaction.connection, key, marked_kinds=[_REVISION])
             await store.drop_inits(transaction, list(_inits(found)))
+            await store.drop_plans(transaction, _ids(found, _OPERATION))
             return losses
 
         return (await self._database.write(work, actor="")).value

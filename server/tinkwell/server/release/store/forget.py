@@ -23,6 +23,8 @@ UNFINISHED = """
 """
 _DROP_INIT = "UPDATE release_resource SET init = NULL WHERE release_id = $1::text::uuid AND path = $2"
 
+_DROP_PLANS = "DELETE FROM operation WHERE id = ANY ($1::text[]::uuid[]) AND kind = 'PLAN'"
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OwningRelease:
@@ -66,3 +68,8 @@ async def unfinished(fetch: Fetch, release_ids: Sequence[str]) -> Mapping[str, s
 async def drop_inits(transaction: Transaction, places: Sequence[tuple[str, str]]) -> None:
     """Forget what images have answered to `init`, of resources by the ids of their releases and their paths."""
     await transaction.execute_each(_DROP_INIT, places)
+
+
+async def drop_plans(transaction: Transaction, ids: Sequence[str]) -> None:
+    """Forget those of some operations that are plans."""
+    await transaction.fetch(_DROP_PLANS, list(ids))
