@@ -32,7 +32,7 @@ class Outcome:
 
     @property
     def became(self) -> dict[str, str]:
-        """What became of charts, resources and hooks: `changed`, `unchanged`, `removed`, `left`, `failed` or `skipped`."""
+        """What became of each chart, resource and hook: `changed`, `unchanged`, `removed`, `left`, `failed` or `skipped`."""
         return {path: _word(node) for path, node in self.nodes.items() if node.kind is not NodeKind.EVENT}
 
     def steps(self, path: str) -> list[str]:
