@@ -20,7 +20,6 @@ thread of its own. A thread cannot be ended: one that takes too long is not wait
 
 import asyncio
 import importlib.metadata
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -32,8 +31,6 @@ from tinkwell.core.release.lifecycle_event.registry import Listener, Registry, W
 
 GROUP = "tinkwell.lifecycle"
 CALL_SECONDS = 10.0
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
