@@ -202,6 +202,7 @@ DECLARE
 BEGIN
     IF NEW.state = OLD.state OR (CASE TG_TABLE_NAME
         WHEN 'release' THEN CASE
+            WHEN OLD.state = 'PLANNED' THEN NEW.state = 'PENDING_INSTALL'
             WHEN OLD.state IN ('PENDING_INSTALL', 'PENDING_UPGRADE', 'PENDING_ROLLBACK')
                 THEN NEW.state IN ('DEPLOYED', 'FAILED')
             WHEN OLD.state = 'DEPLOYED' THEN NEW.state IN ('PENDING_UPGRADE', 'PENDING_ROLLBACK', 'UNINSTALLING')
@@ -589,6 +590,7 @@ CREATE FUNCTION public.operation_shape(o public.operation) RETURNS json
         '", "release_name": "', r.name, '", "revision": ', o.revision, ', "kind": "', o.kind, '", "state": "', o.state,
         '", "phase": "', o.phase, '", "version": ', o.version, ', "cause": ' || o.cause::text, ', "actor": ',
         to_json(o.actor), ', "reason": ' || to_json(nullif(o.reason, '')), ', "follows": "' || o.follows || '"',
+        ', "plan_of": "' || o.plan_of || '"',
         ', "total_nodes": ', o.total_nodes, ', "changed_nodes": ', o.changed_nodes, ', "failed_nodes": ',
         o.failed_nodes, ', "skipped_nodes": ', o.skipped_nodes, ', "cancel_requested": ',
         to_json(o.cancel_requested_at IS NOT NULL), ', "cancel_grace_seconds": ', o.cancel_grace_seconds,
@@ -661,7 +663,8 @@ CREATE FUNCTION public.release_shape(r public.release) RETURNS json
         ', "operation_id": "', r.operation_id, '"', ', "engine": ' || to_json(nullif(r.engine, '')),
         ', "description": ' || to_json(nullif(r.description, '')),
         ', "chart_name": ' || to_json(nullif(r.chart_name, '')),
-        ', "chart_version": ' || to_json(nullif(r.chart_version, '')), time_member('created_at', r.created_at),
+        ', "chart_version": ' || to_json(nullif(r.chart_version, '')),
+        ', "drifted": ', to_json(r.drift <> ''), time_member('created_at', r.created_at),
         time_member('updated_at', r.updated_at), time_member('deleted_at', r.deleted_at), '}'
     )::json
 $$;
@@ -1005,6 +1008,8 @@ BEGIN
                 SELECT FROM operation
                  WHERE id = NEW.operation_id AND former_state = 'FAILED' AND plan IS NULL)) THEN 'RELEASE_FAILED'
             ELSE 'UPDATED' END;
+    ELSIF kind = 'UPDATED' AND NEW.drift NOT IN ('', OLD.drift) THEN
+        kind := 'RELEASE_DRIFTED';
     END IF;
     PERFORM write_event('RELEASE', NEW.id, NULL, kind, NEW.version, release_shape(NEW));
     RETURN NULL;
@@ -1446,6 +1451,8 @@ CREATE INDEX operation_unfinished ON public.operation USING btree (created_at, i
 CREATE INDEX release_deleted ON public.release USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
 
 CREATE UNIQUE INDEX release_name ON public.release USING btree (namespace, name) WHERE (deleted_at IS NULL);
+
+CREATE INDEX release_planned ON public.release USING btree (created_at) WHERE ((state)::text = 'PLANNED'::text);
 
 CREATE INDEX release_revision_chart ON public.release_revision USING btree (chart_id) WHERE (chart_id IS NOT NULL);
 
