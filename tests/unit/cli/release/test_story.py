@@ -2,11 +2,16 @@
 
 from unit.cli.release.conftest import Site
 
-from support.release_lifecycle_conformance import HANDLER, INSTALLED, RENDERED
 from support.release_provisioner import Provisioner
 from tinkwell.client import Client
-from tinkwell.core.release.lifecycle_event.run import Outcome
+from tinkwell.core.release.lifecycle_event.run import HandlerRun, Outcome
 from tinkwell.core.release.report import LifecycleReport
+
+HANDLER = HandlerRun(
+    chart="shop.db", file="ext/lua/init.lua", line=12, weight=0.5, seconds=0.25, outcome=Outcome.SUCCEEDED
+)
+RENDERED = LifecycleReport(event="render", chart="shop", seconds=0.5)
+INSTALLED = LifecycleReport(event="pre-install", chart="shop", handlers=(HANDLER,), seconds=0.25)
 
 
 async def emit(client: Client, owner: Provisioner) -> None:

@@ -315,6 +315,26 @@ Global___WaitMode: _TypeAlias = WaitMode  # noqa: Y015
 class Release(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class AnnotationsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     ID_FIELD_NUMBER: _builtins.int
     NAMESPACE_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
@@ -330,6 +350,7 @@ class Release(_message.Message):
     CHART_NAME_FIELD_NUMBER: _builtins.int
     CHART_VERSION_FIELD_NUMBER: _builtins.int
     DRIFTED_FIELD_NUMBER: _builtins.int
+    ANNOTATIONS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     namespace: _builtins.str
     name: _builtins.str
@@ -354,6 +375,10 @@ class Release(_message.Message):
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def updated_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def annotations(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """annotations are what functions of the server's installation say about the release; filled in by ListReleases."""
+
     def __init__(
         self,
         *,
@@ -372,10 +397,11 @@ class Release(_message.Message):
         chart_name: _builtins.str = ...,
         chart_version: _builtins.str = ...,
         drifted: _builtins.bool = ...,
+        annotations: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart_name", b"chart_name", "chart_version", b"chart_version", "created_at", b"created_at", "description", b"description", "drifted", b"drifted", "engine", b"engine", "id", b"id", "latest_revision", b"latest_revision", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "revision", b"revision", "state", b"state", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["annotations", b"annotations", "chart_name", b"chart_name", "chart_version", b"chart_version", "created_at", b"created_at", "description", b"description", "drifted", b"drifted", "engine", b"engine", "id", b"id", "latest_revision", b"latest_revision", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "revision", b"revision", "state", b"state", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -130,10 +130,10 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
 
     async def ListReleases(self, request: pb.ListReleasesRequest, context: Context) -> AsyncGenerator[pb.Release, None]:
         states = message.release_states(request.states)
-        releases = self._releases.list_in(request.namespace, states, include_planned=request.include_planned)
+        releases = self._releases.listing.stream(request.namespace, states, include_planned=request.include_planned)
         async with contextlib.aclosing(releases) as found:
             async for listed in found:
-                yield message.release(listed)
+                yield message.release(listed.release, listed.annotations)
 
     async def History(self, request: pb.HistoryRequest, context: Context) -> AsyncGenerator[pb.Revision, None]:
         revisions = self._releases.history(request.namespace, request.name, actor=auth.actor(context))

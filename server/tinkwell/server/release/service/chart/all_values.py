@@ -48,7 +48,7 @@ class AllValues:
     async def origins(self, release_id: str, number: int, manifest: str, *, actor: str) -> Origins | None:
         """Return where they are from, and what has decided on subcharts; None where there is no chart.
 
-        `manifest` is that of the revision as it is shown. Raises `errors.SecretsDisabled` where something is secret, and
+        `manifest` is that of the revision as it is shown. Raises `errors.SecretsDisabled` where something is secret and
         the key for it is missing.
         """
         found = await self._open(release_id, number, actor=actor)
