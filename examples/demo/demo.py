@@ -11,11 +11,13 @@ had.
 """
 
 import asyncio
+import io
 import os
 import re
 import shlex
 import signal
 import sys
+import tarfile
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -151,11 +153,25 @@ def build_resource() -> str:
     try:
         with with_base(base) as engine:
             engine.images.build(
-                path=str(RESOURCES / "file"), tag="tinkwell-resource/file:v1", buildargs={"BASE": base}, rm=True
+                fileobj=with_links(RESOURCES / "file"),
+                custom_context=True,
+                tag="tinkwell-resource/file:v1",
+                buildargs={"BASE": base},
+                rm=True,
             )
     except (docker.errors.DockerException, requests.RequestException) as error:
         return first_line(error)
     return ""
+
+
+def with_links(folder: Path) -> io.BytesIO:
+    """Return a tar of a folder in which what is linked is a file, such as the kit."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", dereference=True) as tar:
+        for name in ("Dockerfile", "run", "kit.py"):
+            tar.add(folder / name, name)
+    buffer.seek(0)
+    return buffer
 
 
 @contextmanager
