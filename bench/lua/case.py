@@ -8,7 +8,8 @@ from bench.context import Context
 from bench.result import Outcome, Table, Verdict, number, span
 from tinkwell.core.release.lifecycle_event.name import Event
 from tinkwell.core.value.document import JsonObject
-from tinkwell.provisioner.release.lua.scripts import ChartScripts, Handler, Request, Scripts
+from tinkwell.provisioner.release.lua.registration import Handler
+from tinkwell.provisioner.release.lua.scripts import ChartScripts, Request, Scripts
 
 _SCRIPT = """
 function init(events)

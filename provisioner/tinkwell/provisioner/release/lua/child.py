@@ -62,7 +62,7 @@ def _load(given: JsonObject, begin: Begin) -> JsonObject:
                 return found
     run("begin_init")
     for path, _ in cast("list[tuple[str, list[str]]]", given["order"]):
-        begin(f"{path}\ninit")
+        begin(f"{path}\next/lua")
         if (found := run("init", path)).get("fault"):
             return found
     answer = run("end_init")

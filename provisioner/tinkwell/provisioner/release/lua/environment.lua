@@ -8,9 +8,9 @@ local codec, host = ...
 local MAX_REPEATED = 1024 * 1024
 local MAX_LINE = 4096
 
-local concat, rep, sort, sub = table.concat, string.rep, table.sort, string.sub
-local error, getmetatable, next, pcall, rawequal, rawget, rawset, select, setmetatable, tostring, type =
-  error, getmetatable, next, pcall, rawequal, rawget, rawset, select, setmetatable, tostring, type
+local concat, rep, sub = table.concat, string.rep, string.sub
+local error, getmetatable, next, pcall, select, setmetatable = error, getmetatable, next, pcall, select, setmetatable
+local rawequal, rawget, rawset, tonumber, tostring, type = rawequal, rawget, rawset, tonumber, tostring, type
 local raw_ipairs = ipairs
 
 local function copy(table, ...)
@@ -65,9 +65,11 @@ end
 -- Functions that are safer than those of Lua -------------------------------------------------------------------------
 
 local function repeated(text, times, separator)
-  if (type(text) == "string" or type(text) == "number") and type(times) == "number" then
-    local size = #tostring(text) + (type(separator) == "string" and #separator or 0)
-    if times > 0 and size * (times * 1.0) > MAX_REPEATED then refuse("string.rep gives at most 1 MiB") end
+  -- Lua takes a text with a number in it for a number.
+  local count = tonumber(times)
+  if count and count > 0 and (type(text) == "string" or type(text) == "number") then
+    local size = #tostring(text) + (separator ~= nil and #tostring(separator) or 0)
+    if size * (count * 1.0) > MAX_REPEATED then refuse("string.rep gives at most 1 MiB") end
   end
   return rep(text, times, separator)
 end

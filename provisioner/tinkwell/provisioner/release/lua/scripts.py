@@ -20,7 +20,7 @@ from tinkwell.core.release.lifecycle_event.name import Event
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonObject, JsonValue
 from tinkwell.provisioner.release.lua import change, registration
-from tinkwell.provisioner.release.lua.registration import Handler
+from tinkwell.provisioner.release.lua.registration import Handler as Handler
 from tinkwell.sandbox import errors as sandbox
 from tinkwell.sandbox import import_path
 from tinkwell.sandbox.child import Child
@@ -32,7 +32,7 @@ MAX_STATE_BYTES = 64 * 1024
 _MODULE = "tinkwell.provisioner.release.lua.child"
 _FOLDER = "ext/lua/"
 # Texts in texts: quotes and line ends of documents are escaped twice.
-_LIMITS = Limits(request_bytes=32 * 1024 * 1024, answer_bytes=32 * 1024 * 1024)
+LIMITS = Limits(request_bytes=32 * 1024 * 1024, answer_bytes=32 * 1024 * 1024)
 # A child that has just loaded can be ended only by what shares its room, or by somebody from outside.
 _MAX_LOADS = 3
 
@@ -100,15 +100,19 @@ class Scripts:
     needed, loads again by itself.
     """
 
-    def __init__(self, charts: Sequence[ChartScripts], *, room: Room | None = None) -> None:
+    def __init__(
+        self, charts: Sequence[ChartScripts], *, limits: Limits | None = None, room: Room | None = None
+    ) -> None:
         """Start nothing yet. Children come before their parents; charts without scripts may be left out."""
         paths = import_path.of("lupa", extra="provisioner")
         # A package within another one has its folder one level up.
         paths.append(Path(ruamel.yaml.__file__).parents[2])
         self._charts = charts
-        self._child = Child(_MODULE, paths, limits=_LIMITS, room=room)
+        self._child = Child(_MODULE, paths, limits=limits or LIMITS, room=room)
         # Files may have megabytes, and most scripts say nothing of them.
-        self._wants_files = {chart.path for chart in charts if any("files" in text for text in chart.files.values())}
+        self._speak_of_files = [
+            f"{chart.path}." for chart in charts if any("files" in text for text in chart.files.values())
+        ]
 
     @property
     def pid(self) -> int | None:
@@ -207,7 +211,8 @@ class Scripts:
         }
         if request.manifest is not None:
             given["manifest"] = request.manifest
-        if handler.origin not in self._wants_files:
+        # A script may hand its context to one of a subchart.
+        if not any(path.startswith(f"{handler.origin}.") for path in self._speak_of_files):
             given.pop("files", None)
         return {part: document.dump_json(value) for part, value in given.items()}
 

@@ -8,13 +8,14 @@ import pytest
 
 from tinkwell.core import errors
 from tinkwell.core.release.lifecycle_event.name import Event
+from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.release.lua import child
 from tinkwell.provisioner.release.lua.registration import Handler
 from tinkwell.provisioner.release.lua.scripts import Answer, ChartScripts, HandlerFailed, Request, Scripts
 from tinkwell.sandbox.child import Child
 
 INIT = "ext/lua/init.lua"
-RELEASE = {"name": "shop", "namespace": "default", "revision": 1}
+RELEASE: JsonObject = {"name": "shop", "namespace": "default", "revision": 1}
 
 
 class _SameProcess:
@@ -47,7 +48,7 @@ def request(event: Event, values: Any = None, *, manifest: Any = None, **context
         metadata={"name": "shop", "version": "1.0.0", "keywords": ["a", "b"]},
         values=values if values is not None else {},
         manifest=manifest,
-        context={"release": dict(RELEASE), "config": {"dry_run": False}, "state": {}, **context},
+        context={"release": RELEASE, "config": {"dry_run": False}, "state": {}, **context},
     )
 
 

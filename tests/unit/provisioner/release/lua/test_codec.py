@@ -12,7 +12,7 @@ from tinkwell.core.release.lifecycle_event.name import Event
 from tinkwell.core.value import document
 from tinkwell.provisioner.release.lua import change
 
-TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=12)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
 SCALARS = (
     st.none()
     | st.booleans()
@@ -27,7 +27,7 @@ DOCUMENTS = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(value=DOCUMENTS)
 async def test_any_document_comes_back_as_it_was(value: Any) -> None:
     answer = await run("values.again = json.decode(json.encode(values.given))", {"given": value})

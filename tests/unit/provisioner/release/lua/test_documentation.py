@@ -23,7 +23,7 @@ async def test_the_first_handler_sets_a_value() -> None:
 async def test_a_handler_refuses_what_cannot_work() -> None:
     scripts, (handler,), _ = await loaded(chart("shop", REFUSAL))
     assert (await scripts.call(handler, request(Event.PRE_RENDER, {"replicas": 1, "storage": "local"}))).values is None
-    with pytest.raises(HandlerFailed, match="values.storage must not be local with more than one replica"):
+    with pytest.raises(HandlerFailed, match=r"values\.storage must not be local with more than one replica"):
         await scripts.call(handler, request(Event.PRE_RENDER, {"replicas": 2, "storage": "local"}))
 
 
