@@ -9,6 +9,8 @@ pytest.register_assert_rewrite(
     "support.release_conformance",
     "support.release_chart_conformance",
     "support.release_end_conformance",
+    "support.release_explain_conformance",
+    "support.release_lifecycle_conformance",
     "support.release_looking_conformance",
     "support.release_secret_conformance",
 )
@@ -20,6 +22,8 @@ from support import (  # noqa: E402
     release_chart_conformance,
     release_conformance,
     release_end_conformance,
+    release_explain_conformance,
+    release_lifecycle_conformance,
     release_looking_conformance,
     release_secret_conformance,
 )
@@ -33,4 +37,6 @@ CHECKS = (
     *release_chart_conformance.CHECKS,
     *release_looking_conformance.CHECKS,
     *release_secret_conformance.CHECKS,
+    *release_lifecycle_conformance.CHECKS,
+    *release_explain_conformance.CHECKS,
 )

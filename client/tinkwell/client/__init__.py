@@ -21,6 +21,7 @@ from tinkwell.client.hardware.push import BulkChange, Conditional
 from tinkwell.client.lease.client import WorkClient
 from tinkwell.client.lease.model import Lease, Renewed
 from tinkwell.client.release.client import ReleaseClient
+from tinkwell.client.release.explanation import Explanation
 from tinkwell.client.release.handle import OperationHandle, ReleaseFailed
 from tinkwell.client.release.model import (
     Chart,
@@ -68,6 +69,7 @@ __all__ = [
     "Event",
     "EventClient",
     "EventType",
+    "Explanation",
     "Hardware",
     "HardwareClient",
     "Informer",

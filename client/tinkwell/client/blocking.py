@@ -315,6 +315,7 @@ class ReleaseClient(_Service[release.ReleaseClient]):
     operation = _call(release.ReleaseClient.operation)
     operations = _iterate(release.ReleaseClient.operations)
     nodes = _iterate(release.ReleaseClient.nodes)
+    explain = _call(release.ReleaseClient.explain)
     lifecycle = _iterate(release.ReleaseClient.lifecycle)
     resources = _iterate(release.ReleaseClient.resources)
     logs = _iterate(release.ReleaseClient.logs)

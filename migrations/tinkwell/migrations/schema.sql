@@ -177,6 +177,23 @@ CREATE FUNCTION public.chart_shape(c public.chart) RETURNS json
     )::json
 $$;
 
+CREATE FUNCTION public.check_lifecycle() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        IF (OLD.operation_id, OLD.release_id, OLD.ordinal, OLD.event, OLD.chart)
+           IS NOT DISTINCT FROM (NEW.operation_id, NEW.release_id, NEW.ordinal, NEW.event, NEW.chart) THEN
+            RETURN NEW;
+        END IF;
+    ELSIF EXISTS (SELECT FROM operation WHERE id = NEW.operation_id AND release_id = NEW.release_id AND state = 'RUNNING') THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'lifecycle % cannot be % of operation %', NEW.id, NEW.event, NEW.operation_id
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'lifecycle_legal', TABLE = 'lifecycle';
+END $$;
+
 CREATE FUNCTION public.check_release_transition() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -185,6 +202,7 @@ DECLARE
 BEGIN
     IF NEW.state = OLD.state OR (CASE TG_TABLE_NAME
         WHEN 'release' THEN CASE
+            WHEN OLD.state = 'PLANNED' THEN NEW.state = 'PENDING_INSTALL'
             WHEN OLD.state IN ('PENDING_INSTALL', 'PENDING_UPGRADE', 'PENDING_ROLLBACK')
                 THEN NEW.state IN ('DEPLOYED', 'FAILED')
             WHEN OLD.state = 'DEPLOYED' THEN NEW.state IN ('PENDING_UPGRADE', 'PENDING_ROLLBACK', 'UNINSTALLING')
@@ -572,6 +590,7 @@ CREATE FUNCTION public.operation_shape(o public.operation) RETURNS json
         '", "release_name": "', r.name, '", "revision": ', o.revision, ', "kind": "', o.kind, '", "state": "', o.state,
         '", "phase": "', o.phase, '", "version": ', o.version, ', "cause": ' || o.cause::text, ', "actor": ',
         to_json(o.actor), ', "reason": ' || to_json(nullif(o.reason, '')), ', "follows": "' || o.follows || '"',
+        ', "plan_of": "' || o.plan_of || '"',
         ', "total_nodes": ', o.total_nodes, ', "changed_nodes": ', o.changed_nodes, ', "failed_nodes": ',
         o.failed_nodes, ', "skipped_nodes": ', o.skipped_nodes, ', "cancel_requested": ',
         to_json(o.cancel_requested_at IS NOT NULL), ', "cancel_grace_seconds": ', o.cancel_grace_seconds,
@@ -644,7 +663,8 @@ CREATE FUNCTION public.release_shape(r public.release) RETURNS json
         ', "operation_id": "', r.operation_id, '"', ', "engine": ' || to_json(nullif(r.engine, '')),
         ', "description": ' || to_json(nullif(r.description, '')),
         ', "chart_name": ' || to_json(nullif(r.chart_name, '')),
-        ', "chart_version": ' || to_json(nullif(r.chart_version, '')), time_member('created_at', r.created_at),
+        ', "chart_version": ' || to_json(nullif(r.chart_version, '')),
+        ', "drifted": ', to_json(r.drift <> ''), time_member('created_at', r.created_at),
         time_member('updated_at', r.updated_at), time_member('deleted_at', r.deleted_at), '}'
     )::json
 $$;
@@ -909,6 +929,9 @@ CREATE FUNCTION public.write_lifecycle_event() RETURNS trigger
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 BEGIN
+    IF octet_length(NEW.handlers::text) > 49152 THEN
+        NEW.handlers := '[]';
+    END IF;
     PERFORM write_event(
         'LIFECYCLE', NEW.id, NEW.release_id, 'LIFECYCLE_EMITTED', NEW.version, lifecycle_shape(NEW)
     );
@@ -985,6 +1008,8 @@ BEGIN
                 SELECT FROM operation
                  WHERE id = NEW.operation_id AND former_state = 'FAILED' AND plan IS NULL)) THEN 'RELEASE_FAILED'
             ELSE 'UPDATED' END;
+    ELSIF kind = 'UPDATED' AND NEW.drift NOT IN ('', OLD.drift) THEN
+        kind := 'RELEASE_DRIFTED';
     END IF;
     PERFORM write_event('RELEASE', NEW.id, NULL, kind, NEW.version, release_shape(NEW));
     RETURN NULL;
@@ -1427,6 +1452,8 @@ CREATE INDEX release_deleted ON public.release USING btree (deleted_at) WHERE (d
 
 CREATE UNIQUE INDEX release_name ON public.release USING btree (namespace, name) WHERE (deleted_at IS NULL);
 
+CREATE INDEX release_planned ON public.release USING btree (created_at) WHERE ((state)::text = 'PLANNED'::text);
+
 CREATE INDEX release_revision_chart ON public.release_revision USING btree (chart_id) WHERE (chart_id IS NOT NULL);
 
 CREATE UNIQUE INDEX release_revision_deployed ON public.release_revision USING btree (release_id) WHERE ((state)::text = 'DEPLOYED'::text);
@@ -1468,6 +1495,8 @@ CREATE TRIGGER hardware_truncate BEFORE TRUNCATE ON public.hardware FOR EACH STA
 CREATE TRIGGER hardware_version BEFORE UPDATE ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
 CREATE CONSTRAINT TRIGGER lifecycle_event AFTER INSERT OR UPDATE ON public.lifecycle DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_lifecycle_event();
+
+CREATE TRIGGER lifecycle_legal BEFORE INSERT OR UPDATE ON public.lifecycle FOR EACH ROW EXECUTE FUNCTION public.check_lifecycle();
 
 CREATE TRIGGER lifecycle_truncate BEFORE TRUNCATE ON public.lifecycle FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 

@@ -17,8 +17,8 @@ COMMANDS = {
     "template": {"create", "get", "list", "update", "delete", "validate", "watch"},
     "workflow": {"create", "get", "list", "delete", "cancel", "state", "events", "logs", "data", "watch"},
     "release": {
-        *("install", "upgrade", "apply", "rollback", "uninstall", "resume", "cancel"),
-        *("status", "history", "get", "list", "logs", "watch"),
+        *("install", "upgrade", "apply", "rollback", "uninstall", "resume", "test", "cancel"),
+        *("status", "history", "get", "list", "logs", "watch", "events", "explain"),
     },
     "chart": {"push", "list"},
     "events": {"watch", "publish"},

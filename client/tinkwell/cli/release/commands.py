@@ -8,7 +8,7 @@ import rich_click as click
 
 from tinkwell.cli import failure
 from tinkwell.cli.event import watching
-from tinkwell.cli.release import begin, changing, chart, follow, installing, status
+from tinkwell.cli.release import begin, changing, chart, follow, installing, status, story
 from tinkwell.cli.release import tree as release_tree
 from tinkwell.cli.shell import command, log_line, option, output, session
 from tinkwell.core.release import prerequisite
@@ -46,6 +46,7 @@ def release() -> None:
 for each in (
     *(installing.install, installing.upgrade),
     *(changing.apply, changing.rollback, changing.uninstall, changing.resume, changing.test, changing.cancel),
+    *(story.events, story.explain),
 ):
     release.add_command(each)
 

@@ -10,9 +10,7 @@ from tinkwell.client.release import message
 from tinkwell.client.release import request as requests
 from tinkwell.client.release.chart import ChartLike
 from tinkwell.client.release.handle import OperationHandle
-from tinkwell.client.release.looking import LookingClient
 from tinkwell.client.release.model import (
-    LifecycleRun,
     Node,
     Operation,
     OperationOptions,
@@ -21,6 +19,7 @@ from tinkwell.client.release.model import (
     Revision,
     StepLogLine,
 )
+from tinkwell.client.release.story import StoryClient
 from tinkwell.client.value import field
 from tinkwell.client.watch import informer, reflector
 from tinkwell.client.watch.event import Event
@@ -29,7 +28,7 @@ from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.release.kinds import ReleaseState
 
 
-class ReleaseClient(LookingClient):
+class ReleaseClient(StoryClient):
     """Installs, applies, plans, tests, follows and watches releases, and carries operations out.
 
     A namespace that is empty is "default". What changes a release answers at once with the operation that it began, and
@@ -296,11 +295,6 @@ class ReleaseClient(LookingClient):
         """Iterate over an operation's nodes in the order of its plan, with their steps; none before it has a plan."""
         request = field.build(pb.ListNodesRequest, operation_id=operation_id)
         return self._list(self._stub.ListNodes, request, message.node)
-
-    def lifecycle(self, operation_id: str) -> AsyncIterator[LifecycleRun]:
-        """Iterate over what an operation emitted, such as pre-install, in its order, with who heard it."""
-        request = field.build(pb.ListLifecycleRequest, operation_id=operation_id)
-        return self._list(self._stub.ListLifecycle, request, message.lifecycle_run)
 
     def resources(self, name: str, *, namespace: str = "") -> AsyncIterator[Resource]:
         """Iterate over the resources of a release as they were seen last, by path."""

@@ -56,6 +56,7 @@ WAITS = Enumeration(Wait, pb.WaitMode, "WAIT_MODE")
 def release(source: pb.Release) -> Release:
     """Read a release."""
     return Release(
+        annotations=dict(source.annotations),
         id=source.id,
         namespace=source.namespace,
         name=source.name,

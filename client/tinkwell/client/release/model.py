@@ -52,6 +52,7 @@ class Release(Shaped):
     `revision` is the last one that was deployed, 0 for none, and `latest_revision` the newest that there is.
     `operation_id` is the newest operation that changes it, or of a PLANNED one its newest plan; `engine` is the engine
     that it belongs to, empty for any. `drifted` says that the last plan of what is installed found something else.
+    `annotations` are texts that functions of the server's installation add to lists.
     """
 
     id: str
@@ -67,6 +68,7 @@ class Release(Shaped):
     chart_name: str = field(default="", metadata=shape.OPTIONAL)
     chart_version: str = field(default="", metadata=shape.OPTIONAL)
     drifted: bool = False
+    annotations: dict[str, Any] = field(default_factory=dict, metadata=shape.OPTIONAL)
     created_at: datetime | None = None
     updated_at: datetime | None = None
     deleted_at: datetime | None = None

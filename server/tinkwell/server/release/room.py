@@ -5,6 +5,7 @@ import functools
 from tinkwell.api.v1 import release_service_pb2, release_service_pb2_grpc
 from tinkwell.server.database.database import Database
 from tinkwell.server.release.api.servicer import ReleaseServicer
+from tinkwell.server.release.service import listener
 from tinkwell.server.release.service.operation_hold import OperationHolds
 from tinkwell.server.release.service.operations import ReleaseService
 from tinkwell.server.release.service.output import StepLogs
@@ -17,7 +18,7 @@ class ReleaseRoom(Room):
     """Releases over gRPC."""
 
     def __init__(self, database: Database, watches: Watches, secrets: SecretService) -> None:
-        self.service = ReleaseService(database, secrets)
+        self.service = ReleaseService(database, secrets, listener.load())
         self.operations = OperationHolds()
         self._output = StepLogs(database, self.service.expiry)
         add = functools.partial(

@@ -164,6 +164,18 @@ DHCP = {"mac": "52:54:00:10:00:03", "hostname": "sm01"}
             {"path": "db", "kind": "ACTION", "name": "grant", "attempt": 2, "exit_code": 3, "message": "no"},
             "db ACTION grant attempt 2 exit 3 no",
         ),
+        (
+            ResourceType.LIFECYCLE,
+            EventType.LIFECYCLE_EMITTED,
+            {"chart": "shop.db", "event": "ready", "handlers": [{}, {}], "outcome": "WARNED", "message": "no"},
+            "shop.db ready 2 handlers WARNED no",
+        ),
+        (
+            ResourceType.LIFECYCLE,
+            EventType.LIFECYCLE_EMITTED,
+            {"chart": "", "event": "install", "handlers": [], "outcome": "SUCCEEDED", "message": ""},
+            "install",
+        ),
         (ResourceType.CUSTOM, EventType.CUSTOM, {"a": 1}, 'x.y {"a":1}'),
         (ResourceType.CUSTOM, EventType.CUSTOM, {}, "x.y"),
     ],

@@ -5,6 +5,7 @@ import base64
 import json
 import logging
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tinkwell.core import errors as core_errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.process_log import redaction
 from tinkwell.core.release.kinds import NodeState, StepKind
+from tinkwell.core.release.report import LifecycleReport
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.release.secret import Secrets
 from tinkwell.provisioner.runtime import output
@@ -343,3 +345,10 @@ async def test_what_is_learned_is_kept_out_of_the_log_until_the_operation_has_en
     assert secrets.mask(f"x{GENERATED}") == "x•••"
     secrets.close()
     assert redaction.redact(f"it is {GENERATED}") == f"it is {GENERATED}"
+
+
+def test_what_is_said_of_an_emitted_event_is_masked() -> None:
+    secrets = Secrets([PASSWORD])
+    told = LifecycleReport(event="pre-install", chart="shop", message=f"cannot log in with {PASSWORD}")
+    assert secrets.mask_report(told) == replace(told, message="cannot log in with •••")
+    secrets.close()

@@ -14,7 +14,7 @@ from tinkwell.core import errors
 from tinkwell.core.release import name as release_name
 from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.chart.file import chart as charts
-from tinkwell.core.release.chart.process import units
+from tinkwell.core.release.chart.process import Unit, units
 from tinkwell.core.release.chart.source import ChartSource
 from tinkwell.core.release.chart.value import value
 from tinkwell.core.release.manifest import rendered
@@ -24,6 +24,7 @@ from tinkwell.core.release.transition.row import ReleaseRow
 from tinkwell.core.secret import document as secret_document
 from tinkwell.core.secret import sensitive
 from tinkwell.core.value import document
+from tinkwell.core.value.document import JsonObject
 
 _MAX_BYTES = rendered.MAX_MANIFEST_BYTES
 
@@ -90,14 +91,25 @@ def archive_of(book: ReleaseBook, source: str) -> bytes | None:
 
 def all_values(world: World, stored: StoredRevision) -> dict[str, Any] | None:
     """Give all values of a revision; None where it is not made of a chart."""
+    unit = unit_of(world, stored)
+    if unit is None:
+        return None
+    values = changed_values(stored)
+    found: dict[str, Any] = json.loads(document.dump_json(unit.values if values is None else values))
+    return found
+
+
+def changed_values(stored: StoredRevision) -> JsonObject | None:
+    """Give the values of a revision that handlers have changed; None where they have not."""
+    return rendered.values_of(document.parse_json_object("manifest", stored.manifest or "{}", max_bytes=_MAX_BYTES))
+
+
+def unit_of(world: World, stored: StoredRevision) -> Unit | None:
+    """Give what the chart of a revision comes to; None where it is not made of one."""
     source = ChartSource.read(document.parse_json_object("source", stored.source))
     if source is None:
         return None
-    values = rendered.values_of(document.parse_json_object("manifest", stored.manifest or "{}", max_bytes=_MAX_BYTES))
-    if values is None:
-        values = dataclasses.replace(source, strict=False).process(_load(world, source.digest)).values
-    found: dict[str, Any] = json.loads(document.dump_json(values))
-    return found
+    return dataclasses.replace(source, strict=False).process(_load(world, source.digest))
 
 
 def _begin(

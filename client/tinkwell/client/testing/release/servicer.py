@@ -163,6 +163,16 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         for run in release_row.runs_of(self._world, self._operation(request.operation_id).id):
             yield encode.fill(pb.LifecycleRun(), run)
 
+    async def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.ExplainResponse:
+        release = self._named(request)
+        found = self._operation(request.operation_id or release.operation_id)
+        if found.release_id != release.id:
+            raise errors.InvalidField.of("operation_id", f"{found.id} is an operation of {found.release_name}")
+        # What it needs for charts is no part of the bare install.
+        explaining: Any = importlib.import_module("tinkwell.client.testing.release.explanation")
+        answer: pb.ExplainResponse = explaining.explain(self._world, release, found, request)
+        return answer
+
     async def ListResources(self, request: pb.ListResourcesRequest, context: Any) -> AsyncIterator[pb.Resource]:
         known = self._book.resources.get(self._named(request).id, {})
         for path in sorted(known):

@@ -11,7 +11,7 @@ SET CONSTRAINTS ALL IMMEDIATE;
 
 ALTER TABLE release DROP COLUMN drift;
 ALTER TABLE operation DROP COLUMN result, DROP COLUMN plan_of;
-DROP FUNCTION write_lifecycle_event, lifecycle_shape CASCADE;
+DROP FUNCTION check_lifecycle, write_lifecycle_event, lifecycle_shape CASCADE;
 DROP TABLE lifecycle;
 
 DELETE FROM events WHERE resource_type = 'LIFECYCLE' OR event_type = 'RELEASE_DRIFTED';

@@ -315,6 +315,26 @@ Global___WaitMode: _TypeAlias = WaitMode  # noqa: Y015
 class Release(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class AnnotationsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     ID_FIELD_NUMBER: _builtins.int
     NAMESPACE_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
@@ -330,6 +350,7 @@ class Release(_message.Message):
     CHART_NAME_FIELD_NUMBER: _builtins.int
     CHART_VERSION_FIELD_NUMBER: _builtins.int
     DRIFTED_FIELD_NUMBER: _builtins.int
+    ANNOTATIONS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     namespace: _builtins.str
     name: _builtins.str
@@ -354,6 +375,10 @@ class Release(_message.Message):
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def updated_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def annotations(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """annotations are what functions of the server's installation say about the release; filled in by ListReleases."""
+
     def __init__(
         self,
         *,
@@ -372,10 +397,11 @@ class Release(_message.Message):
         chart_name: _builtins.str = ...,
         chart_version: _builtins.str = ...,
         drifted: _builtins.bool = ...,
+        annotations: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chart_name", b"chart_name", "chart_version", b"chart_version", "created_at", b"created_at", "description", b"description", "drifted", b"drifted", "engine", b"engine", "id", b"id", "latest_revision", b"latest_revision", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "revision", b"revision", "state", b"state", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["annotations", b"annotations", "chart_name", b"chart_name", "chart_version", b"chart_version", "created_at", b"created_at", "description", b"description", "drifted", b"drifted", "engine", b"engine", "id", b"id", "latest_revision", b"latest_revision", "name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "revision", b"revision", "state", b"state", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1813,6 +1839,220 @@ class ListLifecycleRequest(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListLifecycleRequest: _TypeAlias = ListLifecycleRequest  # noqa: Y015
+
+@_typing.final
+class ExplainRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    WITH_VALUES_FIELD_NUMBER: _builtins.int
+    namespace: _builtins.str
+    name: _builtins.str
+    path: _builtins.str
+    """path is that of a node, with or without the root's name, and empty for all that are not done; with_values that of a
+    value, such as bar.enabled, and empty for all.
+    """
+    operation_id: _builtins.str
+    """operation_id is empty for the newest one."""
+    with_values: _builtins.bool
+    """with_values asks for values in the place of nodes: those of the last revision that was deployed, or of the newest."""
+    def __init__(
+        self,
+        *,
+        namespace: _builtins.str = ...,
+        name: _builtins.str = ...,
+        path: _builtins.str = ...,
+        operation_id: _builtins.str = ...,
+        with_values: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "namespace", b"namespace", "operation_id", b"operation_id", "path", b"path", "with_values", b"with_values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainRequest: _TypeAlias = ExplainRequest  # noqa: Y015
+
+@_typing.final
+class ExplainResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
+    SENTENCE_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
+    DEPENDENCIES_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    LEFT_OFF_FIELD_NUMBER: _builtins.int
+    operation_id: _builtins.str
+    sentence: _builtins.str
+    """sentence says how far the operation is, or why nobody carries it out."""
+    left_off: _builtins.int
+    """left_off counts the nodes or values beyond the first ones."""
+    @_builtins.property
+    def nodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeExplanation]: ...
+    @_builtins.property
+    def dependencies(self) -> _containers.RepeatedCompositeFieldContainer[Global___DependencyExplanation]:
+        """dependencies are the subcharts that path names."""
+
+    @_builtins.property
+    def values(self) -> _containers.RepeatedCompositeFieldContainer[Global___ValueExplanation]: ...
+    def __init__(
+        self,
+        *,
+        operation_id: _builtins.str = ...,
+        sentence: _builtins.str = ...,
+        nodes: _abc.Iterable[Global___NodeExplanation] | None = ...,
+        dependencies: _abc.Iterable[Global___DependencyExplanation] | None = ...,
+        values: _abc.Iterable[Global___ValueExplanation] | None = ...,
+        left_off: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dependencies", b"dependencies", "left_off", b"left_off", "nodes", b"nodes", "operation_id", b"operation_id", "sentence", b"sentence", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainResponse: _TypeAlias = ExplainResponse  # noqa: Y015
+
+@_typing.final
+class NodeExplanation(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    BATCH_FIELD_NUMBER: _builtins.int
+    SENTENCE_FIELD_NUMBER: _builtins.int
+    WAITS_FOR_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    kind: Global___NodeKind.ValueType
+    state: Global___NodeState.ValueType
+    batch: _builtins.int
+    sentence: _builtins.str
+    """sentence says why it is as it is."""
+    @_builtins.property
+    def waits_for(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """waits_for are the paths of the nodes that keep it from its start."""
+
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        kind: Global___NodeKind.ValueType = ...,
+        state: Global___NodeState.ValueType = ...,
+        batch: _builtins.int = ...,
+        sentence: _builtins.str = ...,
+        waits_for: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch", "kind", b"kind", "path", b"path", "sentence", b"sentence", "state", b"state", "waits_for", b"waits_for"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodeExplanation: _TypeAlias = NodeExplanation  # noqa: Y015
+
+@_typing.final
+class DependencyExplanation(_message.Message):
+    """DependencyExplanation says what has decided on a subchart, and after which others it comes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    IS_ENABLED_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    SOURCES_FIELD_NUMBER: _builtins.int
+    EDGES_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    is_enabled: _builtins.bool
+    why: _builtins.str
+    """why is the reason, such as "condition bar.enabled is true"."""
+    @_builtins.property
+    def sources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """sources are where that is said, the one that counts first."""
+
+    @_builtins.property
+    def edges(self) -> _containers.RepeatedCompositeFieldContainer[Global___EdgeExplanation]: ...
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        is_enabled: _builtins.bool = ...,
+        why: _builtins.str = ...,
+        sources: _abc.Iterable[_builtins.str] | None = ...,
+        edges: _abc.Iterable[Global___EdgeExplanation] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["edges", b"edges", "is_enabled", b"is_enabled", "path", b"path", "sources", b"sources", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DependencyExplanation: _TypeAlias = DependencyExplanation  # noqa: Y015
+
+@_typing.final
+class EdgeExplanation(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BEFORE_FIELD_NUMBER: _builtins.int
+    ORIGINS_FIELD_NUMBER: _builtins.int
+    before: _builtins.str
+    """before is the name of the subchart that comes first."""
+    @_builtins.property
+    def origins(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """origins are the places that say so, such as "Chart.yaml dependencies[2].depends-on"."""
+
+    def __init__(
+        self,
+        *,
+        before: _builtins.str = ...,
+        origins: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["before", b"before", "origins", b"origins"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EdgeExplanation: _TypeAlias = EdgeExplanation  # noqa: Y015
+
+@_typing.final
+class ValueExplanation(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    IS_SECRET_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    BEFORE_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """key is the path of the value, such as bar.image."""
+    value: _builtins.str
+    """value is JSON text, of a long one the beginning; empty where it is secret."""
+    is_secret: _builtins.bool
+    source: _builtins.str
+    """source is the file or the request that counts, and before are those that it goes before."""
+    @_builtins.property
+    def before(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        value: _builtins.str = ...,
+        is_secret: _builtins.bool = ...,
+        source: _builtins.str = ...,
+        before: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["before", b"before", "is_secret", b"is_secret", "key", b"key", "source", b"source", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ValueExplanation: _TypeAlias = ValueExplanation  # noqa: Y015
 
 @_typing.final
 class ListResourcesRequest(_message.Message):

@@ -149,6 +149,11 @@ class ReleaseServiceStub:
                 request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListLifecycleRequest.SerializeToString,
                 response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.LifecycleRun.FromString,
                 _registered_method=True)
+        self.Explain = channel.unary_unary(
+                '/tinkwell.api.v1.ReleaseService/Explain',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainResponse.FromString,
+                _registered_method=True)
         self.WatchLogs = channel.unary_stream(
                 '/tinkwell.api.v1.ReleaseService/WatchLogs',
                 request_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.WatchStepLogsRequest.SerializeToString,
@@ -358,6 +363,14 @@ class ReleaseServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Explain(self, request, context):
+        """Explain says why an operation and its nodes are as they are: what is waited for, what runs, what has failed; and where
+        the values of a chart are from, and what has enabled or disabled its subcharts.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def WatchLogs(self, request, context):
         """WatchLogs streams the output of an operation's steps in order, and with follow goes on until it has ended.
         """
@@ -531,6 +544,11 @@ def add_ReleaseServiceServicer_to_server(servicer, server):
                     servicer.ListLifecycle,
                     request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListLifecycleRequest.FromString,
                     response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.LifecycleRun.SerializeToString,
+            ),
+            'Explain': grpc.unary_unary_rpc_method_handler(
+                    servicer.Explain,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainResponse.SerializeToString,
             ),
             'WatchLogs': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchLogs,
@@ -1171,6 +1189,33 @@ class ReleaseService:
             '/tinkwell.api.v1.ReleaseService/ListLifecycle',
             tinkwell_dot_api_dot_v1_dot_release__service__pb2.ListLifecycleRequest.SerializeToString,
             tinkwell_dot_api_dot_v1_dot_release__service__pb2.LifecycleRun.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Explain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.ReleaseService/Explain',
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_release__service__pb2.ExplainResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -79,6 +79,10 @@ class ReleaseServiceStub:
     """ListLifecycle streams what an operation emitted in the life of its release, in the order in which it did, with the
     handlers that heard it.
     """
+    Explain: _aio.UnaryUnaryMultiCallable[_release_service_pb2.ExplainRequest, _release_service_pb2.ExplainResponse]
+    """Explain says why an operation and its nodes are as they are: what is waited for, what runs, what has failed; and where
+    the values of a chart are from, and what has enabled or disabled its subcharts.
+    """
     WatchLogs: _aio.UnaryStreamMultiCallable[_release_service_pb2.WatchStepLogsRequest, _release_service_pb2.WatchStepLogsResponse]
     """WatchLogs streams the output of an operation's steps in order, and with follow goes on until it has ended."""
     Watch: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchRequest, _event_service_pb2.WatchResponse]
@@ -299,6 +303,16 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _abc.AsyncIterator[_release_service_pb2.LifecycleRun]:
         """ListLifecycle streams what an operation emitted in the life of its release, in the order in which it did, with the
         handlers that heard it.
+        """
+
+    @_abc_1.abstractmethod
+    def Explain(
+        self,
+        request: _release_service_pb2.ExplainRequest,
+        context: _aio.ServicerContext[_release_service_pb2.ExplainRequest, _abc.Awaitable[_release_service_pb2.ExplainResponse]],
+    ) -> _abc.Awaitable[_release_service_pb2.ExplainResponse]:
+        """Explain says why an operation and its nodes are as they are: what is waited for, what runs, what has failed; and where
+        the values of a chart are from, and what has enabled or disabled its subcharts.
         """
 
     @_abc_1.abstractmethod

@@ -1,7 +1,7 @@
 """Releases and all that belongs to them as protobuf messages, and requests back from them."""
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
@@ -68,9 +68,10 @@ ON_FAILURE = Enumeration(OnFailure, pb.OnFailure, "ON_FAILURE")
 WAITS = Enumeration(Wait, pb.WaitMode, "WAIT_MODE")
 
 
-def release(found: record.Release) -> pb.Release:
-    """Build the message of a release."""
+def release(found: record.Release, annotations: Mapping[str, str] | None = None) -> pb.Release:
+    """Build the message of a release, with what is said about it."""
     return pb.Release(
+        annotations=annotations,
         id=found.id,
         namespace=found.namespace,
         name=found.name,

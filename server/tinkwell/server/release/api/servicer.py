@@ -8,7 +8,7 @@ from tinkwell.api.v1 import event_service_pb2, release_service_pb2_grpc
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.server.database import offload
-from tinkwell.server.release.api import chart_stream, document_stream, message, report
+from tinkwell.server.release.api import chart_stream, document_stream, explanation, message, report
 from tinkwell.server.release.service import looking
 from tinkwell.server.release.service import request as requests
 from tinkwell.server.release.service.chart import request as chart_requests
@@ -130,10 +130,10 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
 
     async def ListReleases(self, request: pb.ListReleasesRequest, context: Context) -> AsyncGenerator[pb.Release, None]:
         states = message.release_states(request.states)
-        releases = self._releases.list_in(request.namespace, states, include_planned=request.include_planned)
+        releases = self._releases.listing.stream(request.namespace, states, include_planned=request.include_planned)
         async with contextlib.aclosing(releases) as found:
             async for listed in found:
-                yield message.release(listed)
+                yield message.release(listed.release, listed.annotations)
 
     async def History(self, request: pb.HistoryRequest, context: Context) -> AsyncGenerator[pb.Revision, None]:
         revisions = self._releases.history(request.namespace, request.name, actor=auth.actor(context))
@@ -173,6 +173,17 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
     ) -> AsyncGenerator[pb.LifecycleRun, None]:
         for run in await self._releases.list_lifecycle(request.operation_id, actor=auth.actor(context)):
             yield message.lifecycle_run(run)
+
+    async def Explain(self, request: pb.ExplainRequest, context: Context) -> pb.ExplainResponse:
+        found = await self._releases.explain(
+            request.namespace,
+            request.name,
+            path=request.path,
+            operation_id=request.operation_id,
+            with_values=request.with_values,
+            actor=auth.actor(context),
+        )
+        return explanation.response(found)
 
     async def ListResources(
         self, request: pb.ListResourcesRequest, context: Context

@@ -8,7 +8,8 @@ from collections.abc import AsyncGenerator, Sequence
 from tinkwell.core import errors
 from tinkwell.core.release import name as names
 from tinkwell.core.release import prerequisite
-from tinkwell.core.release.kinds import ReleaseState
+from tinkwell.core.release.lifecycle_event.name import CoreEvent
+from tinkwell.core.release.lifecycle_event.registry import Registry
 from tinkwell.core.release.lifecycle_event.run import LifecycleRun
 from tinkwell.core.release.record import Node, Operation, Release, Resource, Revision, Step, UnfinishedOperation
 from tinkwell.core.release.transition import ending as end_rules
@@ -24,6 +25,9 @@ from tinkwell.server.release.service.chart.beginning import ChartBeginning
 from tinkwell.server.release.service.chart.charts import Charts
 from tinkwell.server.release.service.document import Documents
 from tinkwell.server.release.service.ending import Expiry
+from tinkwell.server.release.service.explaining import Explaining, Explanation
+from tinkwell.server.release.service.listener import Function
+from tinkwell.server.release.service.listing import Listing
 from tinkwell.server.release.service.looking import Looking
 from tinkwell.server.release.service.work import WorkReader
 from tinkwell.server.release.store import change, lifecycle, lock, queries
@@ -31,6 +35,7 @@ from tinkwell.server.secret.service.operations import SecretService
 
 _PAGE = 500
 MAX_NAMESPACES = 100
+MAX_PATH_BYTES = 2_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,7 +54,7 @@ class ReleaseService:
     holds it.
     """
 
-    def __init__(self, database: Database, secrets: SecretService) -> None:
+    def __init__(self, database: Database, secrets: SecretService, registry: Registry[Function] | None = None) -> None:
         documents = Documents(secrets)
         self._database = database
         self.expiry = Expiry(database)
@@ -58,6 +63,8 @@ class ReleaseService:
         self.chart_beginning = ChartBeginning(database, self.expiry, documents, self.charts, self.beginning)
         self.looking = Looking(database, documents, self.beginning, self.chart_beginning)
         self._all_values = AllValues(database, documents, self.charts)
+        self.listing = Listing(database, registry or Registry([CoreEvent.LIST]))
+        self._explaining = Explaining(database, self._all_values)
         self.carrying = Carrying(database, documents)
         self.work = WorkReader(database, documents)
 
@@ -99,23 +106,6 @@ class ReleaseService:
         if (due := await queries.due_by_id(self._database.fetch, release_id)) is not None:
             await self.expiry.end(due, actor=actor)
         return await queries.by_id(self._database.fetch, release_id) or found
-
-    async def list_in(
-        self, namespace: str, states: Sequence[ReleaseState], *, include_planned: bool = False
-    ) -> AsyncGenerator[Release, None]:
-        """Yield the releases of a namespace, of all if it is empty, in any of the states, or in all.
-
-        Without states those that are PLANNED are left out unless they are to be included.
-        """
-        namespace = namespace and names.parse_namespace("namespace", namespace)
-        async with (
-            self._database.snapshot() as connection,
-            contextlib.aclosing(
-                queries.list_releases(connection, namespace, states, include_planned=include_planned)
-            ) as releases,
-        ):
-            async for listed in releases:
-                yield listed
 
     async def history(self, namespace: str, name: str, *, actor: str) -> AsyncGenerator[Revision, None]:
         """Yield the revisions of a release without their documents, newest first."""
@@ -186,6 +176,23 @@ class ReleaseService:
         ):
             async for resource in resources:
                 yield resource
+
+    async def explain(
+        self, namespace: str, name: str, *, path: str, operation_id: str, with_values: bool, actor: str
+    ) -> Explanation:
+        """Say why the nodes of an operation, of the newest if none is given, are as they are, or where values are from.
+
+        Raises `errors.InvalidField` for a path that names nothing, and `errors.SecretsDisabled`.
+        """
+        path = parse.parse_text("path", path, max_bytes=MAX_PATH_BYTES, allow_empty=True)
+        release = await self._named(namespace, name, actor=actor)
+        id_ = parse.parse_uuid("operation_id", operation_id) if operation_id else release.operation_id
+        operation = await self._operation(id_, actor=actor)
+        if operation.release_id != release.id:
+            raise errors.InvalidField.of("operation_id", f"{id_} is an operation of {operation.release_name}")
+        if with_values:
+            return await self._explaining.values(release, operation, path, actor=actor)
+        return await self._explaining.nodes(release, operation, path, actor=actor)
 
     async def list_unfinished(
         self, namespaces: Sequence[str], *, actor: str

@@ -37,13 +37,14 @@ from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease
 from tinkwell.core.release import lifecycle
 from tinkwell.core.release.kinds import NodeState, NodeTask, Phase, StepKind
-from tinkwell.core.release.report import Call, FinishReport, PhaseReport, RemovedReport, Report
+from tinkwell.core.release.report import Call, FinishReport, LifecycleReport, PhaseReport, RemovedReport, Report
 from tinkwell.core.release.transition import progress
 from tinkwell.core.release.transition.change import (
     AddStep,
     DropResource,
     MoveNode,
     MoveStep,
+    StoreEmitted,
     StoreResource,
     WriteOperation,
 )
@@ -414,3 +415,14 @@ def test_a_group_says_what_is_needed_to_judge_it() -> None:
     assert progress.paths([*reports, PhaseReport(Phase.APPLY)]) == {"a", "b", "c", "d"}
     assert not progress.ends(reports)
     assert progress.ends([*reports, FinishReport(state=SUCCEEDED)])
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_what_is_emitted_is_taken_in_every_phase_as_long_as_the_operation_runs(phase: Phase) -> None:
+    emitted = LifecycleReport(event="pre-install", chart="shop")
+    for work in (store(work=operation(phase=phase)), store(work=operation(phase=phase, is_cancel_requested=True))):
+        assert work.report(emitted) == (StoreEmitted(emitted),)
+    assert progress.paths([emitted]) == frozenset()
+    for state in (PENDING, SUCCEEDED, FAILED):
+        with pytest.raises(errors.IllegalTransition):
+            store(work=operation(state=state, phase=phase)).report(emitted)

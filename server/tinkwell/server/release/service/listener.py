@@ -1,0 +1,123 @@
+"""Functions in Python that hear the listing of releases. They belong to an installation, and are trusted as it is.
+
+    [project.entry-points."tinkwell.lifecycle"]
+    teams = "acme.teams:register"
+
+    def register(events):
+        events.on("pre-list", 0.5, only_ours)
+        events.on("post-list", 0.5, name_teams)
+
+    def only_ours(request):
+        request.namespace = request.namespace or "ours"
+
+    def name_teams(request):
+        for release in request.releases:
+            release["annotations"]["team"] = TEAMS[release["name"]]
+
+The same entry points register what provisioners call; each process calls what happens in it. A function runs in a
+thread of its own. A thread cannot be ended: one that takes too long is not waited for any more.
+"""
+
+import asyncio
+import importlib.metadata
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tinkwell.core.release.lifecycle_event import order
+from tinkwell.core.release.lifecycle_event.name import CoreEvent, Event
+from tinkwell.core.release.lifecycle_event.registry import Listener, Registry, WrongRegistry
+
+GROUP = "tinkwell.lifecycle"
+CALL_SECONDS = 10.0
+
+
+@dataclass(slots=True, kw_only=True)
+class ListRequest:
+    """What a function is given, a copy of its own.
+
+    At pre-list it may narrow `namespace`, which is empty for all, and `states`, of which none stand for all. At
+    post-list it may take rows out of `releases`, and add texts to the `annotations` of one by their names.
+    """
+
+    event: str
+    namespace: str
+    states: list[str]
+    releases: list[dict[str, object]] = field(default_factory=list)
+
+
+Function: TypeAlias = Callable[[ListRequest], object]
+
+
+class HandlerFailed(Exception):
+    """A function that hears an event has raised an error, or takes too long."""
+
+
+class Registration:
+    """What a `register` of an entry point is given."""
+
+    def __init__(self, registry: Registry[Function], origin: str) -> None:
+        self._registry = registry
+        self._origin = origin
+
+    def on(self, event: str, weight: float, function: Function) -> None:
+        """Have a function hear an event; `weight` is from 0, first, to 1, last."""
+        self._registry.on(event, weight, function, origin=self._origin)
+
+
+def load() -> Registry[Function]:
+    """Register what is installed beside this program; raises `WrongRegistry` for what cannot be."""
+    registry: Registry[Function] = Registry([CoreEvent.LIST])
+    for point in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda each: each.name):
+        try:
+            point.load()(Registration(registry, point.name))
+        except WrongRegistry:
+            raise
+        except Exception as error:
+            raise WrongRegistry(f"the entry point {point.name} of {GROUP} cannot be loaded: {error}") from error
+    return registry
+
+
+def hearing(registry: Registry[Function], event: Event) -> Sequence[Listener[Function]]:
+    """Return the functions that hear an event, in order."""
+    return order.in_order((each for each in registry.listeners if each.event is event), ())
+
+
+async def call(listener: Listener[Function], request: ListRequest, *, seconds: float = CALL_SECONDS) -> None:
+    """Have a function hear an event, and change the request; raises `HandlerFailed`."""
+    title = f"the handler {listener.file} (line {listener.line}) of {request.event}"
+    try:
+        async with asyncio.timeout(seconds):
+            await _in_thread(listener, request)
+    except TimeoutError as error:
+        raise HandlerFailed(f"{title} takes longer than {seconds:g} s") from error
+    except Exception as error:
+        raise HandlerFailed(f"{title} failed: {type(error).__name__}: {error}") from error
+
+
+async def _in_thread(listener: Listener[Function], request: ListRequest) -> None:
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+
+    def tell(error: BaseException | None) -> None:
+        if ended.done():
+            return
+        if error is None:
+            ended.set_result(None)
+        else:
+            ended.set_exception(error)
+
+    def work() -> None:
+        failure: BaseException | None = None
+        try:
+            listener.function(request)
+        except StopIteration as error:  # no future takes it
+            failure = RuntimeError(f"StopIteration: {error}")
+        except Exception as error:  # it is raised again where it is waited for
+            failure = error
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(tell, failure)
+
+    threading.Thread(target=work, name=f"lifecycle {listener.file}", daemon=True).start()
+    await ended
