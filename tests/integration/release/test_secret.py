@@ -379,12 +379,14 @@ async def test_a_rollback_and_a_resumption_work_on_opened_documents(site: Site) 
     assert await leaked(site, PASSWORD, OTHER) == []
 
 
-async def test_the_holder_gets_the_manifest_of_a_former_revision(site: Site) -> None:
+async def test_the_holder_gets_the_source_and_the_manifest_of_a_former_revision(site: Site) -> None:
     rendered = manifest(password=PASSWORD, url=URL)
     await install(site, rendered=rendered)
     flow = await begin(site)
     found = await work_of(flow, revision=1)
-    assert found.documents == {"manifest": json.loads(rendered)}
+    assert found.documents["manifest"] == json.loads(rendered)
+    assert PASSWORD in json.dumps(found.documents["source"], ensure_ascii=False)
+    assert found.documents.keys() == {"source", "manifest"}
     assert (await work_of(flow, revision=7)).documents == {}
 
 

@@ -1,5 +1,6 @@
 """Charts with scripts that are installed, upgraded, rolled back and uninstalled, with all events."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from unit.provisioner.release.chart.releasing import files
 from unit.provisioner.release.stage import Stage
 
+from support.waiting import eventually
 from tinkwell.client.release.model import LifecycleRun
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.chart.file import archive
@@ -299,3 +301,47 @@ async def test_a_secret_that_a_handler_copies_stays_hidden(stage: Stage) -> None
         told = [str(each) for each in await runs(stage, operation_id)]
     assert "very-secret-word" not in json.dumps([revision.manifest, revision.all_values, revision.source, told])
     assert any(each.get("config") == {"text": "with very-secret-word"} for each in stage.images.told)
+
+
+async def test_a_subchart_that_goes_has_its_own_last_word(stage: Stage) -> None:
+    script = """
+        function init(events)
+          for _, event in ipairs({"pre-delete", "post-delete"}) do
+            events.on(event, 0, function (name, namespace, chart, values)
+              if chart.name ~= "bar" or values.trace ~= "seed bar last parent of bar" then fail(values.trace) end
+            end)
+          end
+          events.on("pre-render", 0.5, function (name, namespace, chart, values)
+            values.trace = values.trace .. " " .. chart.name .. " last"
+          end)
+        end
+    """
+    async with stage.provisioner():
+        await install(stage, FAMILY | {"charts/bar/ext/lua/init.lua": script})
+        upgraded = await stage.operator.upgrade("shop", archive.pack("shop", files(CHART)))
+        await stage.ends(upgraded.id)
+        found = [(each.event, each.outcome) for each in await runs(stage, upgraded.id) if each.chart == "shop.bar"]
+    assert found == [("pre-delete", Outcome.SUCCEEDED), ("post-delete", Outcome.SUCCEEDED)]
+
+
+async def test_who_takes_an_operation_over_loads_its_scripts_again(stage: Stage) -> None:
+    waiting = stage.images.thing("web")
+    waiting.gates["create"] = asyncio.Event()
+    given = CHART | {"ext/lua/init.lua": S0.replace("end)\n    end", "end)\n" + LATER + "    end")}
+    async with stage.provisioner():
+        begun = await stage.operator.install("shop", archive.pack("shop", files(given)))
+        await eventually(lambda: "create" in stage.images.calls("web"))
+    async with stage.provisioner():
+        waiting.gates["create"].set()
+        await stage.ends(begun.id)
+        found = await runs(stage, begun.id)
+    assert [each.event for each in found].count("pre-render") == 1
+    (last,) = [each for each in found if each.event == "post-install"]
+    assert [(each.file, each.outcome) for each in last.handlers] == [("ext/lua/init.lua", Outcome.SUCCEEDED)]
+
+
+LATER = """
+      events.on("post-install", 0, function (name, namespace, chart, values)
+        if values.myvalue ~= "My Value" then fail(tostring(values.myvalue)) end
+      end)
+"""
