@@ -9,12 +9,32 @@ DELETE FROM operation WHERE kind IN ('TEST', 'PLAN');
 -- The events of that are written by the functions as they are.
 SET CONSTRAINTS ALL IMMEDIATE;
 
+-- What is changed on the way to still older revisions is told by these functions, which must not know the columns then.
+DO $$
+DECLARE
+    one regprocedure;
+BEGIN
+    FOREACH one IN ARRAY
+        ARRAY['release_shape(release)', 'operation_shape(operation)', 'write_release_event()']::regprocedure[]
+    LOOP
+        EXECUTE regexp_replace(
+            regexp_replace(pg_get_functiondef(one), '\m(r|NEW|OLD)\.drift\M', $none$''$none$, 'g'),
+            '\mo\.plan_of\M', 'NULL::text', 'g'
+        );
+    END LOOP;
+END $$;
+
 ALTER TABLE release DROP COLUMN drift;
 ALTER TABLE operation DROP COLUMN result, DROP COLUMN plan_of;
 DROP FUNCTION check_lifecycle, write_lifecycle_event, lifecycle_shape CASCADE;
 DROP TABLE lifecycle;
 
-DELETE FROM events WHERE resource_type = 'LIFECYCLE' OR event_type = 'RELEASE_DRIFTED';
+DELETE FROM events
+ WHERE resource_type = 'LIFECYCLE' OR event_type = 'RELEASE_DRIFTED'
+    OR resource_type = 'RELEASE' AND data ->> 'state' = 'PLANNED'
+    OR resource_type = 'OPERATION' AND data ->> 'kind' IN ('TEST', 'PLAN')
+    OR resource_type = 'NODE' AND data ->> 'kind' IN ('HOOK', 'EVENT');
+DROP INDEX release_planned;
 
 ALTER DOMAIN release_state DROP CONSTRAINT release_state_known;
 ALTER DOMAIN release_state ADD CONSTRAINT release_state_known CHECK (
