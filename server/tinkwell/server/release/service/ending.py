@@ -70,12 +70,17 @@ async def write(
     lease_id: str = "",
     cancel_reason: str | None = None,
 ) -> None:
-    """Write what ends an operation whose release is locked; the operation's options say how much history is kept."""
+    """Write what ends an operation whose release is locked; the operation's options say how much history is kept.
+
+    One that leaves its release as it is leaves its history, too.
+    """
     move = change.Move(
         operation_id=locked.operation.id, changes=changes, lease_id=lease_id, cancel_reason=cancel_reason
     )
     await change.write(transaction, move)
-    await history.forget(transaction, locked.release_id, keep=locked.operation.options.history_max)
+    ended = locked.operation
+    keep = ended.options.history_max if ended.kind.changes_release else None
+    await history.forget(transaction, locked.release_id, keep=keep)
 
 
 def missing(operation_id: str) -> errors.NotFound:
