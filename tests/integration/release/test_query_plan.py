@@ -14,8 +14,10 @@ from tinkwell.server.release.store import (
     change,
     chart,
     document,
+    explanation,
     history,
     hold,
+    lifecycle,
     lock,
     output,
     queries,
@@ -44,6 +46,8 @@ _FILL = f"""
     INSERT INTO step (id, node_id, operation_id, release_id, path, ordinal, kind)
     SELECT gen_random_uuid(), n.id, n.operation_id, n.release_id, n.path, s, 'STATE'
       FROM node n, generate_series(1, 2) s;
+    INSERT INTO lifecycle (operation_id, release_id, ordinal, event, outcome)
+    SELECT o.id, o.release_id, n, 'event-' || n, 'SUCCEEDED' FROM operation o, generate_series(1, 3) n;
     INSERT INTO step_log (operation_id, step_id, attempt, number, stream, line)
     SELECT operation_id, id, 1, n, 'STDOUT', 'a line' FROM step, generate_series(1, 2) n;
     INSERT INTO release_resource (release_id, path, type, revision)
@@ -96,6 +100,10 @@ HOT: dict[str, tuple[str, tuple[object, ...], set[str]]] = {
     "output": (output.PAGE, (ID, 0, "", 256), {"step_log_operation", "step_pkey"}),
     "state of output": (output.STATE, (ID,), {"operation_pkey", "lease_id"}),
     "move a node": (change.MOVE_NODE, (ID, "a", "READY", False, "", False, True), {"node_path"}),
+    "emitted": (lifecycle.LIST, (ID,), {"lifecycle_place"}),
+    "emit": (lifecycle.STORE, (ID, "ready", "", "[]", "SUCCEEDED", "", 0.1), {"operation_pkey", "lifecycle_place"}),
+    "situation": (explanation.SITUATION, (ID,), {"operation_pkey", "release_pkey", "lease_id"}),
+    "limits": (explanation.LIMITS, (ID, ["a"]), {"operation_pkey", "release_resource_pkey", "release_revision_pkey"}),
     "move a step": (change.MOVE_STEP, (ID, "FAILED", 1, 1, "", False, True), {"step_pkey"}),
     "forget revisions": (
         history.FORGET_REVISIONS,
