@@ -359,12 +359,9 @@ def _read(kind: Any, value: Any, where: str) -> Any:
             raise Mistake(f"{where} is incomplete: {error}") from None
     if inner and isinstance(value, list):
         return [_read(inner[0], each, f"{where}[{index}]") for index, each in enumerate(value)]
-    if inner and isinstance(value, dict):
-        # The values of a dict[str, …], or what Optional[…] is made of.
-        if typing.get_origin(kind) in (dict, Mapping):
-            return {key: _read(inner[1], each, f"{where}.{key}") for key, each in value.items()}
-        return _read(inner[0], value, where)
-    return value
+    if inner and isinstance(value, dict) and typing.get_origin(kind) in (dict, Mapping):
+        return {key: _read(inner[1], each, f"{where}.{key}") for key, each in value.items()}
+    return _read(inner[0], value, where) if inner and isinstance(value, dict) else value  # Optional[…]
 
 
 def _plain(value: Any) -> Any:
