@@ -93,11 +93,12 @@ def parse_event(field: str, text: str) -> Heard:
         return Heard(_ALIASES[name], subchart)
     known = [event.value for event in Event]
     if name not in known:
-        core = " It is done by Tinkwell itself." if name in [event.value for event in CoreEvent] else ""
-        nearest = closed_object.nearest(name, known)
-        raise errors.InvalidField.of(
-            field, f"{parse.show(name)} is no event that handlers hear; {nearest}.{core} They are: {', '.join(known)}"
-        )
+        is_core = name in [event.value for event in CoreEvent]
+        hint = "Tinkwell does that itself." if is_core else closed_object.nearest(name, known)
+        # Where none is near, these are listed anyway.
+        advice = f"{hint} They are: " if hint[-1] in "?." else "they are: "
+        told = f"{parse.show(name)} is no event that handlers hear; {advice}{', '.join(known)}"
+        raise errors.InvalidField.of(field, told)
     return Heard(Event(name), subchart)
 
 
