@@ -78,7 +78,7 @@ def test_functions_are_known_by_their_entry_point_and_line() -> None:
     ("event", "weight", "sentence"),
     [
         ("pre-rendr", 0.5, 'the entry point acme: "pre-rendr" is no event that handlers hear; did you mean'),
-        ("render", 0.5, "It is done by Tinkwell itself"),
+        ("render", 0.5, "Tinkwell does that itself."),
         ("pre-render", 2, "the weight must be a number from 0, first, to 1, last, and not 2"),
         ("bar:ready", 0, "names a subchart, which a function of no chart has not"),
     ],

@@ -132,7 +132,7 @@ async def test_a_parent_switches_handlers_of_subcharts_off(off: str, left: list[
     [
         ('events.on("pre-rendr", 0, f)', '"pre-rendr" is no event that handlers hear; did you mean pre-render?'),
         ('events.on("bar:x", 0, f)', "they are: chart-loaded, pre-render, "),
-        ('events.on("install", 0, f)', "It is done by Tinkwell itself."),
+        ('events.on("install", 0, f)', "Tinkwell does that itself."),
         ('events.on("pre-list", 0, f)', "pre-list belongs to no chart; only handlers in Python hear it"),
         ('events.on(":ready", 0, f)', "names no subchart before the colon"),
         ('events.on("ready", 0/0, f)', "takes a weight from 0 to 1"),
