@@ -105,7 +105,7 @@ def installation(case: Case) -> Change:
     resources = _of_charts(case) if case.is_chart else _of_manifest(case)
     sent: dict[str, Any] = {"resources": chart.plain(resources)}
     if case.is_chart:
-        sent = {"chart": chart.pack(_CHARTS, resources), "charts": _CHARTS}
+        sent = {"chart": chart.pack(_CHARTS, resources, {}), "charts": _CHARTS}
     change = Change(operation_id=str(uuid.uuid4()), wants=contents(resources), **sent)
     return change if case.removes else _meant(case, change)
 
