@@ -107,9 +107,7 @@ async def read_holds(connection: asyncpg.Connection, engines: Mapping[str, str])
 
 async def read_emissions(connection: asyncpg.Connection) -> list[Emission]:
     """Read what was emitted in the life of charts, in the order of the log."""
-    return [
-        Emission(**dict(row) | {"outcome": Outcome(row["outcome"])}) for row in await connection.fetch(_EMISSIONS)
-    ]
+    return [Emission(**dict(row) | {"outcome": Outcome(row["outcome"])}) for row in await connection.fetch(_EMISSIONS)]
 
 
 async def read_kinds(connection: asyncpg.Connection) -> dict[str, OperationKind]:
@@ -158,7 +156,8 @@ def write(history: History, watchers: list[Watcher], path: Path) -> None:
     """Write the records as lines of JSON, and how the watchers' streams went."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
-        for records in (history.plans, history.events, history.nodes, history.effects, history.holds, history.emissions):
+        known = (history.plans, history.events, history.nodes, history.effects, history.holds, history.emissions)
+        for records in known:
             for record in records:
                 fields = {type(record).__name__: dataclasses.asdict(record)}
                 file.write(json.dumps(fields, default=_plain) + "\n")

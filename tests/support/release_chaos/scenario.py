@@ -73,7 +73,7 @@ class _Source:
 
     resources: Mapping[str, Any]
     charts: Charts | None = None
-    life: Life = Life()
+    life: Life = dataclasses.field(default_factory=Life)
 
     @property
     def packed(self) -> Mapping[str, Any]:

@@ -39,4 +39,4 @@ def test_charts_have_the_subcharts_and_edges_that_the_judge_knows(seed: int) -> 
 def test_what_resources_are_to_hold_has_no_expression_left(seed: int) -> None:
     for change in changes(seed):
         assert not any("{{" in text for text in change.wants.values())
-        assert bool(change.wants) == (change.installs or bool(change.revision))
+        assert bool(change.wants) == (change.installs or bool(change.revision) or change.looks is not None)
