@@ -131,7 +131,10 @@ class _Replay:
         chart, event = _life_of(path)
         if event:
             yield from self._begin_life(path, chart, event)
-            return
+        yield from self._begin_inside(path)
+
+    def _begin_inside(self, path: str) -> Iterator[_Finding]:
+        """Something begins: after the first events of all charts that it is in, and before their last ones."""
         task = self._tasks[path]
         for other in self._states:
             around, event = _life_of(other)
