@@ -100,7 +100,7 @@ class Author:
                 lambda: releases.upgrade(release, change.chart, install=True, **more), f"upgrade {release}"
             )
         elif change.looks is not None:
-            look = releases.test if change.looks is OperationKind.TEST else releases.plan
+            look = releases.test if change.looks is OperationKind.TEST else releases.drift
             await self._call(lambda: look(release, **more), f"look at {release} by {change.looks}")
         elif change.revision:
             await self._call(lambda: releases.rollback(release, change.revision, **more), f"roll {release} back")

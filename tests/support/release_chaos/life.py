@@ -64,7 +64,7 @@ class Life:
 def draw(chance: random.Random, charts: Charts, describe: chart.Describe) -> Life:
     """Draw the life of charts, whose hooks are resources that are described."""
     hooks = {}
-    for number in range(chance.choice((0, 1, 2, 3))):
+    for number in range(chance.choice((0, 2, 3, 4))):
         path = join_chart(chance.choice(sorted(charts.children)), f"{HOOK}-{number}")
         hooks[path] = _hook(path, describe, events=chance.choice(_HOOK_EVENTS), weight=chance.choice((0, 1)))
     if chance.random() < 0.3:
@@ -121,6 +121,12 @@ def heard(life: Life, charts: Charts) -> Mapping[str, frozenset[str]]:
             name, _, event = text.rpartition(":")
             found[f"{path}.{name}" if name else path].add(event)
     return {path: frozenset(events) for path, events in found.items()}
+
+
+def telling(resource: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a resource that holds the value of its chart's script, too."""
+    config = resource["config"]
+    return {**resource, "config": {**config, "content": f"{config['content']} {VALUE}"}}
 
 
 def _registered(life: Life, charts: Charts, path: str) -> Sequence[str]:

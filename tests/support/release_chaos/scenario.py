@@ -80,7 +80,7 @@ class _Source:
         """All that its manifests hold, where its scripts tell their value, too."""
         if self.charts is None or not self.life.is_scripted:
             return self.resources
-        return {path: _telling(resource) for path, resource in self.resources.items()}
+        return {path: life.telling(resource) for path, resource in self.resources.items()}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -281,12 +281,6 @@ def _settled(source: _Source) -> Mapping[str, Any]:
     return {
         path: resource | {"config": resource["config"] | {"settles": 0}} for path, resource in source.packed.items()
     }
-
-
-def _telling(resource: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a resource that holds the value of its chart's script, too."""
-    config = resource["config"]
-    return {**resource, "config": {**config, "content": f"{config['content']} {life.VALUE}"}}
 
 
 def contents(resources: Mapping[str, Any]) -> dict[str, str]:
