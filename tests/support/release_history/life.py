@@ -138,7 +138,7 @@ class _Replay:
         task = self._tasks[path]
         for other in self._states:
             around, event = _life_of(other)
-            if not event or not _is_inside(path, around):
+            if not event or not self._is_in(path, around):
                 continue
             state, of = self._states[other], self._tasks[other]
             if event.startswith("pre-") and of is task and state not in DONE:
@@ -155,7 +155,7 @@ class _Replay:
         task = self._tasks[path]
         is_of_all = task is NodeTask.REMOVE and event not in _LEAVING
         for other in self._states:
-            if not _is_inside(other, chart) or not (is_of_all or self._tasks[other] is task):
+            if not self._is_in(other, chart) or not (is_of_all or self._tasks[other] is task):
                 continue
             state = self._states[other]
             if state is not NodeState.PENDING if event.startswith("pre-") else self._is_missed(state, event):
@@ -165,6 +165,10 @@ class _Replay:
                 of, former = _life_of(other)
                 if of == chart and former.startswith("post-") and self._tasks[other] is task and state not in DONE:
                     yield _PLACE, f"{path} begins while {other} is {state}"
+
+    def _is_in(self, path: str, chart: str) -> bool:
+        """Whether something comes within a chart: subcharts are tested one by one, whatever is in which."""
+        return _is_inside(path, chart) and (self._kind is not OperationKind.TEST or "." not in chart)
 
     def _is_missed(self, state: NodeState, event: str) -> bool:
         """Whether something in a chart has not ended when an event is emitted that comes after it."""

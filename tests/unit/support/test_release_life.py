@@ -26,6 +26,8 @@ INSIDE = (f"{INNER}/pre-install", f"{INNER}:r", f"{INNER}/post-install", LAST_HO
 TAIL = ("top/post-install", "top/wait", "top/ready")
 WALK = (*HEAD, *INSIDE, INNER, "top:r", *TAIL, "top")
 GONE = ("top/pre-delete", "top/delete", f"{INNER}/pre-delete", f"{INNER}:r", "top:r", "top/post-delete")
+# Subcharts are tested one by one, each after those that are in it.
+TESTED = ("top/pre-test", f"{INNER}.b/pre-test", f"{INNER}/pre-test", "top/test", "top:hook@test", "top/post-test")
 
 
 class Story:
@@ -37,10 +39,10 @@ class Story:
         self._events: list[Event] = []
         self._emissions: list[Emission] = []
         is_removal = kind is OperationKind.UNINSTALL
+        paths = {OperationKind.UNINSTALL: GONE, OperationKind.TEST: TESTED}.get(kind, WALK)
         self._task = NodeTask.REMOVE if is_removal else NodeTask.INSTALL
         self._nodes = [
-            Node(id=path, operation_id=ONE, path=path, task=self._task, state=NodeState.PENDING)
-            for path in (GONE if is_removal else WALK)
+            Node(id=path, operation_id=ONE, path=path, task=self._task, state=NodeState.PENDING) for path in paths
         ]
 
     def prepare(self, *left_out: str) -> "Story":
@@ -139,6 +141,7 @@ GOOD: list[Callable[[], Story]] = [
         .end(State.FAILED)
     ),
     lambda: Story(OperationKind.PLAN, charts=None).end(),
+    lambda: Story(OperationKind.TEST, charts=None).done(*TESTED).end(),
 ]
 
 
@@ -174,6 +177,9 @@ BAD: list[tuple[str, Callable[[], Story]]] = [
     ("H3", lambda: installing().done(*but("top:r", *TAIL, "top")).begin(TAIL[2])),
     ("H3", lambda: Story(OperationKind.UNINSTALL, charts=None).begin("top:r")),
     ("H3", lambda: Story(OperationKind.UNINSTALL, charts=None).done(*GONE[:4]).begin(GONE[5])),
+    ("H3", lambda: Story(OperationKind.TEST, charts=None).done(TESTED[1])),
+    ("H3", lambda: Story(OperationKind.TEST, charts=None).done(TESTED[0]).done(TESTED[5])),
+    ("H3", lambda: Story(OperationKind.TEST, charts=None).done(*TESTED[:3]).begin(TESTED[4])),
     ("H4", lambda: installing().done(*but("top/ready")).end()),
     ("H4", lambda: installing().done(*but(f"{INNER}/post-install", LAST_HOOK)).end()),
     ("H4", lambda: installing().emit("pre-install", outcome=Outcome.WARNED)),
