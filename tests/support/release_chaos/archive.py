@@ -9,9 +9,10 @@ from typing import Any
 import asyncpg
 
 from support.history.record import Watcher
-from support.release_history.record import Event, History, Hold, Node, Step
+from support.release_history.record import Emission, Event, History, Hold, Node, Step
 from tinkwell.core.event.kinds import EventType, ResourceType, State
-from tinkwell.core.release.kinds import NodeState, NodeTask, PlanKind, StepKind
+from tinkwell.core.release.kinds import NodeState, NodeTask, OperationKind, PlanKind, StepKind
+from tinkwell.core.release.lifecycle_event.run import Outcome
 from tinkwell.core.release.plan import Plan
 
 _EVENTS = """
@@ -40,6 +41,12 @@ _NOTE_HOLDS = """
 _HOLDS = """
     SELECT operation_id::text, instance, CAST(extract(epoch FROM at) AS double precision) FROM chaos_hold ORDER BY id
 """
+_EMISSIONS = """
+    SELECT revision, version, data->>'operation_id' AS operation_id, data->>'event' AS event, data->>'chart' AS chart,
+           data->>'outcome' AS outcome
+      FROM events WHERE resource_type = 'LIFECYCLE' ORDER BY revision
+"""
+_KINDS = "SELECT id::text, kind FROM operation"
 _UNSETTLED = """
     SELECT format('operation %s is held', id) FROM operation
      WHERE state NOT IN ('PENDING', 'RUNNING') AND lease_id IS NOT NULL
@@ -98,6 +105,16 @@ async def read_holds(connection: asyncpg.Connection, engines: Mapping[str, str])
     return [Hold(operation_id, engines[instance], at) for operation_id, instance, at in await connection.fetch(_HOLDS)]
 
 
+async def read_emissions(connection: asyncpg.Connection) -> list[Emission]:
+    """Read what was emitted in the life of charts, in the order of the log."""
+    return [Emission(**dict(row) | {"outcome": Outcome(row["outcome"])}) for row in await connection.fetch(_EMISSIONS)]
+
+
+async def read_kinds(connection: asyncpg.Connection) -> dict[str, OperationKind]:
+    """Read what operations do."""
+    return {id_: OperationKind(kind) for id_, kind in await connection.fetch(_KINDS)}
+
+
 async def read_unsettled(connection: asyncpg.Connection) -> list[str]:
     """Tell what operations that have ended have left as it should not be."""
     return [str(text) for (text,) in await connection.fetch(_UNSETTLED)]
@@ -139,7 +156,8 @@ def write(history: History, watchers: list[Watcher], path: Path) -> None:
     """Write the records as lines of JSON, and how the watchers' streams went."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
-        for records in (history.plans, history.events, history.nodes, history.effects, history.holds):
+        known = (history.plans, history.events, history.nodes, history.effects, history.holds, history.emissions)
+        for records in known:
             for record in records:
                 fields = {type(record).__name__: dataclasses.asdict(record)}
                 file.write(json.dumps(fields, default=_plain) + "\n")

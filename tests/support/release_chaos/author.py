@@ -13,7 +13,7 @@ from support.waiting import eventually
 from tinkwell.client import Operation, errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.cause import Reason
-from tinkwell.core.release.kinds import OnFailure
+from tinkwell.core.release.kinds import OnFailure, OperationKind
 from tinkwell.core.release.transition.ending import follow_up_id
 
 T = TypeVar("T")
@@ -99,6 +99,9 @@ class Author:
             await self._call(
                 lambda: releases.upgrade(release, change.chart, install=True, **more), f"upgrade {release}"
             )
+        elif change.looks is not None:
+            look = releases.test if change.looks is OperationKind.TEST else releases.drift
+            await self._call(lambda: look(release, **more), f"look at {release} by {change.looks}")
         elif change.revision:
             await self._call(lambda: releases.rollback(release, change.revision, **more), f"roll {release} back")
         else:

@@ -17,6 +17,8 @@ from tinkwell.core.release.manifest.name import join_chart, split_chart
 ROOT = "top"
 # The only name of what is added later.
 NEW = "new"
+# Where a chart has its script.
+SCRIPT = "ext/lua/init.lua"
 _LEVELS = 3
 _INPUT = "{{ inputs.text }}"
 
@@ -108,8 +110,8 @@ def plain(resources: Resources) -> dict[str, Any]:
     }
 
 
-def pack(charts: Charts, resources: Resources) -> bytes:
-    """Return the archive of a chart."""
+def pack(charts: Charts, resources: Resources, scripts: Mapping[str, str]) -> bytes:
+    """Return the archive of a chart; `scripts` are by the paths of charts."""
     outputs: dict[str, str] = {}
     inputs: dict[str, str] = {}
     for path, other in _read(resources):
@@ -127,7 +129,7 @@ def pack(charts: Charts, resources: Resources) -> bytes:
             | ({"inputs": {"text": inputs[f"{path}.{name}"]}} if f"{path}.{name}" in inputs else {})
             for name in charts.children[path]
         }
-        return chart_stage.chart(
+        found = chart_stage.chart(
             path.rpartition(".")[2],
             plain({each: resource for each, resource in resources.items() if split_chart(each)[0] == path}),
             subcharts={name: files(f"{path}.{name}") for name in charts.children[path]},
@@ -135,6 +137,7 @@ def pack(charts: Charts, resources: Resources) -> bytes:
             waits_for=tuple(before for before, after in edges if after == OWN),
             outputs={"text": outputs[path]} if path in outputs else {},
         )
+        return found | ({SCRIPT: scripts[path]} if path in scripts else {})
 
     return chart_stage.packed(files(ROOT))
 

@@ -45,6 +45,7 @@ def tell(
 def about(history: History) -> Iterator[str]:
     """Yield what became of operations and calls."""
     yield from _operations(history)
+    yield from _lives(history)
     yield from _calls(history)
     yield from _lost(history)
 
@@ -62,6 +63,14 @@ def _operations(history: History) -> Iterator[str]:
     yield f"operations {len(history.plans)} on {len(releases)} releases: {report.counted(ends)}"
     yield f"           {waits.total()} of them install charts: {report.counted(waits) or 'none'}"
     yield f"nodes      {len(history.nodes)}: {report.counted(states)}"
+
+
+def _lives(history: History) -> Iterator[str]:
+    outcomes = Counter(each.outcome.value for each in history.emissions)
+    again = sum(each.version > 1 for each in history.emissions)
+    hooks = Counter(node.state.value for node in history.nodes if "@" in node.path)
+    yield f"emitted    {len(history.emissions)}, {again} of them again: {report.counted(outcomes) or 'nothing'}"
+    yield f"hooks      {hooks.total()}: {report.counted(hooks) or 'none'}"
 
 
 def _calls(history: History) -> Iterator[str]:

@@ -36,7 +36,7 @@ _RESYNC_SECONDS = 10
 # Of the time of the faults, so that what is done to the last releases happens in it.
 _CREATION_SHARE = 0.9
 _READY = "releases are watched"
-_TYPES = frozenset({"RELEASE", "OPERATION", "NODE", "STEP"})
+_TYPES = frozenset({"RELEASE", "OPERATION", "NODE", "STEP", "LIFECYCLE"})
 _ENDS = frozenset({"operation.succeeded", "operation.failed", "operation.timeout", "operation.cancelled"})
 
 logger = logging.getLogger(__name__)
@@ -163,6 +163,8 @@ class _Run:
                 author.wanted,
                 self._journal.contents(),
                 await self._leftovers(connection, sites),
+                await archive.read_emissions(connection),
+                await archive.read_kinds(connection),
             )
         finally:
             await connection.close(timeout=10)

@@ -7,23 +7,28 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from support.release_chaos import chart, journal
+from support.release_chaos import chart, journal, life
+from support.release_chaos.life import Life
 from support.release_history.record import Charts, is_of_hook
 from tinkwell.core.event.kinds import State
-from tinkwell.core.release.kinds import OnFailure, Wait
+from tinkwell.core.release.kinds import OnFailure, OperationKind, Wait
 from tinkwell.core.release.manifest.name import join_chart, split_chart
 
 RESOURCES = 10
 _CHART_SHARE = 0.5
+# Of what fails in charts, how much is a hook or a handler.
+_LIFE_SHARE = 0.6
 _NEVER = 1_000_000
 _TOO_LONG_SECONDS = 60
 _SUCCEEDS = frozenset({State.SUCCEEDED})
 _FAILS = frozenset({State.FAILED})
+_LOOKS = (OperationKind.PLAN, OperationKind.TEST)
 _IS_CANCELLED = frozenset({State.CANCELLED, State.SUCCEEDED})
 # The weights of the stories below, which sum to 100.
 _STORIES = {
-    "stays": 30,
+    "stays": 20,
     "changes": 20,
+    "is looked at": 10,
     "goes": 12,
     "returns": 8,
     "fails": 10,
@@ -35,7 +40,7 @@ _STORIES = {
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """An operation to be: it applies `resources`, brings a chart about, rolls back, or without any of these uninstalls.
+    """An operation to be: it applies `resources`, brings a chart about, rolls back, `looks`, or else uninstalls.
 
     `chart` is an archive, and `charts` is what is in order where charts are installed, be it by a rollback. `wants` is
     what the resources hold after its success. `put_back` is the change whose success the operation restores that makes
@@ -47,6 +52,7 @@ class Change:
     chart: bytes = b""
     charts: Charts | None = None
     revision: int = 0
+    looks: OperationKind | None = None
     ends: frozenset[State] = _SUCCEEDS
     culprit: str = ""
     wants: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -67,6 +73,14 @@ class _Source:
 
     resources: Mapping[str, Any]
     charts: Charts | None = None
+    life: Life = dataclasses.field(default_factory=Life)
+
+    @property
+    def packed(self) -> Mapping[str, Any]:
+        """All that its manifests hold, where its scripts tell their value, too."""
+        if self.charts is None or not self.life.is_scripted:
+            return self.resources
+        return {path: life.telling(resource) for path, resource in self.resources.items()}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,24 +118,38 @@ class _Draw:
             case "changes":
                 return installed, self._apply(self._changed(first))
             case "goes":
-                return installed, self._change()
+                return self._going(first)
+            case "is looked at":
+                return (
+                    installed,
+                    *(self._change(looks=kind, wants=installed.wants) for kind in self._chance.sample(_LOOKS, 2)),
+                    self._apply(self._changed(first)),
+                )
             case "returns":
                 changed = self._apply(self._changed(first))
                 return installed, changed, self._change(revision=1, wants=installed.wants, charts=installed.charts)
             case "fails":
-                bad, culprit = self._failing(first)
+                bad, culprit = self._failing(first, "install")
                 return self._failed(bad, culprit), installed
             case "times out":
                 bad, culprit = self._late(first)
                 return self._failed(bad, culprit), installed
             case "is put back":
-                bad, culprit = self._failing(self._changed(first))
+                bad, culprit = self._failing(self._changed(first), "upgrade")
                 put_back = self._apply(bad, ends=_FAILS, culprit=culprit, put_back=installed)
                 return installed, put_back
             case "is cancelled":
                 return self._cancelled(first), installed
             case _:
                 return (installed,)
+
+    def _going(self, source: _Source) -> Sequence[Change]:
+        """Draw a release that is removed, or that its script keeps."""
+        if not source.life.is_scripted or self._chance.random() < 0.5:
+            return self._apply(source), self._change()
+        kept, culprit = life.refusing(source.life)
+        refused = self._change(ends=_FAILS, culprit=culprit)
+        return self._apply(dataclasses.replace(source, life=kept)), refused
 
     def _failed(self, source: _Source, culprit: str) -> Change:
         on_failure = self._chance.choice([*OnFailure])
@@ -139,8 +167,10 @@ class _Draw:
         if source.charts is None:
             sent: dict[str, Any] = {"resources": chart.plain(source.resources)}
         else:
-            sent = {"chart": chart.pack(source.charts, _settled(source)), "charts": source.charts}
-        return self._change(wants=contents(source.resources), **sent, **more)
+            charts = dataclasses.replace(source.charts, heard=life.heard(source.life, source.charts))
+            hooks, scripts = life.hooks(source.life, charts), life.scripts(source.life, charts)
+            sent = {"chart": chart.pack(charts, {**_settled(source), **hooks}, scripts), "charts": charts}
+        return self._change(wants=contents(source.packed), **sent, **more)
 
     def _change(self, **more: Any) -> Change:
         return Change(operation_id=str(uuid.UUID(int=self._chance.getrandbits(128), version=4)), **more)
@@ -149,7 +179,7 @@ class _Draw:
         """Draw a release."""
         if self._chance.random() < _CHART_SHARE:
             charts, resources = chart.draw(self._chance, self._resource)
-            return _Source(resources, charts)
+            return _Source(resources, charts, life.draw(self._chance, charts, self._resource))
         resources = {}
         for number in range(RESOURCES):
             resources[f"r{number}"] = self._resource(f"r{number}", sorted(resources), {})
@@ -210,22 +240,28 @@ class _Draw:
         if charts is not None:
             added = join_chart(f"{chart.ROOT}.{chart.NEW}", chart.NEW)
             changed[added] = self._resource(added, [], {})
-        return _Source(changed, charts)
+        return _Source(changed, charts, source.life)
 
-    def _failing(self, source: _Source) -> tuple[_Source, str]:
-        """Return resources one of which fails, and its path."""
+    def _failing(self, source: _Source, verb: str) -> tuple[_Source, str]:
+        """Return resources one of which fails, or a hook or a handler around them, and the path of its node."""
+        if source.charts is not None and self._chance.random() < _LIFE_SHARE:
+            # What fails before there is a plan has changed nothing, and is not made up for.
+            bad_life, culprit = life.failing(
+                self._chance, source.life, source.charts, self._resource, verb=verb, may_begin=verb == "install"
+            )
+            return dataclasses.replace(source, life=bad_life), culprit
         bad, culprit = self._spoilt(source)
         config, resource = bad[culprit]["config"], bad[culprit]
         config["actions"][-1]["first_good_attempt"] = _NEVER
         resource["retries"] = 0
-        return _Source(bad, source.charts), culprit
+        return dataclasses.replace(source, resources=bad), culprit
 
     def _late(self, source: _Source) -> tuple[_Source, str]:
         """Return resources one of which takes too long, and its path."""
         bad, culprit = self._spoilt(source)
         bad[culprit]["config"]["actions"][-1]["seconds"] = _TOO_LONG_SECONDS
         bad[culprit] |= {"retries": 0, "timeouts": {"action": self._chance.randint(1, 3), "state": 120}}
-        return _Source(bad, source.charts), culprit
+        return dataclasses.replace(source, resources=bad), culprit
 
     def _spoilt(self, source: _Source) -> tuple[dict[str, Any], str]:
         """Return resources one of which is to be spoilt, which acts once, and its path."""
@@ -241,9 +277,9 @@ class _Draw:
 def _settled(source: _Source) -> Mapping[str, Any]:
     """Return the resources of charts; where nothing is waited for, they are ready as soon as they are written."""
     if source.charts is None or source.charts.wait is not Wait.NONE:
-        return source.resources
+        return source.packed
     return {
-        path: resource | {"config": resource["config"] | {"settles": 0}} for path, resource in source.resources.items()
+        path: resource | {"config": resource["config"] | {"settles": 0}} for path, resource in source.packed.items()
     }
 
 
@@ -251,7 +287,7 @@ def contents(resources: Mapping[str, Any]) -> dict[str, str]:
     """Return what resources hold once all of them are there; each stands behind those that it reads."""
     found: dict[str, str] = {}
     for path, resource in resources.items():
-        text: str = resource["config"]["content"]
+        text: str = resource["config"]["content"].replace(life.VALUE, life.TOLD)
         for expression, other in resource["reads"].items():
             text = text.replace(expression, found[other])
         found[path] = text

@@ -50,7 +50,9 @@ def answer_after(node: Node, lost: Step, said: dict[str, Effect]) -> Effect | No
 
 
 def _check_end(node: Node, answer: Answer, *, is_accepted: bool) -> Iterator[Violation]:
-    is_right = answer is (Answer.VALID if node.task is NodeTask.INSTALL else Answer.ABSENT)
+    # What is a hook is there afterwards, whatever the operation does.
+    is_there = node.task is NodeTask.INSTALL or "@" in node.path
+    is_right = answer is (Answer.VALID if is_there else Answer.ABSENT)
     if is_right and _is_failed_as_lost(node):
         yield _violation(node, f"has failed as lost, though it is {answer}")
     elif not is_right and not is_accepted and node.state in (NodeState.READY, NodeState.REMOVED):

@@ -9,7 +9,8 @@ import enum
 from collections.abc import Collection, Mapping, Sequence
 
 from tinkwell.core.event.kinds import EventType, ResourceType, State
-from tinkwell.core.release.kinds import NodeState, NodeTask, StepKind, Wait
+from tinkwell.core.release.kinds import NodeState, NodeTask, OperationKind, StepKind, Wait
+from tinkwell.core.release.lifecycle_event.run import Outcome
 from tinkwell.core.release.report import STEP_LOST
 
 # How the names of hooks begin.
@@ -22,20 +23,22 @@ OWN = ""
 class Charts:
     """The charts of a release, by their paths: the names of the subcharts of each, and which of them wait for which.
 
-    An edge is (before, after), both of them names of subcharts; the latter may be OWN.
+    An edge is (before, after), both of them names of subcharts; the latter may be OWN. `heard` says which events of a
+    chart something hears, be it a hook.
     """
 
     wait: Wait
     children: Mapping[str, Sequence[str]]
     edges: Mapping[str, Collection[tuple[str, str]]]
+    heard: Mapping[str, Collection[str]] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plan:
     """What is meant to become of an operation: how it may end.
 
-    Where it ends as FAILED the resource `culprit` must be why, unless an action of it was lost. What it installs has
-    `charts`, None for manifests, and where it installs nothing.
+    Where it ends as FAILED the node `culprit` must be why, unless an action of it was lost; of what is emitted before
+    there is a plan, that event. What it installs has `charts`, None for manifests, and where it installs nothing.
     """
 
     operation_id: str
@@ -103,6 +106,18 @@ class Node:
     steps: tuple[Step, ...] = ()
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Emission:
+    """An event in the life of a chart was emitted in an operation, or again where its `version` is not the first."""
+
+    revision: int
+    operation_id: str
+    event: str
+    chart: str
+    version: int
+    outcome: Outcome
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Hold:
     """Somebody on this engine has taken an operation."""
@@ -162,7 +177,8 @@ class History:
 
     `holds` are in order. `accepting` are the operations that go on where an action was lost. `wanted` has what
     resources are to hold of those releases whose last operation succeeded, and `found` what they hold. `leftovers`
-    tells what should not be there any more, a sentence each.
+    tells what should not be there any more, a sentence each. `emissions` are in the order of the log, and `kinds` says
+    what each operation does.
     """
 
     plans: Sequence[Plan]
@@ -174,6 +190,8 @@ class History:
     wanted: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     found: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     leftovers: Sequence[str] = ()
+    emissions: Sequence[Emission] = ()
+    kinds: Mapping[str, OperationKind] = dataclasses.field(default_factory=dict)
 
 
 def is_of_hook(path: str) -> bool:

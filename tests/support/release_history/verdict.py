@@ -14,6 +14,10 @@ C1   what waits for a chart begins after that is ready, and after what that wait
 C2   a batch begins after the former has ended, and at least a chart's own resources after all that have an edge
 C3   what is in a chart begins after it, and ends before it
 C4   what is removed goes in the reverse of the order in which it was installed last
+H1   what is emitted in the life of charts comes in the order of its operation
+H2   each event of a chart is emitted once in an operation, or again only before there is a plan
+H3   events and hooks begin before or after all that is in their chart, and hooks after their event
+H4   all that is due was emitted where an operation succeeds, and nothing comes after what failed
 O1   every operation ends
 O2   it ends as it was meant to, and for that reason, and then resources hold what they are to hold
 O3   nothing of it is left behind
@@ -23,7 +27,7 @@ O4   the events with the plans tell the state of every node
 from collections.abc import Iterator
 
 from support.history.record import Violation
-from support.release_history import effect, lost, order
+from support.release_history import effect, life, lost, order
 from support.release_history.record import History, Plan, is_of_hook
 from support.release_history.world import Operation, World
 from tinkwell.core.event.kinds import State
@@ -37,6 +41,7 @@ def judge(history: History) -> list[Violation]:
     found += effect.check(history.events, history.effects)
     found += lost.check(history.events, history.nodes, history.effects, history.holds, history.accepting)
     found += order.check(history.events, history.nodes, history.plans)
+    found += life.check(history.events, history.nodes, history.plans, history.emissions, history.kinds)
     for plan in history.plans:
         found += _check_outcome(plan, world.operations.get(plan.operation_id))
     known = {plan.operation_id for plan in history.plans}
@@ -59,6 +64,9 @@ def _check_outcome(plan: Plan, operation: Operation | None) -> Iterator[Violatio
         meant = " or ".join(sorted(plan.ends))
         why = f"{operation.reason} at {operation.culprit or 'no node'}"
         yield Violation("O2", who, f"ended as {operation.state} by {why}, and was meant to end as {meant}")
+    elif operation.state is State.FAILED and life.is_prepared(plan.culprit):
+        if operation.reason != Reason.PREPARATION_FAILED:
+            yield Violation("O2", who, f"ended by {operation.reason}, and was meant to end by {plan.culprit}")
     elif operation.state is State.FAILED and operation.culprit != plan.culprit:
         yield Violation("O2", who, f"ended by {operation.culprit}, and was meant to end by {plan.culprit}")
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from support.release_chaos import chart, journal
+from support.release_chaos import chart, journal, life
+from support.release_chaos.life import Life
 from support.release_chaos.scenario import Change, contents
 from support.release_history.record import OWN, Charts
 from support.release_kill.deed import Deed, Moment
@@ -32,6 +33,12 @@ _CHARTS = Charts(
         "top.b": frozenset(),
     },
 )
+_HANDLERS = {
+    "top": ("pre-install", "a:ready", "post-install", "pre-delete"),
+    "top.a": ("pre-install", "post-install"),
+    "top.a.c": ("post-install", "pre-delete"),
+    "top.b": ("wait", "post-delete"),
+}
 _ONCE = frozenset({Deed.ACQUIRE, Deed.PLAN, Deed.FINISH})
 _IS_CANCELLED = frozenset({State.CANCELLED, State.SUCCEEDED})
 _OF_ACTIONS = frozenset({Deed.INTENT, Deed.REPORT})
@@ -105,7 +112,12 @@ def installation(case: Case) -> Change:
     resources = _of_charts(case) if case.is_chart else _of_manifest(case)
     sent: dict[str, Any] = {"resources": chart.plain(resources)}
     if case.is_chart:
-        sent = {"chart": chart.pack(_CHARTS, resources), "charts": _CHARTS}
+        lived = Life(_hooks(case), _HANDLERS)
+        charts = dataclasses.replace(_CHARTS, heard=life.heard(lived, _CHARTS))
+        sent = {
+            "chart": chart.pack(charts, {**resources, **lived.hooks}, life.scripts(lived, charts)),
+            "charts": charts,
+        }
     change = Change(operation_id=str(uuid.uuid4()), wants=contents(resources), **sent)
     return change if case.removes else _meant(case, change)
 
@@ -130,14 +142,20 @@ def _of_manifest(case: Case) -> Mapping[str, Any]:
 
 
 def _of_charts(case: Case) -> Mapping[str, Any]:
-    """Return three resources, in a chart within one, in that, and in the one beside it, with hooks around them."""
+    """Return three resources, in a chart within one, in that, and in the one beside it."""
     output, given = "{{ subcharts.c.outputs.text }}", "{{ inputs.text }}"
     return {
-        "top.a.c:first": _first(case),
+        "top.a.c:first": life.telling(_first(case)),
         "top.a:second": _resource(
             f"of {output}", seconds=(0.4 * (1 - case.lateness),), reads={output: "top.a.c:first"}
         ),
         "top.b:third": _resource(f"and of {given}", seconds=(0.1,), reads={given: "top.a:second"}),
+    }
+
+
+def _hooks(case: Case) -> Mapping[str, Any]:
+    """Return hooks around these."""
+    return {
         "top.a.c:hook-first": _hook(case, "pre-install"),
         "top.a:hook-last": _hook(case, "post-install"),
         "top:hook-leaving": _hook(case, "pre-delete"),

@@ -122,6 +122,8 @@ async def _read(url: str, plays: Sequence[Play], journal: Journal) -> History:
                 *(f"a run is kept: {path}" for site in sites for path in site.runs()),
                 *(f"a call of {thing} is alive" for thing in journal.alive()),
             ],
+            await archive.read_emissions(connection),
+            await archive.read_kinds(connection),
         )
     finally:
         await connection.close(timeout=10)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from support.history.record import Violation
-from support.release_history import order, verdict
+from support.release_history import life, order, verdict
 from support.release_history.record import Answer, Effect, Event, History, Hold, Mark, Node, Plan, Step
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.release.kinds import NodeState, NodeTask, ReleaseState, StepKind
@@ -261,6 +261,13 @@ GOOD: list[Callable[[], Story]] = [
         .succeed()
     ),
     lambda: Story(ends=FAILED, culprit="a").begin().node(NodeState.INSTALLING).failed(),
+    lambda: (
+        Story(ends=FAILED, culprit="top/pre-render")
+        .begin()
+        .node(NodeState.SKIPPED)
+        .node(NodeState.SKIPPED, "b")
+        .fail(reason="PREPARATION_FAILED", culprit="")
+    ),
     lambda: Story().lose().find(Answer.STALE).failed_as_lost(),
     lambda: Story().lose().find(Answer.VALID).node(NodeState.READY).install("b").succeed(),
     # What was given up goes on elsewhere, and nobody can help it.
@@ -339,6 +346,7 @@ BAD: list[tuple[str, Callable[[], Story]]] = [
     ("O2", lambda: Story().begin().node(NodeState.INSTALLING).failed()),
     ("O2", lambda: Story(ends=FAILED, culprit="b").begin().node(NodeState.INSTALLING).failed()),
     ("O2", lambda: Story().installed().hold("text", "another")),
+    ("O2", lambda: Story(ends=FAILED, culprit="top/pre-render").begin().node(NodeState.INSTALLING).failed()),
     ("O4", lambda: Story().installed().untold(NodeState.FAILED)),
 ]
 
@@ -350,8 +358,8 @@ def test_whatever_breaks_a_promise_is_convicted_by_its_name(rule: str, story: Ca
 
 def test_each_rule_has_something_that_breaks_it() -> None:
     documented = {line.split()[0] for line in (verdict.__doc__ or "").splitlines()[2:] if line.strip()}
-    # Those of charts have tests of their own.
-    assert documented == {rule for rule, _ in BAD} | {"O3", *order.RULES}
+    # Those of charts and their lives have tests of their own.
+    assert documented == {rule for rule, _ in BAD} | {"O3", *order.RULES, *life.RULES}
 
 
 def test_what_is_left_behind_is_a_violation() -> None:
