@@ -17,7 +17,7 @@ COMMANDS = {
     "template": {"create", "get", "list", "update", "delete", "validate", "watch"},
     "workflow": {"create", "get", "list", "delete", "cancel", "state", "events", "logs", "data", "watch"},
     "release": {
-        *("install", "upgrade", "apply", "rollback", "uninstall", "resume", "test", "cancel"),
+        *("install", "upgrade", "apply", "rollback", "uninstall", "resume", "plan", "drift", "test", "cancel"),
         *("status", "history", "get", "list", "logs", "watch", "events", "explain"),
     },
     "chart": {"push", "list"},
