@@ -11,7 +11,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -70,25 +70,34 @@ class Child:
 
         Raises `errors.SandboxError`.
         """
+        async with self.held() as ask:
+            return await ask(request)
+
+    @contextlib.asynccontextmanager
+    async def held(self) -> AsyncIterator[Callable[[bytes], Awaitable[bytes]]]:
+        """Have the child to oneself for some calls, by what this gives: between these nobody else takes its place."""
+        async with self._turn, self._room.place(self):
+            yield self._call
+
+    async def _call(self, request: bytes) -> bytes:
         if len(request) > self._limits.request_bytes:
             raise errors.Exceeded(f"has {len(request):,} bytes; at most {self._limits.request_bytes:,} are allowed")
-        async with self._turn, self._room.place(self):
-            process = await self._ready_process()
-            is_answered = False
-            try:
-                async with asyncio.timeout(self._limits.wall_seconds):
-                    answer = await self._exchange(process, request)
-                is_answered = True
-            except TimeoutError:
-                raise self._exceeded(f"takes longer than {self._limits.wall_seconds:g} s") from None
-            except (asyncio.IncompleteReadError, ConnectionError) as error:
+        process = await self._ready_process()
+        is_answered = False
+        try:
+            async with asyncio.timeout(self._limits.wall_seconds):
+                answer = await self._exchange(process, request)
+            is_answered = True
+        except TimeoutError:
+            raise self._exceeded(f"takes longer than {self._limits.wall_seconds:g} s") from None
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            await self._stop()
+            raise self._ended(process.returncode) from error
+        finally:
+            # The child of a call that was given up would answer the next one with what is left of this one.
+            if not is_answered:
                 await self._stop()
-                raise self._ended(process.returncode) from error
-            finally:
-                # The child of a call that was given up would answer the next one with what is left of this one.
-                if not is_answered:
-                    await self._stop()
-            return answer
+        return answer
 
     async def close(self) -> None:
         """End the child, also in the middle of a call, which then raises `errors.Died`. No call starts another one."""

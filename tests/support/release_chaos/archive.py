@@ -43,7 +43,7 @@ _HOLDS = """
 """
 _EMISSIONS = """
     SELECT revision, version, data->>'operation_id' AS operation_id, data->>'event' AS event, data->>'chart' AS chart,
-           data->>'outcome' AS outcome
+           data->>'outcome' AS outcome, data->>'message' AS message
       FROM events WHERE resource_type = 'LIFECYCLE' ORDER BY revision
 """
 _KINDS = "SELECT id::text, kind FROM operation"

@@ -17,7 +17,7 @@ from tinkwell.core.release.manifest.name import join_chart, split_chart
 RESOURCES = 10
 _CHART_SHARE = 0.5
 # Of what fails in charts, how much is a hook or a handler.
-_LIFE_SHARE = 0.6
+_LIFE_SHARE = 0.75
 _NEVER = 1_000_000
 _TOO_LONG_SECONDS = 60
 _SUCCEEDS = frozenset({State.SUCCEEDED})
@@ -26,12 +26,12 @@ _LOOKS = (OperationKind.PLAN, OperationKind.TEST)
 _IS_CANCELLED = frozenset({State.CANCELLED, State.SUCCEEDED})
 # The weights of the stories below, which sum to 100.
 _STORIES = {
-    "stays": 20,
+    "stays": 12,
     "changes": 20,
     "is looked at": 10,
     "goes": 12,
     "returns": 8,
-    "fails": 10,
+    "fails": 18,
     "times out": 4,
     "is put back": 6,
     "is cancelled": 10,

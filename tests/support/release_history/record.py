@@ -116,6 +116,7 @@ class Emission:
     chart: str
     version: int
     outcome: Outcome
+    message: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

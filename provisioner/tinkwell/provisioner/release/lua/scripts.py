@@ -7,11 +7,11 @@ all else is dropped, and a warning says so. Whatever a script does wrong is an e
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import cast
+from typing import TypeAlias, cast
 
 import ruamel.yaml
 
@@ -29,11 +29,13 @@ from tinkwell.sandbox.room import Room
 
 MAX_STATE_BYTES = 64 * 1024
 
+Ask: TypeAlias = Callable[[bytes], Awaitable[bytes]]
+
 _MODULE = "tinkwell.provisioner.release.lua.child"
 _FOLDER = "ext/lua/"
 # Texts in texts: quotes and line ends of documents are escaped twice.
 LIMITS = Limits(request_bytes=32 * 1024 * 1024, answer_bytes=32 * 1024 * 1024)
-# A child that has just loaded can be ended only by what shares its room, or by somebody from outside.
+# A child that has just loaded can be ended only by somebody from outside.
 _MAX_LOADS = 3
 
 
@@ -139,7 +141,8 @@ class Scripts:
         Raises `errors.InvalidField`, whose fields are such as `charts/bar/ext/lua/init.lua:12`, and
         `sandbox.errors.SandboxError` where the fault is not the scripts'.
         """
-        answer = await self._load()
+        async with self._child.held() as ask:
+            answer = await self._load(ask)
         with registration.distrusted():
             lines = cast("list[str]", answer["lines"])
             warnings = [f"warning: {warning}" for warning in cast("list[str]", answer["warnings"])]
@@ -158,12 +161,12 @@ class Scripts:
         except errors.InvalidField as error:
             raise _failure(handler, request, str(error)) from error
 
-    async def _load(self) -> JsonObject:
+    async def _load(self, ask: Ask) -> JsonObject:
         charts = [[chart.path, dict(chart.files)] for chart in self._charts]
         order = [[chart.path, [*_listed(chart.files)]] for chart in self._charts]
         request = {"call": "load", "charts": document.dump_json(charts), "order": order}
         try:
-            answer = await self._ask(request)
+            answer = await _asked(ask, request)
         except (sandbox.Exceeded, sandbox.Died) as error:
             path, _, file = error.piece.partition("\n")
             raise errors.InvalidField.of(registration.place(path, file, 0), error.reason) from error
@@ -181,23 +184,20 @@ class Scripts:
             "texts": document.dump_json(sent),
             "piece": f"{handler.origin}\n{handler.file}",
         }
-        for _ in range(_MAX_LOADS):
-            try:
-                answer = await self._ask(asked)
-            except (sandbox.Exceeded, sandbox.Died) as error:
-                raise _failure(handler, request, error.reason) from error
-            if not answer.get("is_unloaded"):
-                return answer
-            try:
-                await self._load()
-            except errors.InvalidField as error:
-                raise _failure(handler, request, f"its scripts cannot be loaded again: {error}") from error
+        # Were the child let go in between, it might end for another one's sake, again and again.
+        async with self._child.held() as ask:
+            for _ in range(_MAX_LOADS):
+                try:
+                    answer = await _asked(ask, asked)
+                except (sandbox.Exceeded, sandbox.Died) as error:
+                    raise _failure(handler, request, error.reason) from error
+                if not answer.get("is_unloaded"):
+                    return answer
+                try:
+                    await self._load(ask)
+                except errors.InvalidField as error:
+                    raise _failure(handler, request, f"its scripts cannot be loaded again: {error}") from error
         raise sandbox.Died("the child process ended again and again between two calls")
-
-    async def _ask(self, request: Mapping[str, object]) -> JsonObject:
-        text = await asyncio.to_thread(_dump, request)
-        answer = await self._child.call(text)
-        return await asyncio.to_thread(_parse, answer)
 
     def _texts(self, handler: Handler, request: Request) -> dict[str, str]:
         """Write the documents that go to the child, by their names."""
@@ -215,6 +215,12 @@ class Scripts:
         if not any(path.startswith(f"{handler.origin}.") for path in self._speak_of_files):
             given.pop("files", None)
         return {part: document.dump_json(value) for part, value in given.items()}
+
+
+async def _asked(ask: Ask, request: Mapping[str, object]) -> JsonObject:
+    text = await asyncio.to_thread(_dump, request)
+    answer = await ask(text)
+    return await asyncio.to_thread(_parse, answer)
 
 
 def _listed(files: Mapping[str, str]) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Scripts of charts, in a real child process or in the test's own."""
 
+import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, cast
 
 import pytest
@@ -19,7 +20,11 @@ RELEASE: JsonObject = {"name": "shop", "namespace": "default", "revision": 1}
 
 
 class _SameProcess:
-    async def call(self, request: bytes) -> bytes:
+    @contextlib.asynccontextmanager
+    async def held(self) -> AsyncIterator[Callable[[bytes], Awaitable[bytes]]]:
+        yield self._call
+
+    async def _call(self, request: bytes) -> bytes:
         return json.dumps(child.handle(json.loads(request), lambda _: None)).encode()
 
     async def close(self) -> None:

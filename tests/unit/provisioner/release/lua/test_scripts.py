@@ -41,6 +41,18 @@ async def test_a_child_that_was_ended_between_two_calls_loads_again_by_itself() 
         assert await count(scripts, handler) == "1"
 
 
+async def test_a_child_that_loads_again_keeps_its_place_until_it_is_called() -> None:
+    room = Room(1)
+
+    async def hear() -> list[str]:
+        async with Scripts([chart("shop", COUNTER)], room=room) as scripts:
+            (handler,), _ = await scripts.load()
+            return [await count(scripts, handler) for _ in range(3)]
+
+    # All want the one place again and again, and each finds its child ended by another one.
+    assert {line for lines in await asyncio.gather(*(hear() for _ in range(5))) for line in lines} == {"1"}
+
+
 async def test_a_child_that_was_killed_between_two_calls_loads_again() -> None:
     async with Scripts([chart("shop", COUNTER)]) as scripts:
         (handler,), _ = await scripts.load()
@@ -126,7 +138,7 @@ async def test_an_answer_of_another_form_is_none(answer: Any, monkeypatch: pytes
         async def call(_: bytes) -> bytes:
             return json.dumps(answer).encode()
 
-        monkeypatch.setattr(scripts._child, "call", call)
+        monkeypatch.setattr(scripts._child, "_call", call)
         with pytest.raises(sandbox.Failed, match="gives what is no answer"):
             await scripts.call(handler, request(Event.READY))
 
@@ -138,7 +150,7 @@ async def test_a_child_that_ends_again_and_again_is_told(monkeypatch: pytest.Mon
         async def call(_: bytes) -> bytes:
             return b'{"is_unloaded": true}'
 
-        monkeypatch.setattr(scripts._child, "call", call)
+        monkeypatch.setattr(scripts._child, "_call", call)
         with pytest.raises(sandbox.Died, match="ended again and again between two calls"):
             await scripts.call(handler, request(Event.READY))
 
