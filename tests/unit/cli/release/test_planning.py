@@ -195,6 +195,7 @@ async def test_nothing_is_asked_where_nothing_changes(site: Site, terminal: Term
 async def test_a_plan_ends_with_the_command_that_waits_for_it(site: Site) -> None:
     async with site.tinkwell("plan", "shop", site.manifest) as process:
         id_ = await site.asked()
+        await waiting.eventually(lambda: bool(site.server.requests("GetOperation")), deadline_seconds=WAIT_SECONDS)
         await site.owner.begin(id_)
         await asyncio.to_thread(process.send_signal, 2)
         await process.wait()
