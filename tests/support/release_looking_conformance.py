@@ -191,6 +191,22 @@ async def what_was_planned_is_applied_as_it_was_planned(client: Client) -> None:
 
 
 @check
+async def what_applied_a_plan_and_failed_is_resumed_by_that_plan(client: Client) -> None:
+    owner = await Provisioner.enter(client)
+    planned = await plan(client)
+    await owner.look(planned, FOUND)
+    applied = await client.releases.apply_plan(planned.id)
+    await owner.begin(applied.id)
+    await owner.fail(applied.id, "role", "no route to host")
+    await owner.finish(applied.id, State.FAILED, path="role")
+    resumed = await client.releases.resume("shop")
+    assert resumed.operation.plan_of == planned.id
+    await client.releases.acquire(resumed.id, owner.token)
+    work = await client.releases.work(resumed.id, owner.token)
+    assert (json.loads(work.expected), work.operation.plan_of) == (FOUND, planned.id)
+
+
+@check
 async def a_plan_of_a_chart_is_applied_with_its_values(client: Client) -> None:
     owner = await Provisioner.enter(client)
     planned = await client.releases.plan("shop", SHOP, values={"size": 7}, wait="eager")

@@ -140,8 +140,9 @@ async def plan(
     """Show what a chart, or manifests, would change in the release NAME, and change nothing.
 
     Images are asked for their state and for nothing else. Each line is a resource: = stays, ~ is changed, + is created,
-    - is removed, ? is decided when it runs, ! is left in place or would fail. The options are those of `install`,
-    `upgrade` and `apply`, and hold for the operation that applies the plan: `--plan ID` of these commands.
+    - is removed, ? is decided when it runs, ! is left in place or would fail, * is a hook that runs. The options are
+    those of `install`, `upgrade` and `apply`, and hold for the operation that applies the plan: `--plan ID` of these
+    commands.
     """
     if reset_values and reuse_values:
         raise click.UsageError("--reset-values and --reuse-values exclude each other")

@@ -6,6 +6,7 @@
       ? foo:web         decided at run: config.url needs bar.outputs.url
       - old:cache       destroy    (last in revision 3, removed after batch 3)
       ! mail:relay      left in place: acme/mail has no destroy action
+      * foo:migrate     runs at pre-upgrade
 
 Where more than one place differs, each has a line of its own below.
 """
@@ -22,6 +23,8 @@ _MAX_NAMED_ACTIONS = 3
 _MAX_VALUE_CHARACTERS = 60
 _COUNT_WIDTH = len("10 actions")
 _STATES = {"~": "STALE", "+": "CREATED", "-": "DELETED", "!": "FAILED", "?": "STALE"}
+# The mark of a hook, which is no resource that is there before or after.
+_HOOK = "*"
 
 
 def lines(preview: "Preview", *, release: str, plan_id: str) -> Iterator[str]:
@@ -31,13 +34,16 @@ def lines(preview: "Preview", *, release: str, plan_id: str) -> Iterator[str]:
     """
     from tinkwell.core.release.preview import summary
 
-    width = max((len(output.clean(node.path)) for node in preview.nodes), default=0)
+    paths = [each.path for each in preview.nodes] + [each.path for each in preview.hooks]
+    width = max((len(output.clean(path)) for path in paths), default=0)
     for node in preview.nodes:
         first, *more = _texts(node)
         mark = output.paint(node.mark, _STATES.get(node.mark, ""))
         yield f"  {mark} {output.clean(node.path).ljust(width)}  {first}".rstrip()
         for text in more:
             yield f"    {'':{width}}  {text}"
+    for hook in preview.hooks:
+        yield f"  {_HOOK} {output.clean(hook.path).ljust(width)}  runs at {hook.event.value}"
     yield "   ".join(filter(None, (summary.sentence(preview), _validity(preview, release, plan_id))))
 
 

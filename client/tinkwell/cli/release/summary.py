@@ -65,9 +65,10 @@ def failure(tree: release_tree.Tree, *, may_resume: bool, source: Source | None 
 def way_on(operation: "Operation", nodes: "Collection[Node]", source: Source | None = None) -> str:
     """Say how to go on after an operation that ended without success; empty where there is nothing to go on with.
 
-    What its manifest is the cause of would fail once more in the same way.
+    What its manifest is the cause of would fail once more in the same way, and so would what its plan does not have.
     """
     from tinkwell.client.release import failure as words  # gRPC costs start-up time, see main
+    from tinkwell.core.release.preview import applying  # jsonschema does, too
 
     if not operation.kind.changes_release:
         return ""  # the release is as it was
@@ -77,6 +78,8 @@ def way_on(operation: "Operation", nodes: "Collection[Node]", source: Source | N
     is_early = _reason(operation) == Reason.PREPARATION_FAILED
     if any(report.is_wrong_config(node.message) for node in failed) or (is_early and operation.kind in _APPLIED):
         return f"mend that, and run {_same_again(operation, source)} again"
+    if any(applying.is_problem(node.message) for node in failed):
+        return f"{command('plan', operation, 'CHART' if source is Source.CHART else 'FILE...')} makes a new plan"
     if not operation.total_nodes:
         return ""
     node = words.first_failed(failed)

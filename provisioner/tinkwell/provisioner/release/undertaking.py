@@ -47,7 +47,7 @@ from tinkwell.provisioner.release.lifecycle.lifecycle import Lifecycle
 from tinkwell.provisioner.release.lifecycle.occasion import Emitted
 from tinkwell.provisioner.release.lua.scripts import Scripts
 from tinkwell.provisioner.release.prepare import Prepared
-from tinkwell.provisioner.release.preview import again, found
+from tinkwell.provisioner.release.preview import again, found, hook
 from tinkwell.provisioner.release.preview.digest import digest_of
 from tinkwell.provisioner.release.preview.expected import STALE_MANIFEST, Expected
 from tinkwell.provisioner.release.reporter import Reporter
@@ -173,7 +173,8 @@ class Undertaking:
         """Put down what a plan has found, unless that is too long to be told."""
         given = (self._work, prepared, seen, self._secrets)
         try:
-            self.result = await asyncio.to_thread(found.result_of, *given, digest=self._digest)
+            hooks = await hook.hooks_of(self._work, prepared, self._host)
+            self.result = await asyncio.to_thread(found.result_of, *given, digest=self._digest, hooks=hooks)
         except errors.InvalidField as error:
             return self._failed(cause.Reason.PREPARATION_FAILED, error)
         return ending
@@ -236,7 +237,8 @@ class Undertaking:
             expected = Expected.load(self._work.expected, self._secrets)
         except (errors.InvalidField, SandboxError) as error:
             return self._failed(cause.Reason.PREPARATION_FAILED, error)
-        if expected is not None and not expected.is_of(prepared.manifest):
+        # What is resumed has been held to its plan as it was rendered.
+        if expected is not None and prepared.is_rendered and not expected.is_of(prepared.manifest):
             return self._failed(cause.Reason.PLAN_STALE, STALE_MANIFEST)
         self._digest = digest_of(prepared.manifest, self._secrets)
         if self._entered is not None:

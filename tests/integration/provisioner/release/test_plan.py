@@ -43,6 +43,10 @@ def marks(nodes: dict[str, PreviewNode]) -> dict[str, str]:
     return {path: str(node.mark) for path, node in nodes.items()}
 
 
+def hooks(operation: Operation) -> list[tuple[str, str]]:
+    return [(hook.path, hook.event.value) for hook in Preview.from_json(operation.result).hooks]
+
+
 async def stored(stage: Stage) -> object:
     """All that is known of the release, but for what an operation of it changes in any case."""
     releases = stage.client.releases
@@ -97,11 +101,11 @@ async def test_a_plan_of_a_free_name_holds_it_for_nothing_and_is_applied_as_an_i
         told = stage.thing("a", "{{ release.is_install }} {{ release.revision }}")
         operation, nodes = await planned(stage, a=told, h=hook)
         assert marks(nodes) == {"a": "+"}
+        assert hooks(operation) == [("h", "pre-install")]
         assert stage.journal("h") == []
         assert (await releases.get("shop")).state is ReleaseState.PLANNED
         assert [each async for each in releases.list()] == []
         await stage.ends((await releases.apply_plan(operation.id)).id)
-    # Hooks are no part of a plan, and run when it is applied.
     assert (stage.content("a"), stage.content("h")) == ("True 1", "content")
 
 
@@ -117,6 +121,46 @@ async def test_what_is_new_since_the_plan_fails_before_it_acts(stage: Stage) -> 
     assert "its state lists the action write-1 (write-1) now, which the plan does not have" in applied.cause["message"]
     assert stage.content("a") == "changed by hand"
     assert "write-1 begins" not in stage.journal("a")[len(DONE) :]
+
+
+async def test_what_is_resumed_is_held_to_its_plan_again(stage: Stage) -> None:
+    releases = stage.client.releases
+    async with stage.provisioner():
+        await stage.ends(await stage.apply(a=stage.thing("a", "one"), b=stage.thing("b", "one")))
+        operation, _ = await planned(stage, a=stage.thing("a", "one"), b=stage.thing("b", "two"))
+        (stage.folder / "a").write_text("changed by hand")
+        await stage.ends((await releases.apply_plan(operation.id)).id, State.FAILED)
+        for _ in range(2):
+            resumed = await stage.ends((await releases.resume("shop")).id, State.FAILED)
+            assert resumed.plan_of == operation.id
+            assert resumed.cause is not None
+            assert "which the plan does not have" in resumed.cause["message"]
+            assert stage.content("a") == "changed by hand"
+        (stage.folder / "a").write_text("one")
+        resumed = await stage.ends((await releases.resume("shop")).id)
+        assert (resumed.revision, resumed.plan_of) == (2, operation.id)
+        assert stage.content("b") == "two"
+
+
+async def test_hooks_run_where_nothing_changes_and_a_chart_that_goes_has_its_last_ones(stage: Stage) -> None:
+    events = ["pre-install", "pre-upgrade", "post-upgrade", "pre-delete"]
+    part = chart("part", {"x": thing("x"), "h": thing("h") | {"hook": {"events": events}}})
+    root = chart("shop", {"a": thing("a")}, subcharts={"part": part})
+    values = {"global": {"folder": str(stage.folder)}}
+    releases = stage.client.releases
+    async with stage.provisioner():
+        await stage.ends((await releases.install("shop", chart_stage.packed(root), values=values)).id)
+        ran = len(stage.journal("h"))
+        same, nodes = await found(stage, await releases.plan("shop", chart_stage.packed(root), values=values))
+        assert {node.mark for node in nodes.values()} == {Mark.SAME}
+        assert hooks(same) == [("shop.part:h", "pre-upgrade"), ("shop.part:h", "post-upgrade")]
+        drifted, _ = await found(stage, await releases.drift("shop"))
+        assert hooks(drifted) == []
+        alone = chart_stage.packed(chart("shop", {"a": thing("a")}))
+        gone, nodes = await found(stage, await releases.plan("shop", alone, values=values))
+        assert marks(nodes) == {"shop:a": "=", "shop.part:x": "-"}
+        assert hooks(gone) == [("shop.part:h", "pre-delete")]
+        assert len(stage.journal("h")) == ran
 
 
 async def test_fewer_actions_than_planned_are_as_planned(stage: Stage) -> None:
@@ -157,7 +201,7 @@ async def test_drift_is_what_somebody_has_changed_and_is_told_once(stage: Stage)
         assert await stored(stage) == before
         assert marks(nodes) == {"a": "~", "b": "="}
         assert [(each.pointer, each.after) for each in nodes["a"].differences] == [("/state/text", '"by hand"')]
-        assert nodes["b"].reason == "the manifest says to ignore /state/text"
+        assert nodes["b"].reason == "the manifest says to ignore /text"
         assert (await releases.get("shop")).drifted
         with pytest.raises(errors.IllegalTransition, match="about what is installed"):
             await releases.apply_plan(operation.id)

@@ -19,7 +19,8 @@ from support.release_provisioner import MANIFEST, Provisioner, apply
 from tinkwell.client import Client, testing
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import ResourceStatus
-from tinkwell.core.release.preview.model import Mark, PlannedAction, Preview, PreviewNode
+from tinkwell.core.release.manifest.hook import HookEvent
+from tinkwell.core.release.preview.model import Mark, PlannedAction, PlannedHook, Preview, PreviewNode
 
 CHART = str(Path(__file__).parents[4] / "examples" / "charts" / "shop")
 DB = PreviewNode(
@@ -32,6 +33,8 @@ DB = PreviewNode(
 ROLE = PreviewNode(path="role", type="acme/role:1", mark=Mark.SAME, status=ResourceStatus.VALID)
 CHANGES = Preview(digest="d", revision=1, nodes=(ROLE, DB))
 NOTHING = Preview(digest="d", revision=1, nodes=(ROLE,))
+HOOK = PlannedHook(path="migrate", type="acme/job:1", event=HookEvent.PRE_UPGRADE)
+RUNS = Preview(digest="d", revision=1, nodes=(ROLE,), hooks=(HOOK,))
 LINES = ["  = role  valid", "  ~ db    1 action    resize"]
 
 
@@ -100,9 +103,12 @@ async def test_a_plan_is_shown_with_how_long_it_is_good(site: Site) -> None:
     assert request.options.parallel == 3
 
 
-@pytest.mark.parametrize(("found", "expected"), [(CHANGES, 2), (NOTHING, 0)])
+@pytest.mark.parametrize(
+    ("found", "expected", "summary"),
+    [(CHANGES, 2, "1 to change."), (NOTHING, 0, "Nothing to change."), (RUNS, 2, "1 hook.")],
+)
 async def test_the_exit_code_tells_of_changes_where_that_is_asked_for(
-    site: Site, found: Preview, expected: int
+    site: Site, found: Preview, expected: int, summary: str
 ) -> None:
     async with site.tinkwell("plan", "shop", site.manifest, "--detailed-exitcode", "-o", "json") as process:
         id_ = await site.find(found)
@@ -110,7 +116,7 @@ async def test_the_exit_code_tells_of_changes_where_that_is_asked_for(
     told = json.loads(stdout)
     assert (code, stderr) == (expected, "")
     assert (told["operation_id"], told["release_name"], told["nodes"]) == (id_, "shop", found.as_json()["nodes"])
-    assert told["summary"] == ("1 to change." if expected else "Nothing to change.")
+    assert (told["summary"], told["hooks"]) == (summary, found.as_json()["hooks"])
 
 
 async def test_drift_has_no_source_and_is_nothing_to_apply(site: Site) -> None:

@@ -2,7 +2,8 @@
 
 from tinkwell.cli.release import preview
 from tinkwell.core.release.kinds import ResourceStatus
-from tinkwell.core.release.preview.model import Difference, Mark, PlannedAction, Preview, PreviewNode
+from tinkwell.core.release.manifest.hook import HookEvent
+from tinkwell.core.release.preview.model import Difference, Mark, PlannedAction, PlannedHook, Preview, PreviewNode
 
 STALE, LEFT = ResourceStatus.STALE, ResourceStatus.LEFT
 
@@ -54,6 +55,16 @@ def test_each_resource_has_a_line_and_the_last_one_sums_up() -> None:
         "  - old:cache       destroy     (last in revision 3, removed after batch 3)",
         "  ! mail:relay      left in place: acme/mail has no destroy action",
         "1 to change, 1 to create, 1 to remove, 1 decided at run.   Plan 7be1, valid while shop stays at revision 4",
+    ]
+
+
+def test_hooks_that_run_stand_below_the_resources() -> None:
+    hook = PlannedHook(path="shop:migrate", type="t", event=HookEvent.PRE_UPGRADE)
+    found = Preview(digest="", revision=4, nodes=NODES[:1], hooks=(hook,))
+    assert list(preview.lines(found, release="shop", plan_id="7be1")) == [
+        "  = rabbitmq:queue  valid",
+        "  * shop:migrate    runs at pre-upgrade",
+        "1 hook.   Plan 7be1, valid while shop stays at revision 4",
     ]
 
 

@@ -10,6 +10,8 @@ from tinkwell.client.release import failure
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report
 from tinkwell.core.release.kinds import NodeKind, NodeState, OperationKind, StepKind
+from tinkwell.core.release.preview import applying
+from tinkwell.core.release.preview.model import PlannedAction
 
 
 def test_a_success_counts_what_was_done() -> None:
@@ -134,3 +136,15 @@ def test_where_an_action_was_lost_the_user_must_accept_that() -> None:
     assert summary.failure(lost, may_resume=True)[1].endswith(
         '"tinkwell release resume shop --accept-lost" goes on from db'
     )
+
+
+@pytest.mark.parametrize(("kind", "given"), [(NodeKind.RESOURCE, "FILE..."), (NodeKind.CHART, "CHART")])
+def test_what_a_plan_does_not_have_needs_another_one(kind: NodeKind, given: str) -> None:
+    message = applying.problem({}, "db", [PlannedAction(name="grow")])
+    ended = tree(
+        operation(State.FAILED, total_nodes=1, finished_at=at(1.2), cause={"reason": "NODE_FAILED", "path": "db"}),
+        node(0, "db", NodeState.FAILED, message=message, finished_at=at(1)),
+        node(1, "shop", NodeState.SKIPPED, kind=kind),
+    )
+    told = summary.failure(ended, may_resume=True)[1]
+    assert told.endswith(f'; "tinkwell release plan shop {given}" makes a new plan')

@@ -198,7 +198,7 @@ def begin(
             actor="test",
             reason=request.reason,
             options=options,
-            plan_of=plan_of,
+            plan_of=plan_of or begun.plan_of,
         )
     )
 

@@ -71,6 +71,7 @@ def operation_row(world: World, operation: Operation) -> OperationRow:
         rollback_of=facts.rollback_of,
         cause=json.dumps(operation.cause) if operation.cause else "",
         follows=operation.follows,
+        plan_of=operation.plan_of,
         total_nodes=operation.total_nodes,
         changed_nodes=operation.changed_nodes,
         failed_nodes=operation.failed_nodes,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from tinkwell.core.release.preview.model import Mark, PlannedAction, Preview, PreviewNode
 
 _SHOWN_ACTIONS = 5
+_NOT_PLANNED = "which the plan does not have; make a new plan"
 
 
 def problem(nodes: Mapping[str, PreviewNode], path: str, actions: Sequence[PlannedAction]) -> str:
@@ -27,7 +28,12 @@ def problem(nodes: Mapping[str, PreviewNode], path: str, actions: Sequence[Plann
     shown = ", ".join(map(_show, new[:_SHOWN_ACTIONS]))
     more = f" and {len(new) - _SHOWN_ACTIONS} more" if len(new) > _SHOWN_ACTIONS else ""
     noun = "the action" if len(new) == 1 else "the actions"
-    return f"its state lists {noun} {shown}{more} now, which the plan does not have; make a new plan"
+    return f"its state lists {noun} {shown}{more} now, {_NOT_PLANNED}"
+
+
+def is_problem(message: str) -> bool:
+    """Tell whether the message of a node is one of `problem`."""
+    return _NOT_PLANNED in message
 
 
 def by_path(preview: Preview) -> Mapping[str, PreviewNode]:

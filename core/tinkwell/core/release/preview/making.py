@@ -97,11 +97,11 @@ class Maker:
 
     def _stale(self, seen: Seen, answer: Answer, node: PreviewNode) -> PreviewNode:
         found = list(_differences(seen))
-        ignored = [each.parts for each in found if difference.is_below(each.parts, _places(seen.ignore))]
+        ignored = {each.parts for each in found if difference.is_below(each.parts, _places(seen.ignore))}
         if self.is_drift and ignored:
             found = [each for each in found if each.parts not in ignored]
             if not found:
-                return replace(node, reason=f"the manifest says to ignore {_listed(ignored)}")
+                return replace(node, reason=f"the manifest says to ignore {_listed(_hiding(seen.ignore, ignored))}")
         node = replace(
             node,
             mark=Mark.CHANGE if answer.has_state else Mark.CREATE,
@@ -194,7 +194,13 @@ def _places(pointers: Iterable[str]) -> list[tuple[str, ...]]:
     return [pointer.parse_pointer("", text) for text in pointers]
 
 
-def _listed(places: Sequence[tuple[str, ...]]) -> str:
-    shown = [pointer.write_pointer(parts) for parts in places[:_SHOWN_POINTERS]]
-    more = len(places) - len(shown)
+def _hiding(pointers: Iterable[str], places: Iterable[tuple[str, ...]]) -> list[str]:
+    """Return the pointers, as the manifest has them, that hide any of these places."""
+    hidden = list(places)
+    return [text for text in pointers if any(difference.is_below(parts, _places((text,))) for parts in hidden)]
+
+
+def _listed(pointers: Sequence[str]) -> str:
+    shown = pointers[:_SHOWN_POINTERS]
+    more = len(pointers) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")

@@ -4,12 +4,14 @@
         {"path": "nginx:site", "type": "acme/vm:1", "mark": "~", "status": "STALE",
          "actions": [{"name": "resize", "description": "…", "image": "", "entrypoint": "", "args": ["large"]}],
          "differences": [{"pointer": "/config/machine-type", "before": "n1-standard-1", "after": "n1-standard-4"}],
-         "reason": "", "revision": 0}, …]}
+         "reason": "", "revision": 0}, …],
+     "hooks": [{"path": "nginx:migrate", "type": "acme/job:1", "event": "pre-upgrade"}]}
 
 `digest` is that of the manifest that was looked at, and the outer `revision` the one that the release is at, 0 for
 none. That of a node is the one which installed a resource last that is removed. `args` are null where the image has its
-own. A difference has no `before` where there was nothing, and no `after` where there is nothing. The document of a
-drift has `drift`, too: the digest of what has drifted, empty for nothing. Secrets are masked in all of it.
+own. `hooks` are those that would run, each once for each of its events. A difference has no `before` where there was
+nothing, and no `after` where there is nothing. The document of a drift has `drift`, too: the digest of what has
+drifted, empty for nothing. Secrets are masked in all of it.
 """
 
 import functools
@@ -18,8 +20,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tinkwell.core.release.kinds import ResourceStatus
+from tinkwell.core.release.lifecycle_event.path import hook_node
 from tinkwell.core.release.manifest import name
+from tinkwell.core.release.manifest.hook import HookEvent
 from tinkwell.core.release.manifest.rendered import MAX_RESOURCES
+from tinkwell.core.release.plan import MAX_NODES as MAX_HOOKS
 from tinkwell.core.value import check, closed_object, document, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 
@@ -33,9 +38,10 @@ MAX_DIFFERENCES = 100
 MAX_REASON = 1_000
 MAX_REVISION = 2**31 - 1
 
-_FIELDS = ("format", "digest", "revision", "nodes", "drift")
+_FIELDS = ("format", "digest", "revision", "nodes", "hooks", "drift")
 _NODE_FIELDS = ("path", "type", "mark", "status", "actions", "differences", "reason", "revision")
 _ACTION_FIELDS = ("name", "description", "image", "entrypoint", "args")
+_HOOK_FIELDS = ("path", "type", "event")
 _DIFFERENCE_FIELDS = ("pointer", "before", "after")
 
 _parse_text = functools.partial(parse.parse_text, max_bytes=64 * 1024, allow_empty=True, multiline=True)
@@ -128,12 +134,29 @@ class PreviewNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedHook:
+    """A hook that would run at an event, whatever else there is to do. `path` is that of the hook in its manifest."""
+
+    path: str
+    type: str
+    event: HookEvent
+
+    def as_json(self) -> JsonObject:
+        """Give the JSON form."""
+        return {"path": self.path, "type": self.type, "event": self.event.value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What an operation would do. `drift` is None unless it tells how what is there differs from what was installed."""
+    """What an operation would do, and the hooks that would run.
+
+    `drift` is None unless it tells how what is there differs from what was installed.
+    """
 
     digest: str
     revision: int
     nodes: Sequence[PreviewNode] = field(default=())
+    hooks: Sequence[PlannedHook] = field(default=())
     drift: str | None = None
 
     def as_json(self) -> JsonObject:
@@ -143,6 +166,7 @@ class Preview:
             "digest": self.digest,
             "revision": self.revision,
             "nodes": [node.as_json() for node in self.nodes],
+            "hooks": [hook.as_json() for hook in self.hooks],
         }
         return given if self.drift is None else {**given, "drift": self.drift}
 
@@ -160,7 +184,7 @@ class Preview:
         """Read the JSON form; raises `errors.InvalidField`."""
         checks = check.Checks(most=document.MAX_VIOLATIONS)
         members = closed_object.ClosedObject(checks, field, value, _FIELDS)
-        for member in ("format", "digest", "revision", "nodes"):
+        for member in ("format", "digest", "revision", "nodes", "hooks"):
             members.demand(member)
         members.integer("format", low=FORMAT, high=FORMAT)
         nodes: dict[str, PreviewNode] = {}
@@ -173,6 +197,7 @@ class Preview:
             digest=members.text("digest", _parse_text),
             revision=members.integer("revision", low=0, high=MAX_REVISION) or 0,
             nodes=tuple(nodes.values()),
+            hooks=_read_hooks(checks, members),
             drift=members.text("drift", _parse_text) if "drift" in members else None,
         )
         checks.finish()
@@ -195,6 +220,24 @@ def _read_node(checks: check.Checks, at: str, value: JsonValue) -> PreviewNode:
         reason=members.text("reason", _parse_text),
         revision=members.integer("revision", low=0, high=MAX_REVISION) or 0,
     )
+
+
+def _read_hooks(checks: check.Checks, preview: closed_object.ClosedObject) -> tuple[PlannedHook, ...]:
+    hooks: dict[str, PlannedHook] = {}
+    for at, value in preview.items("hooks", most=MAX_HOOKS):
+        members = closed_object.ClosedObject(checks, at, value, _HOOK_FIELDS)
+        for member in _HOOK_FIELDS:
+            members.demand(member)
+        hook = PlannedHook(
+            path=members.text("path", name.parse_path),
+            type=members.text("type", _parse_text),
+            event=members.choice("event", HookEvent, default=next(iter(HookEvent))),
+        )
+        node = hook_node(hook.path, hook.event)
+        if node in hooks:
+            checks.refuse(at, f"{parse.show(node)} is there twice")
+        hooks[node] = hook
+    return tuple(hooks.values())
 
 
 def _read_action(checks: check.Checks, at: str, value: JsonValue) -> PlannedAction:

@@ -13,8 +13,8 @@ _COUNTED = (
 
 
 def has_changes(preview: Preview) -> bool:
-    """Tell whether the operation would do anything, or may; what is left in place is no change."""
-    return any(mark in {node.mark for node in preview.nodes} for mark, _ in _COUNTED)
+    """Tell whether the operation would do anything, or may: a hook runs; what is left in place is no change."""
+    return bool(preview.hooks) or any(mark in {node.mark for node in preview.nodes} for mark, _ in _COUNTED)
 
 
 def count_failing(preview: Preview) -> int:
@@ -23,9 +23,11 @@ def count_failing(preview: Preview) -> int:
 
 
 def sentence(preview: Preview) -> str:
-    """Say what would be done: `1 to change, 1 to create, 1 to remove, 1 decided at run.`"""
+    """Say what would be done: `1 to change, 1 to create, 1 to remove, 1 decided at run, 2 hooks.`"""
     counts = Counter(node.mark for node in preview.nodes)
     parts = [f"{counts[mark]} {what}" for mark, what in _COUNTED if counts[mark]]
+    if preview.hooks:
+        parts.append("1 hook" if len(preview.hooks) == 1 else f"{len(preview.hooks)} hooks")
     if failing := count_failing(preview):
         parts.append(f"{failing} would fail")
     if parts:

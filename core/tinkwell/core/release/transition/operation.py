@@ -50,6 +50,7 @@ class Begun:
     former_state: ReleaseState
     revision: int = 0
     rollback_of: int = 0
+    plan_of: str = ""
 
     @property
     def release_state(self) -> ReleaseState:
@@ -133,7 +134,8 @@ def begin_uninstall(release: ReleaseRow | None, *, name: str) -> Begun:
 def begin_resume(release: ReleaseRow | None, *, name: str, newest: OperationRow | None, options: Options) -> Begun:
     """Say what it begins to go on with a release that has failed.
 
-    `newest` is the newest of its operations that had a plan, None where none had: the new one works by its documents.
+    `newest` is the newest of its operations that had a plan, None where none had: the new one works by its documents,
+    and is held to the plan that it applied, if any.
 
     Raises `errors.NotFound` where there is no such release, `errors.OperationActive`, and `errors.IllegalTransition`
     where it has not failed, nothing was planned, or an action was lost and `options` do not accept that.
@@ -152,6 +154,7 @@ def begin_resume(release: ReleaseRow | None, *, name: str, newest: OperationRow 
         former_state=ReleaseState.FAILED,
         revision=newest.revision,
         rollback_of=newest.rollback_of,
+        plan_of=newest.plan_of,
     )
 
 

@@ -65,7 +65,8 @@ class OperationRow:
     `former_state` is the release's before it, to which the release goes back if it ends before it has a plan; FAILED
     for the first that changes a release. `revision` is 0 until SubmitPlan, unless the operation resumes one, and where
     it makes none. `rollback_of` is the revision whose documents a rollback brings about, or a test or a plan of what is
-    installed looks at, 0 otherwise. The counters count resources. `remaining_seconds` is the time left to the deadline.
+    installed looks at, 0 otherwise. `plan_of` is the plan that it applies, empty for none. The counters count
+    resources. `remaining_seconds` is the time left to the deadline.
     """
 
     id: str
@@ -78,6 +79,7 @@ class OperationRow:
     rollback_of: int = 0
     cause: str = ""
     follows: str = ""
+    plan_of: str = ""
     total_nodes: int = 0
     changed_nodes: int = 0
     failed_nodes: int = 0

@@ -1,6 +1,6 @@
 """What an operation that only looks has found, as the document that its result is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tinkwell.client.release import model
 from tinkwell.core.release.decision import removal
@@ -9,14 +9,24 @@ from tinkwell.core.release.kinds import NodeState, NodeTask, ResourceStatus
 from tinkwell.core.release.preview import making, need
 from tinkwell.core.release.preview import plan as preview_plan
 from tinkwell.core.release.preview.making import DECIDED_AT_RUN, Maker, Seen
-from tinkwell.core.release.preview.model import Preview
+from tinkwell.core.release.preview.model import PlannedHook, Preview
 from tinkwell.provisioner.release.prepare import Prepared
 from tinkwell.provisioner.release.resource import Resource
 from tinkwell.provisioner.release.secret import Secrets
 
 
-def result_of(work: model.Work, prepared: Prepared, view: OperationView, secrets: Secrets, *, digest: str) -> str:
-    """Return what was found as JSON text. It takes its time where there is much of it, so call it in a thread.
+def result_of(
+    work: model.Work,
+    prepared: Prepared,
+    view: OperationView,
+    secrets: Secrets,
+    *,
+    digest: str,
+    hooks: Sequence[PlannedHook],
+) -> str:
+    """Return what was found as JSON text, with the hooks that would run.
+
+    It takes its time where there is much of it, so call it in a thread.
 
     Raises `errors.InvalidField` where it is too long to be told.
     """
@@ -34,7 +44,8 @@ def result_of(work: model.Work, prepared: Prepared, view: OperationView, secrets
         for node in prepared.plan.resources
     )
     drift = making.drift_of(nodes) if is_drift else None
-    return making.fitting(Preview(digest=digest, revision=work.release.revision, nodes=nodes, drift=drift))
+    result = Preview(digest=digest, revision=work.release.revision, nodes=nodes, hooks=hooks, drift=drift)
+    return making.fitting(result)
 
 
 def revision_of(work: model.Work, prepared: Prepared) -> int:

@@ -32,15 +32,16 @@ LOCK = "SELECT id FROM operation WHERE id = $1::text::uuid FOR NO KEY UPDATE"
 _COLUMNS = """
     CAST(o.id AS text) AS id, CAST(o.release_id AS text) AS release_id, o.kind, o.state, o.phase,
     CAST(o.options AS text) AS options, o.former_state, o.revision, o.rollback_of,
-    coalesce(CAST(o.cause AS text), '') AS cause, coalesce(CAST(o.follows AS text), '') AS follows, o.total_nodes,
-    o.changed_nodes, o.failed_nodes, o.skipped_nodes, o.cancel_requested_at IS NOT NULL AS is_cancel_requested,
+    coalesce(CAST(o.cause AS text), '') AS cause, coalesce(CAST(o.follows AS text), '') AS follows,
+    coalesce(CAST(o.plan_of AS text), '') AS plan_of, o.total_nodes, o.changed_nodes, o.failed_nodes, o.skipped_nodes,
+    o.cancel_requested_at IS NOT NULL AS is_cancel_requested,
     o.cancel_grace_seconds,
     CAST(extract(epoch FROM o.deadline_at - clock_timestamp()) AS double precision) AS remaining_seconds
 """
 # A statement of its own, because it must see what was committed while the lock was waited for.
 STATE = f"""
     SELECT {_COLUMNS}, o.cancel_reason, r.engine AS release_engine, r.revision AS deployed, r.latest_revision AS newest,
-           o.source IS NOT NULL AS has_source, coalesce(CAST(o.plan_of AS text), '') AS plan_of,
+           o.source IS NOT NULL AS has_source,
            {document.HAS_SECRETS} AS has_secrets,
            CAST(o.lease_id AS text) AS lease_id, CAST(l.id AS text) AS held_id, l.engine,
            l.expires_at > clock_timestamp() AS is_live, CAST(mine.id AS text) AS own_id, mine.engine AS own_engine,

@@ -162,7 +162,7 @@ async def insert(transaction: Transaction, release_id: str, asked: Asked, begun:
         begun.rollback_of,
         asked.reason,
         asked.chart.id if asked.chart is not None else None,
-        asked.plan_of or None,
+        asked.plan_of or begun.plan_of or None,
         float(asked.options.timeout_seconds),
     )
     return bool(found)

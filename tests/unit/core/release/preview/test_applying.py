@@ -44,6 +44,7 @@ def test_the_planned_actions_or_fewer_are_as_planned(now: list[PlannedAction], p
 def test_what_is_new_is_named(now: list[PlannedAction], planned: list[PlannedAction], named: str) -> None:
     assert named in problem(now, *planned)
     assert problem(now, *planned).endswith("which the plan does not have; make a new plan")
+    assert applying.is_problem(problem(now, *planned))
 
 
 def test_what_is_decided_at_run_may_list_anything_and_what_is_not_in_the_plan_nothing() -> None:

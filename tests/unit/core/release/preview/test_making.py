@@ -130,6 +130,25 @@ def test_drift_hides_what_the_manifest_ignores(
     assert (node.mark, [each.pointer for each in node.differences]) == (mark, pointers)
 
 
+@pytest.mark.parametrize(
+    ("ignore", "named"),
+    [
+        (("/mode", "/owner"), "/mode, /owner"),
+        (("/owner/name", "/mode"), "/owner/name, /mode"),
+        (("/state/mode", "/mode", "/config", "/owner", "/more"), "/mode, /owner"),
+    ],
+)
+def test_drift_names_what_hid_something_as_the_manifest_has_it(ignore: tuple[str, ...], named: str) -> None:
+    node = made(
+        is_drift=True,
+        ignore=ignore,
+        answer=STALE,
+        former_state={"mode": 1, "owner": {"name": "a"}},
+        found={"mode": 2, "owner": {"name": "b"}},
+    )
+    assert node.reason == f"the manifest says to ignore {named}"
+
+
 def test_the_digest_of_drift_changes_with_the_set_and_not_with_values() -> None:
     def drift(*nodes: PreviewNode) -> str:
         return drift_of(nodes)

@@ -7,7 +7,8 @@ import pytest
 
 from tinkwell.core import errors
 from tinkwell.core.release.kinds import ResourceStatus
-from tinkwell.core.release.preview.model import Difference, Mark, PlannedAction, Preview, PreviewNode
+from tinkwell.core.release.manifest.hook import HookEvent
+from tinkwell.core.release.preview.model import Difference, Mark, PlannedAction, PlannedHook, Preview, PreviewNode
 
 RESIZE = PlannedAction(name="resize", description="make it larger", args=("large",))
 NODE = PreviewNode(
@@ -18,7 +19,9 @@ NODE = PreviewNode(
     actions=(RESIZE,),
     differences=(Difference(pointer="/config/size", before='"small"', after='"large"'),),
 )
-PREVIEW = Preview(digest="9f86", revision=4, nodes=(NODE,))
+MIGRATE = PlannedHook(path="nginx:migrate", type="acme/job:1", event=HookEvent.PRE_UPGRADE)
+HOOK = {"path": "nginx:migrate", "type": "acme/job:1", "event": "pre-upgrade"}
+PREVIEW = Preview(digest="9f86", revision=4, nodes=(NODE,), hooks=(MIGRATE,))
 TEXT = json.dumps(
     {
         "format": 1,
@@ -44,6 +47,7 @@ TEXT = json.dumps(
                 "revision": 0,
             }
         ],
+        "hooks": [HOOK],
     }
 )
 
@@ -75,6 +79,11 @@ def test_a_side_of_a_difference_that_is_not_there_is_left_out() -> None:
         ({"nodes": [{**json.loads(TEXT)["nodes"][0], "mark": "x"}]}, "result.nodes[0].mark"),
         ({"nodes": [{"path": "a"}]}, "result.nodes[0].type"),
         ({"revision": -1}, "result.revision"),
+        ({"hooks": None}, "result.hooks"),
+        ({"hooks": [HOOK, HOOK]}, "result.hooks[1]"),
+        ({"hooks": [{**HOOK, "event": "pre-lunch"}]}, "result.hooks[0].event"),
+        ({"hooks": [{**HOOK, "more": 1}]}, "result.hooks[0].more"),
+        ({"hooks": [{"path": "a", "type": "t"}]}, "result.hooks[0].event"),
     ],
 )
 def test_anything_else_is_refused_by_the_name_of_its_field(change: dict[str, Any], field: str) -> None:

@@ -1,10 +1,13 @@
 """What a plan comes to."""
 
+import dataclasses
+
 import pytest
 
 from tinkwell.core.release.kinds import ResourceStatus
+from tinkwell.core.release.manifest.hook import HookEvent
 from tinkwell.core.release.preview import summary
-from tinkwell.core.release.preview.model import Mark, Preview, PreviewNode
+from tinkwell.core.release.preview.model import Mark, PlannedHook, Preview, PreviewNode
 
 
 def preview(marks: str, drift: str | None = None) -> Preview:
@@ -40,3 +43,13 @@ def test_what_is_left_in_place_does_not_count() -> None:
 def test_drift_has_a_sentence_of_its_own_for_nothing() -> None:
     assert summary.sentence(preview("=", drift="")) == "Nothing has drifted."
     assert summary.sentence(preview("~", drift="ab")) == "1 to change."
+
+
+def test_hooks_run_where_there_is_nothing_else_to_change() -> None:
+    hook = PlannedHook(path="migrate", type="t", event=HookEvent.PRE_UPGRADE)
+    alone = dataclasses.replace(preview("="), hooks=(hook,))
+    assert summary.sentence(alone) == "1 hook."
+    assert summary.has_changes(alone)
+    assert summary.sentence(dataclasses.replace(preview("~!"), hooks=(hook, hook))) == (
+        "1 to change, 2 hooks, 1 would fail."
+    )

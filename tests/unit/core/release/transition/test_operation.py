@@ -122,10 +122,10 @@ def test_a_revision_that_is_not_there_cannot_be_gone_back_to() -> None:
 
 @pytest.mark.parametrize("kind", rule.STATES)
 def test_a_failed_release_is_resumed_by_its_newest_plan(kind: OperationKind) -> None:
-    newest = planned(kind, state=State.FAILED, revision=3, rollback_of=1)
+    newest = planned(kind, state=State.FAILED, revision=3, rollback_of=1, plan_of="p")
     found = release(ReleaseState.FAILED, revision=2, latest_revision=3)
     begun = rule.begin_resume(found, name="shop", newest=newest, options=Options())
-    assert begun == Begun(kind=kind, former_state=ReleaseState.FAILED, revision=3, rollback_of=1)
+    assert begun == Begun(kind=kind, former_state=ReleaseState.FAILED, revision=3, rollback_of=1, plan_of="p")
 
 
 @pytest.mark.parametrize(
