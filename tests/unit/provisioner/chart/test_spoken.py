@@ -22,7 +22,7 @@ function init(events)
   end)
 end
 """
-LINES = ["lua/: loads", "lua/init.lua: prints\\t1", r"lua/init.lua: two\nlines \x1b[2J"]
+LINES = ["lua/: loads", "lua/init.lua: prints\t1", "lua/init.lua: two", r"lua/init.lua: lines \u001b[2J"]
 WARNINGS = [
     "lua/: the script warns: loads too",
     "lua/init.lua:4: the handler of pre-render warns: careful",

@@ -33,7 +33,7 @@ async def test_no_text_shows_an_address(expression: str, text: str) -> None:
         ("string.format('%%%-20p', 'x')", "string.format has no %p in scripts"),
         ("tostring()", "bad argument #1 to 'tostring' (value expected)"),
         ("string.format('%d', {})", "(number expected, got table)"),
-        ("string.format('%s')", "no value"),
+        ("string.format('%s')", "(no value)"),
         ("error({})", "an error was raised that is no text but a table"),
         ("error(tostring({}))", "table"),
     ],
