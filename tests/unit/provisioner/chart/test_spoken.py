@@ -22,9 +22,9 @@ function init(events)
   end)
 end
 """
-LINES = ["lua/: loads", "lua/init.lua: prints\t1", "lua/init.lua: two", r"lua/init.lua: lines \u001b[2J"]
+LINES = ["lua/init.lua: loads", "lua/init.lua: prints\t1", "lua/init.lua: two", r"lua/init.lua: lines \u001b[2J"]
 WARNINGS = [
-    "lua/: the script warns: loads too",
+    "lua/init.lua: the script warns: loads too",
     "lua/init.lua:4: the handler of pre-render warns: careful",
     "lua/init.lua:9: its change of values.x at post-render is dropped",
 ]
@@ -69,7 +69,7 @@ def test_template_keeps_them_apart_from_the_manifest(cli: CommandLine) -> None:
     assert [line for line in told if not line.startswith("Warning: ")] == under(chart, LINES)
 
 
-@pytest.mark.parametrize("name", ["lua/: loads", "Warning: "])
+@pytest.mark.parametrize("name", ["lua/init.lua: loads", "Warning: "])
 def test_package_shows_them_too(cli: CommandLine, tmp_path: Path, name: str) -> None:
     code, _, error = cli.run("package", cli.chart(files()), "-d", str(tmp_path / "out"))
     assert code == 0

@@ -30,7 +30,6 @@ from tinkwell.provisioner.release.lua.scripts import Answer, ChartScripts, Handl
 from tinkwell.sandbox.errors import SandboxError
 
 MAX_STATE_BYTES = 64 * 1024
-_SCRIPTS = "ext/lua/"
 # These are emitted once, for all charts together.
 ONCE = (Event.PRE_RENDER, Event.POST_RENDER, Event.PRE_VALIDATE, Event.POST_VALIDATE)
 
@@ -159,9 +158,12 @@ class Lifecycle:
         scripts = self._make(charts)
         self._scripts.append(scripts)
         self._by_subject[id(subject)] = scripts
-        subject.handlers, lines = await scripts.load()
-        where = _Where(release=self._occasion.release["name"], chart=subject.root, event=None, file=_SCRIPTS, line=0)
-        self._tell(where, lines, scripts.warned)
+        subject.handlers, _ = await scripts.load()
+        for said in scripts.said:
+            release = self._occasion.release["name"]
+            where = _Where(release=release, chart=subject.root, event=None, file=said.file, line=0)
+            kind = saying.Warned if said.is_warning else saying.Printed
+            self._say(kind(**where, text=said.text))
 
     def _subject(self, event: Event, chart: str) -> Subject | None:
         """Return what an event of a chart is about; None where there is no such chart."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import cast
+from typing import Any, cast
 
 import ruamel.yaml
 
@@ -83,6 +83,15 @@ class Answer:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """What a script has said while it was loaded; `file` is its path in the archive of the root."""
+
+    file: str
+    is_warning: bool
+    text: str
+
+
 class HandlerFailed(errors.TinkwellError):
     """A handler raised an error, went too far, or made what cannot be taken over.
 
@@ -118,8 +127,8 @@ class Scripts:
         # A package within another one has its folder one level up.
         paths.append(Path(ruamel.yaml.__file__).parents[2])
         self._charts = charts
-        # What scripts have warned of while they were loaded.
-        self.warned: Sequence[str] = ()
+        # What scripts have said while they were loaded.
+        self.said: Sequence[Loading] = ()
         self._child = Child(_MODULE, paths, limits=limits or LIMITS, room=room)
         # Files may have megabytes, and most scripts say nothing of them.
         self._speak_of_files = [
@@ -148,14 +157,14 @@ class Scripts:
     async def load(self) -> tuple[Sequence[Handler], Sequence[str]]:
         """Load all scripts and call `init` of each chart; return the handlers and what was printed.
 
-        `warned` has what they have warned of.
+        `said` has these lines and what they have warned of.
 
         Raises `errors.InvalidField`, whose fields are such as `charts/bar/ext/lua/init.lua:12`, and
         `sandbox.errors.SandboxError` where the fault is not the scripts'.
         """
         answer = await self._load()
         with registration.distrusted():
-            self.warned = _texts(answer, "warnings")
+            self.said = [_loading(*cast("list[Any]", each)[:4]) for each in cast("list[JsonValue]", answer["said"])]
             return registration.read(cast("list[JsonObject]", answer["told"])), _texts(answer, "lines")
 
     async def call(self, handler: Handler, request: Request) -> Answer:
@@ -289,6 +298,10 @@ def _failure(handler: Handler, request: Request, message: str) -> HandlerFailed:
         message=message,
         traceback="",
     )
+
+
+def _loading(path: str, file: str, is_warning: bool, text: str) -> Loading:
+    return Loading(registration.file_of(path, file), is_warning, text)
 
 
 def _texts(answer: JsonObject, what: str) -> tuple[str, ...]:
