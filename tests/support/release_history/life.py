@@ -144,7 +144,9 @@ class _Replay:
             if event.startswith("pre-") and of is task and state not in DONE:
                 yield _PLACE, f"{path} begins while {other} is {state}"
             is_former = task is NodeTask.REMOVE and of is NodeTask.INSTALL
-            if event.startswith("post-") and not is_former and state is not NodeState.PENDING:
+            # One that is SKIPPED never comes, while what does not depend on a failure goes on.
+            has_come = state not in (NodeState.PENDING, NodeState.SKIPPED)
+            if event.startswith("post-") and not is_former and has_come:
                 yield _PLACE, f"{path} begins while {other} is {state}"
 
     def _begin_life(self, path: str, chart: str, event: str) -> Iterator[_Finding]:

@@ -157,7 +157,7 @@ def notes(revision: "Revision") -> str:
     text: str | None = next((chart.get("notes", "") for path, chart in charts.items() if "." not in path), "")
     if text is None:
         return _HIDDEN
-    return "\n".join(map(output.clean, text.rstrip("\n").split("\n")))
+    return output.clean_lines(text)
 
 
 def written_out(args: Sequence[str]) -> list[str]:

@@ -59,7 +59,7 @@ def failure(tree: release_tree.Tree, *, may_resume: bool, source: Source | None 
     else:
         ended = f"{operation.release_name} {operation.state}{_time(operation)}{_colon(counts(tree))}"
         sentences = (why, "; ".join(filter(None, (ended, way))))
-    return [output.clean(sentence) for sentence in sentences if sentence]
+    return [output.clean_lines(sentence) for sentence in sentences if sentence]
 
 
 def way_on(operation: "Operation", nodes: "Collection[Node]", source: Source | None = None) -> str:

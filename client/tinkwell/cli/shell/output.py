@@ -144,6 +144,11 @@ def clean(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def clean_lines(text: str) -> str:
+    """Escape what does not print, apart from the ends of lines."""
+    return "\n".join(map(clean, text.rstrip("\n").split("\n")))
+
+
 def moment(value: datetime | None, *, digits: int = 0) -> str:
     """Give a time in UTC, with so many digits of its second's fraction; nothing for none."""
     if value is None:

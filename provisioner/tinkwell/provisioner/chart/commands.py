@@ -66,7 +66,7 @@ def lint(ctx: click.Context, /, chart: Path, given: "Given", strict: bool, quiet
 
     from tinkwell.provisioner.chart import lint as linting
 
-    found = asyncio.run(linting.lint(chart, given))
+    found = asyncio.run(linting.lint(chart, given, show=(lambda _: None) if quiet else _aside))
     shown = [each for each in found if not quiet or each.severity is not linting.Severity.INFO]
     if output_format == "json":
         click.echo(_json([each.as_json() for each in shown]))
@@ -96,15 +96,16 @@ def template(
     import asyncio
 
     from tinkwell.core.release.lifecycle_event.name import Event
-    from tinkwell.provisioner.chart import rendering, source
+    from tinkwell.provisioner.chart import rendering, source, spoken
 
+    say = spoken.teller(str(chart), line=_aside, warning=_warn)
     with _told(chart):
         opened = source.open_chart(chart, given)
         release = rendering.release_of(name, namespace, is_upgrade=is_upgrade)
         root = opened.process(strict=strict)
-        rendered = asyncio.run(rendering.render_checked(root, release, last=Event.POST_TEMPLATE))
+        rendered = asyncio.run(rendering.render_checked(root, release, say=say, last=Event.POST_TEMPLATE))
     for warning in rendered.warnings:
-        click.echo(f"Warning: {warning}", err=True)
+        _warn(warning)
     if output_format == "json":
         click.echo(_json(rendered.as_json()))
     else:
@@ -153,13 +154,14 @@ def package(*, chart: Path, destination: Path) -> None:
     import asyncio
 
     from tinkwell.core.release.chart.file import archive
-    from tinkwell.provisioner.chart import packaging, source
+    from tinkwell.provisioner.chart import packaging, source, spoken
 
     with _told(chart):
         opened = source.open_chart(chart, {})
         found = opened.chart.metadata
         path = destination / f"{found.name}-{found.version}.tgz"
-        asyncio.run(packaging.write(opened, path))
+        say = spoken.teller(str(chart), line=_aside, warning=_warn)
+        asyncio.run(packaging.write(opened, path, say))
     click.echo(f"{path}  {archive.digest(opened.data)}")
 
 
@@ -204,6 +206,14 @@ def _told(chart: Path) -> Iterator[None]:
         yield
     except errors.InvalidField as error:
         raise source.explain(error, str(chart)) from error
+
+
+def _aside(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _warn(text: str) -> None:
+    click.echo(f"Warning: {text}", err=True)
 
 
 def _json(value: object) -> str:

@@ -21,7 +21,7 @@ from tinkwell.provisioner.release.chart_source import Charts
 from tinkwell.provisioner.release.core_event import Render
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.expression.naming import Release
-from tinkwell.provisioner.release.lifecycle import listener, sources
+from tinkwell.provisioner.release.lifecycle import listener, saying, sources
 from tinkwell.provisioner.release.lifecycle.announcer import Announcer
 from tinkwell.provisioner.release.lifecycle.lifecycle import Lifecycle
 from tinkwell.provisioner.release.lifecycle.listener import Function
@@ -123,8 +123,11 @@ class ChartLife:
 
 
 @contextlib.asynccontextmanager
-async def of_chart(charts: Charts, known: Occasion) -> AsyncIterator[ChartLife]:
-    """Give the life of a chart in one command; raises `errors.InvalidField` for what is wrong beside this program."""
+async def of_chart(charts: Charts, known: Occasion, say: saying.Say) -> AsyncIterator[ChartLife]:
+    """Give the life of a chart in one command; `say` is told what scripts print, and what they warn of.
+
+    Raises `errors.InvalidField` for what is wrong beside this program.
+    """
     registry: Registry[Function] = Registry(_NEEDED)
     registry.implement(CoreEvent.READ_CHART, KeepChart())
     registry.implement(CoreEvent.RENDER, Render())
@@ -135,7 +138,8 @@ async def of_chart(charts: Charts, known: Occasion) -> AsyncIterator[ChartLife]:
         listener.load(registry)
     except WrongRegistry as error:
         raise errors.InvalidField.of("", str(error)) from error
-    lived = ChartLife(charts, Lifecycle(known, listeners=registry.listeners, make=Scripts), registry)
+    lifecycle = Lifecycle(known, listeners=registry.listeners, make=Scripts, say=say)
+    lived = ChartLife(charts, lifecycle, registry)
     try:
         yield lived
     finally:

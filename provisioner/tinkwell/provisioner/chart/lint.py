@@ -1,7 +1,7 @@
 """Finds what is wrong with a chart, with its subcharts and with values for it."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -15,7 +15,7 @@ from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.release.chart.value.user_values import Given
 from tinkwell.core.release.lifecycle_event.name import Event
 from tinkwell.core.value.document import JsonObject
-from tinkwell.provisioner.chart import rendering, source
+from tinkwell.provisioner.chart import rendering, source, spoken
 from tinkwell.provisioner.chart.source import Opened
 
 _RELEASE = "release-name"
@@ -41,9 +41,13 @@ class Finding:
         return {"severity": self.severity.value, "message": self.message}
 
 
-async def lint(chart: Path, given: Given) -> list[Finding]:
-    """Return all findings, the worst ones first. Raises `OSError` and `sandbox.errors.SandboxError`."""
+async def lint(chart: Path, given: Given, *, show: Callable[[str], None]) -> list[Finding]:
+    """Return all findings, the worst ones first; `show` is told what scripts print.
+
+    Raises `OSError` and `sandbox.errors.SandboxError`.
+    """
     found: list[Finding] = []
+    say = spoken.teller(str(chart), line=show, warning=lambda text: found.append(Finding(Severity.WARNING, text)))
     try:
         opened = source.open_chart(chart, given)
         found += _about_files(opened)
@@ -52,7 +56,7 @@ async def lint(chart: Path, given: Given) -> list[Finding]:
         found += _about_units(root)
         found += await _about_values(root, opened.path)
         release = rendering.release_of(_RELEASE, "default", is_upgrade=False)
-        rendered = await rendering.render(root, release, last=Event.PRE_LINT)
+        rendered = await rendering.render(root, release, say=say, last=Event.PRE_LINT)
         found += (Finding(Severity.WARNING, warning) for warning in rendered.warnings)
     except errors.InvalidField as error:
         found += _wrong(error, str(chart))

@@ -17,6 +17,7 @@ from tinkwell.provisioner.chart import life
 from tinkwell.provisioner.release.chart_source import Charts
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.expression.naming import Release
+from tinkwell.provisioner.release.lifecycle import saying
 from tinkwell.provisioner.release.schema.check import Schemas
 from tinkwell.provisioner.release.schema.values import check_values
 
@@ -49,13 +50,18 @@ def release_of(name: str, namespace: str, *, is_upgrade: bool) -> Release:
     }
 
 
-async def render(root: Unit, release: Release, *, wait: Wait = Wait.ORDERED, last: Event | None = None) -> Rendering:
+async def render(
+    root: Unit, release: Release, *, say: saying.Say, wait: Wait = Wait.ORDERED, last: Event | None = None
+) -> Rendering:
     """Render a chart, with all that its handlers do about that; `last` is an event that comes after it.
+
+    `say` is told what scripts print, and what they warn of.
 
     Raises `errors.ChartInvalid` with all that is wrong, and `sandbox.errors.SandboxError`.
     """
     charts.check_usable(unit.chart for unit in process.units(root))
-    async with life.of_chart(Charts(root), life.occasion(release, wait=wait)) as lived, Expressions() as expressions:
+    known = life.occasion(release, wait=wait)
+    async with life.of_chart(Charts(root), known, say) as lived, Expressions() as expressions:
         try:
             await lived.read()
             rendered = await lived.render(release, expressions, wait=wait)
@@ -69,10 +75,10 @@ async def render(root: Unit, release: Release, *, wait: Wait = Wait.ORDERED, las
     return Rendering(root=lived.root, manifest=lived.manifest, warnings=rendered.warnings)
 
 
-async def render_checked(root: Unit, release: Release, *, last: Event | None = None) -> Rendering:
+async def render_checked(root: Unit, release: Release, *, say: saying.Say, last: Event | None = None) -> Rendering:
     """Render a chart whose values match its schemas; raises `errors.InvalidField`, too."""
     await check_schemas(root)
-    return await render(root, release, last=last)
+    return await render(root, release, say=say, last=last)
 
 
 async def check_schemas(root: Unit) -> None:

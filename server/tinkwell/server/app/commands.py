@@ -90,9 +90,8 @@ def server(config: Path | None, **options: object) -> None:
 @click.option(
     "--runtime",
     type=click.Choice(["auto", "docker", "process"]),
-    default="auto",
-    show_default=True,
-    help="What runs actions; auto takes Docker where an engine answers.",
+    help="What runs actions; auto takes Docker where an engine answers.  "
+    "[default: process with --process-images, else auto]",
 )
 @click.option(
     "--process-images",
@@ -105,13 +104,28 @@ def server(config: Path | None, **options: object) -> None:
     envvar=binaries.ENVIRONMENT,
     help="Folder with the programs of PostgreSQL to use instead of the embedded one.",
 )
-def dev(state_dir: Path, ephemeral: bool, process_images: Path | None, pg_bin: Path | None, **options: Any) -> None:
+def dev(
+    *,
+    state_dir: Path,
+    ephemeral: bool,
+    runtime: str | None,
+    process_images: Path | None,
+    pg_bin: Path | None,
+    **options: Any,
+) -> None:
     """Run everything on this machine: a PostgreSQL of its own, a server, and a provisioner.
 
     Once it is ready it prints its addresses. Ctrl-C ends all of it; what was stored is there again the next time.
     """
     setup.set_up("info")
-    chosen = stack.Options(state_dir=None if ephemeral else state_dir, images=process_images, bin_dir=pg_bin, **options)
+    chosen = stack.Options(
+        state_dir=None if ephemeral else state_dir,
+        # An engine that happens to answer would leave the folder unread.
+        runtime=runtime or ("auto" if process_images is None else "process"),
+        images=process_images,
+        bin_dir=pg_bin,
+        **options,
+    )
     _run(
         stack.run(
             chosen,

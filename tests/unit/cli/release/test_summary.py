@@ -42,6 +42,15 @@ def test_a_failure_says_where_it_failed_and_how_to_go_on() -> None:
     assert summary.failure(failed(), may_resume=False)[1] == "shop FAILED in 9.3s: 1 changed, 1 failed, 1 skipped"
 
 
+def test_a_cause_of_several_lines_keeps_them() -> None:
+    told = "ext/lua/init.lua:3: the handler failed:\x1b[2J\nshop: ext/lua/init.lua:3: in function deeper\n"
+    cause = {"reason": "PREPARATION_FAILED", "message": told}
+    early = tree(operation(State.FAILED, total_nodes=0, finished_at=at(1.2), cause=cause))
+    (sentence,) = summary.failure(early, may_resume=False)
+    assert sentence.splitlines()[0].endswith(r": ext/lua/init.lua:3: the handler failed:\x1b[2J")
+    assert sentence.splitlines()[1:] == ["shop: ext/lua/init.lua:3: in function deeper"]
+
+
 def test_another_namespace_is_named_in_the_command() -> None:
     followed = failed()
     assert followed.operation is not None

@@ -1,6 +1,7 @@
 """What the scripts of charts do in the commands for charts, which need no server."""
 
 import importlib.metadata
+import json
 from pathlib import Path
 
 import pytest
@@ -114,8 +115,10 @@ def test_a_chart_without_scripts_is_heard_in_python(cli: CommandLine, tmp_path: 
 
 
 def test_the_example_with_scripts_is_what_its_page_says(cli: CommandLine) -> None:
-    cli.ok("lint", str(EXAMPLES / "scripted"), "--strict")
-    small = cli.json("template", str(EXAMPLES / "scripted"))["manifest"]["resources"]
+    cli.ok("lint", str(EXAMPLES / "scripted"), "--strict", "--quiet")
+    code, output, error = cli.run("template", str(EXAMPLES / "scripted"), "-o", "json")
+    assert (code, error.endswith("/ext/lua/size.lua: release-name is small: it has no monitor\n")) == (0, True)
+    small = json.loads(output)["manifest"]["resources"]
     assert small["scripted:server"]["config"]["content"] == "workers 2\nport 8080\n"
     assert "scripted:monitor" not in small
     big = cli.json("template", str(EXAMPLES / "scripted"), "--set", "size=large")["manifest"]["resources"]

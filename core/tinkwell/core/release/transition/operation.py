@@ -91,7 +91,7 @@ def begin_install(release: ReleaseRow | None) -> Begun:
     """
     begun = begin_apply(release)
     if release is not None and begun.kind is OperationKind.UPGRADE:
-        advice = "upgrade that one, or uninstall it first; with install, an upgrade takes a free name, too"
+        advice = "upgrade that one, or uninstall it first; upgrade --install (install: true) takes a free name, too"
         raise errors.AlreadyExists("name", release.name, taken_by=f"release {release.id}", advice=advice)
     return begun
 

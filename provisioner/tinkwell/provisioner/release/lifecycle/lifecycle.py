@@ -9,10 +9,9 @@ What a handler keeps in `context.state` is there for all that come after it, as 
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict
 
 from tinkwell.core import errors
 from tinkwell.core.release.lifecycle_event import name, order
@@ -22,14 +21,13 @@ from tinkwell.core.release.lifecycle_event.run import HandlerRun, Outcome
 from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.release.lifecycle import listener as listening
+from tinkwell.provisioner.release.lifecycle import saying
 from tinkwell.provisioner.release.lifecycle.listener import Function
 from tinkwell.provisioner.release.lifecycle.occasion import Emitted, Occasion
 from tinkwell.provisioner.release.lifecycle.subject import Subject
 from tinkwell.provisioner.release.lua.registration import Handler
 from tinkwell.provisioner.release.lua.scripts import Answer, ChartScripts, HandlerFailed, Request, Scripts
 from tinkwell.sandbox.errors import SandboxError
-
-logger = logging.getLogger(__name__)
 
 MAX_STATE_BYTES = 64 * 1024
 # These are emitted once, for all charts together.
@@ -46,8 +44,17 @@ class Failed(errors.InvalidField):
 class Lifecycle:
     """The life of one operation. It is to be closed when nothing is emitted any more."""
 
-    def __init__(self, occasion: Occasion, *, listeners: Sequence[Listener[Function]], make: MakeScripts) -> None:
+    def __init__(
+        self,
+        occasion: Occasion,
+        *,
+        listeners: Sequence[Listener[Function]],
+        make: MakeScripts,
+        say: saying.Say = saying.log,
+    ) -> None:
+        """`say` is told what scripts print, and what they warn of."""
         self._occasion = occasion
+        self._say = say
         self._listeners = tuple(listeners)
         self._make = make
         self._scripts: list[Scripts] = []
@@ -151,8 +158,12 @@ class Lifecycle:
         scripts = self._make(charts)
         self._scripts.append(scripts)
         self._by_subject[id(subject)] = scripts
-        subject.handlers, lines = await scripts.load()
-        self._tell(lines, chart=subject.root)
+        subject.handlers, _ = await scripts.load()
+        for said in scripts.said:
+            release = self._occasion.release["name"]
+            where = _Where(release=release, chart=subject.root, event=None, file=said.file, line=0)
+            kind = saying.Warned if said.is_warning else saying.Printed
+            self._say(kind(**where, text=said.text))
 
     def _subject(self, event: Event, chart: str) -> Subject | None:
         """Return what an event of a chart is about; None where there is no such chart."""
@@ -207,6 +218,10 @@ class Lifecycle:
         """Have one handler hear an event, and take over what it has changed; raises `Failed`."""
         chart = handler.chart if isinstance(handler, Handler) else subject.root
         request = self._request(handler.event, chart, subject)
+        file = _file(handler, subject)
+        where = _Where(
+            release=self._occasion.release["name"], chart=chart, event=handler.event, file=file, line=handler.line
+        )
         try:
             if isinstance(handler, Handler):
                 answer = await self._by_subject[id(subject)].call(handler, request)
@@ -214,6 +229,7 @@ class Lifecycle:
                 answer = await listening.call(handler, request)
             self._take(answer, chart, subject)
         except HandlerFailed as error:
+            self._tell(where, error.lines, error.warnings)
             told = f"\n{error.traceback.rstrip()}" if error.traceback else ""
             line = error.line or handler.line
             raise _failure(subject, handler, line, f"{error.message}{told}") from error
@@ -221,14 +237,9 @@ class Lifecycle:
             raise _failure(subject, handler, handler.line, str(error)) from error
         except errors.InvalidField as error:
             raise _failure(subject, handler, handler.line, f"what it has made is wrong: {error}") from error
-        for warning in answer.warnings:
-            fields = {
-                "release": self._occasion.release["name"],
-                "handler": _place(handler, subject, handler.line),
-                "what": warning,
-            }
-            logger.warning("a handler has done in vain what it did", extra=fields)
-        self._tell(answer.lines, chart=chart)
+        self._tell(where, answer.lines, answer.warnings)
+        for what in answer.dropped:
+            self._say(saying.Dropped(**where, text=what))
 
     def _request(self, event: Event, chart: str, subject: Subject) -> Request:
         release = self._occasion.release
@@ -262,11 +273,25 @@ class Lifecycle:
             subject.change_part(chart, answer.manifest)
         self._state = answer.state
 
-    def _tell(self, lines: Sequence[str], *, chart: str) -> None:
+    def _tell(self, where: "_Where", lines: Sequence[str], warnings: Sequence[str]) -> None:
         for line in lines:
-            logger.info(
-                "a script says", extra={"release": self._occasion.release["name"], "chart": chart, "line": line}
-            )
+            self._say(saying.Printed(**where, text=line))
+        for warning in warnings:
+            self._say(saying.Warned(**where, text=warning))
+
+
+class _Where(TypedDict):
+    """Where something is said from, see `saying.Said`."""
+
+    release: str
+    chart: str
+    event: Event | None
+    file: str
+    line: int
+
+
+def _file(handler: Heard, subject: Subject) -> str:
+    return _place(handler, subject, handler.line).rpartition(":")[0]
 
 
 def _place(handler: Heard, subject: Subject, line: int) -> str:

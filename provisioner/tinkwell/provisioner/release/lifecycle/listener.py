@@ -143,13 +143,13 @@ async def _in_thread(listener: Listener[Function], given: ListenerRequest, secon
 
 def _answer(request: Request, given: ListenerRequest, *, seconds: float) -> Answer:
     """Find what a function has changed; raises `errors.InvalidField` where it is no JSON."""
-    warnings: list[str] = []
+    dropped: list[str] = []
     sources, rendered = request.event in name.CHANGES_SOURCES, request.event in name.CHANGES_MANIFEST
-    values = _changed("values", request.values, given.values, sources, warnings)
+    values = _changed("values", request.values, given.values, sources, dropped)
     templates = _changed(
-        "context.templates", request.context["templates"], given.context.get("templates"), sources, warnings
+        "context.templates", request.context["templates"], given.context.get("templates"), sources, dropped
     )
-    manifest = _changed("manifest", request.manifest, given.manifest, rendered, warnings)
+    manifest = _changed("manifest", request.manifest, given.manifest, rendered, dropped)
     state = document.check_json("context.state", given.context.get("state"), max_bytes=MAX_BYTES)
     return Answer(
         values=values,
@@ -157,16 +157,17 @@ def _answer(request: Request, given: ListenerRequest, *, seconds: float) -> Answ
         manifest=manifest,
         state=_object(state),
         lines=(),
-        warnings=tuple(warnings),
+        warnings=(),
+        dropped=tuple(dropped),
         seconds=seconds,
     )
 
 
-def _changed(what: str, before: object, now: object, may_change: bool, warnings: list[str]) -> JsonObject | None:
+def _changed(what: str, before: object, now: object, may_change: bool, dropped: list[str]) -> JsonObject | None:
     if now == before:
         return None
     if not may_change:
-        warnings.append(f"{what} cannot be changed at this event; what was changed is dropped")
+        dropped.append(what)
         return None
     return _object(document.check_json(what, now, max_bytes=MAX_BYTES))
 

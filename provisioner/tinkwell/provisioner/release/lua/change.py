@@ -10,7 +10,7 @@ from typing import cast
 from tinkwell.core import errors
 from tinkwell.core.release.lifecycle_event import name as event_names
 from tinkwell.core.release.lifecycle_event.name import Event
-from tinkwell.core.value import document
+from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -51,6 +51,20 @@ def kept(before: JsonValue, after: JsonValue) -> JsonValue:
             return after
         case _:
             return before if _is_same_number(before, after) else after
+
+
+def differing(path: str, before: JsonValue, after: JsonValue) -> str:
+    """Return the path of what differs, or of the innermost object that has all of it: `values.web.port`."""
+    if not (isinstance(before, dict) and isinstance(after, dict)):
+        return path
+    every = dict.fromkeys((*before, *after))
+    changed = [
+        key for key in every if key not in before or key not in after or not document.is_same(before[key], after[key])
+    ]
+    if len(changed) != 1:
+        return path
+    (key,) = changed
+    return differing(parse.child(path, key), before.get(key), after.get(key))
 
 
 def read_optional(part: str, found: Mapping[str, JsonValue]) -> JsonObject | None:

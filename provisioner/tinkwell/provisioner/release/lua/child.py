@@ -7,7 +7,7 @@ did wrong, and where. `is_unloaded` says that this process, which is another one
 from collections.abc import Callable
 from typing import TypeAlias, cast
 
-from tinkwell.provisioner.release.lua.engine import Engine, JsonObject, OutOfMemoryError
+from tinkwell.provisioner.release.lua.engine import Engine, Json, JsonObject, OutOfMemoryError
 
 Begin: TypeAlias = Callable[[str], None]
 
@@ -46,28 +46,30 @@ def _load(given: JsonObject, begin: Begin) -> JsonObject:
     _Loaded.engine = None
     engine = Engine()
     lines: list[str] = []
-    warnings: list[str] = []
+    # What was said with its place: the path of the chart, the file, whether it is a warning, and the text.
+    said: list[Json] = []
 
-    def run(name: str, *arguments: str) -> JsonObject:
+    def run(name: str, *arguments: str, path: str = "", file: str = "ext/lua/") -> JsonObject:
         found = engine.call(name, *arguments)
         lines.extend(cast("list[str]", found["lines"]))
-        warnings.extend(cast("list[str]", found["warnings"]))
+        for what in ("lines", "warnings"):
+            said.extend([path, file, what == "warnings", text] for text in cast("list[str]", found[what]))
         return found
 
     run("take", cast(str, given["charts"]))
     for path, files in cast("list[tuple[str, list[str]]]", given["order"]):
         for file in files:
             begin(f"{path}\n{file}")
-            if (found := run("run_file", path, file)).get("fault"):
+            if (found := run("run_file", path, file, path=path, file=file)).get("fault"):
                 return found
     run("begin_init")
     for path, _ in cast("list[tuple[str, list[str]]]", given["order"]):
         begin(f"{path}\next/lua")
-        if (found := run("init", path)).get("fault"):
+        if (found := run("init", path, path=path)).get("fault"):
             return found
     answer = run("end_init")
     _Loaded.engine = engine
-    return {**answer, "lines": [*lines], "warnings": [*warnings]}
+    return {**answer, "lines": [*lines], "said": said}
 
 
 def _call(given: JsonObject, begin: Begin) -> JsonObject:

@@ -8,10 +8,11 @@ local codec, host = ...
 local MAX_REPEATED = 1024 * 1024
 local MAX_LINE = 4096
 
-local concat, rep, sub = table.concat, string.rep, string.sub
+local concat, unpack, rep, sub = table.concat, table.unpack, string.rep, string.sub
 local error, getmetatable, next, pcall, select, setmetatable = error, getmetatable, next, pcall, select, setmetatable
 local rawequal, rawget, rawset, tonumber, tostring, type = rawequal, rawget, rawset, tonumber, tostring, type
-local raw_ipairs = ipairs
+local raw_ipairs, format, raw_meta = ipairs, string.format, debug.getmetatable
+local gmatch, gsub, find = string.gmatch, string.gsub, string.find
 
 local function copy(table, ...)
   local made = {}
@@ -63,6 +64,34 @@ local function files_of(files)
 end
 
 -- Functions that are safer than those of Lua -------------------------------------------------------------------------
+
+local HAS_ADDRESS = { table = true, ["function"] = true, userdata = true, thread = true }
+
+-- Return whether Lua would make a text of the value's address, which is another one in every process.
+local function is_shown_by_address(value)
+  if not HAS_ADDRESS[type(value)] then return false end
+  local meta = raw_meta(value)
+  return type(meta) ~= "table" or rawget(meta, "__tostring") == nil
+end
+
+local function text_of(...)
+  if select("#", ...) == 0 then refuse("bad argument #1 to 'tostring' (value expected)") end
+  local value = ...
+  if is_shown_by_address(value) then return type(value) end
+  return tostring(value)
+end
+
+local function formatted(form, ...)
+  if type(form) ~= "string" or not find(form, "[sp]") then return format(form, ...) end
+  local kinds = gsub(form, "%%%%", "")
+  if find(kinds, "%%[^%a]*p") then refuse("string.format has no %p in scripts") end
+  local given, index = { ... }, 0
+  for conversion in gmatch(kinds, "%%[^%a%%]*(%a)") do
+    index = index + 1
+    if conversion == "s" and is_shown_by_address(given[index]) then given[index] = type(given[index]) end
+  end
+  return format(form, unpack(given, 1, select("#", ...)))
+end
 
 local function repeated(text, times, separator)
   -- Lua takes a text with a number in it for a number.
@@ -116,7 +145,7 @@ end
 local function joined(...)
   local parts = {}
   for index = 1, select("#", ...) do
-    parts[index] = tostring((select(index, ...)))
+    parts[index] = text_of((select(index, ...)))
   end
   local text = concat(parts, "\t")
   return #text > MAX_LINE and sub(text, 1, MAX_LINE) .. "…" or text
@@ -173,7 +202,7 @@ local log = {
 local log_meta = { __call = function(_, ...) print_line(...) end, __metatable = false }
 
 local text_library = copy(string, "dump")
-text_library.rep = repeated
+text_library.rep, text_library.format = repeated, formatted
 -- The same numbers in every process, so what a handler makes of them is the same after a takeover.
 math.randomseed(0)
 
@@ -187,7 +216,7 @@ local function make()
     _VERSION = _VERSION,
     assert = assert, error = error, getmetatable = getmetatable, ipairs = ipairs, next = next, pairs = settled_pairs,
     pcall = pcall, rawequal = rawequal, rawget = raw_read, rawlen = rawlen, rawset = raw_assign, select = select,
-    setmetatable = with_metatable, tonumber = tonumber, tostring = tostring, type = type, xpcall = xpcall,
+    setmetatable = with_metatable, tonumber = tonumber, tostring = text_of, type = type, xpcall = xpcall,
     string = copy(text_library), table = copy(table), math = copy(math, "randomseed"), utf8 = copy(utf8),
     print = print_line, log = setmetatable(copy(log), log_meta), json = copy(json), yaml = copy(yaml),
     null = codec.null, fail = fail, subcharts = {},

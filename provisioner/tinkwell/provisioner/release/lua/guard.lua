@@ -9,7 +9,13 @@ local MAX_MESSAGE = 2000
 local MAX_FRAMES = 20
 
 local getinfo, sethook, xpcall, error, type, tostring = debug.getinfo, debug.sethook, xpcall, error, type, tostring
-local concat, format, sub, find = table.concat, string.format, string.sub, string.find
+local concat, format, sub, find, match = table.concat, string.format, string.sub, string.find, string.match
+
+-- What Lua has, and scripts have not: who uses it is told so.
+local MISSING = {
+  os = true, io = true, debug = true, coroutine = true, package = true, load = true, loadstring = true,
+  loadfile = true, dofile = true, collectgarbage = true, warn = true,
+}
 
 -- By the names of chunks, such as "@shop.bar/ext/lua/init.lua": {chart, file}.
 local sources = {}
@@ -75,6 +81,10 @@ local function explain(raised)
       break
     end
   end
+  -- Functions of ours that hand on to Lua's stand between these and the script.
+  message = match(message, "^environment:%d+: (.*)$") or message
+  local name = match(message, "^attempt to %a+ a nil value %(global '([%a_]+)'%)$")
+  if name and MISSING[name] then message = "there is no " .. name .. " in scripts" end
   return fault_of(message, found, place, false)
 end
 

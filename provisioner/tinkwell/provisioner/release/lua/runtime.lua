@@ -6,7 +6,7 @@ local codec, guard, environment, host = ...
 local MAX_HANDLERS = 1000
 local MAX_NAME = 200
 local load, error, next, pcall, rawequal, rawget, rawset = load, error, next, pcall, rawequal, rawget, rawset
-local type, tonumber, getinfo, kind_of, utf8_len = type, tonumber, debug.getinfo, math.type, utf8.len
+local type, tonumber, tostring, getinfo, kind_of, utf8_len = type, tonumber, tostring, debug.getinfo, math.type, utf8.len
 local match, gsub = string.match, string.gsub
 local sources = guard.sources
 
@@ -93,7 +93,8 @@ local function events_of(chart)
   function events.on(name, weight, run)
     if not is_name(name) then error("events.on takes the name of an event first", 2) end
     if kind_of(weight) == nil or weight ~= weight or weight < 0 or weight > 1 then
-      error("events.on takes a weight from 0 to 1 after the name of the event", 2)
+      local given = kind_of(weight) and tostring(weight) or "a " .. type(weight)
+      error("events.on takes a weight from 0 to 1 after the name of the event, and not " .. given, 2)
     end
     if type(run) ~= "function" then error("events.on takes a function after the weight", 2) end
     local info = getinfo(run, "S")

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import ruamel.yaml
 
@@ -70,7 +70,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came of a handler: None is what it has not changed, or may not. `lines` are what it printed."""
+    """What came of a handler: None is what it has not changed, or may not.
+
+    `lines` are what it printed, `warnings` what it warns of. `dropped` names what it has changed though it may not.
+    """
 
     values: JsonObject | None
     templates: Mapping[str, str] | None
@@ -78,11 +81,27 @@ class Answer:
     state: JsonObject
     lines: tuple[str, ...]
     warnings: tuple[str, ...]
+    dropped: tuple[str, ...]
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """What a script has said while it was loaded; `file` is its path in the archive of the root."""
+
+    file: str
+    is_warning: bool
+    text: str
+
+
 class HandlerFailed(errors.TinkwellError):
-    """A handler raised an error, went too far, or made what cannot be taken over."""
+    """A handler raised an error, went too far, or made what cannot be taken over.
+
+    `lines` and `warnings` are what it has printed, and warned of, before that.
+    """
+
+    lines: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def __init__(self, *, event: Event, chart: str, file: str, line: int, message: str, traceback: str) -> None:
         """`chart` is the path of the chart whose event it is, `file` and `line` say where in the handler's chart."""
@@ -110,6 +129,8 @@ class Scripts:
         # A package within another one has its folder one level up.
         paths.append(Path(ruamel.yaml.__file__).parents[2])
         self._charts = charts
+        # What scripts have said while they were loaded.
+        self.said: Sequence[Loading] = ()
         self._child = Child(_MODULE, paths, limits=limits or LIMITS, room=room)
         # Files may have megabytes, and most scripts say nothing of them.
         self._speak_of_files = [
@@ -138,15 +159,16 @@ class Scripts:
     async def load(self) -> tuple[Sequence[Handler], Sequence[str]]:
         """Load all scripts and call `init` of each chart; return the handlers and what was printed.
 
+        `said` has these lines and what they have warned of.
+
         Raises `errors.InvalidField`, whose fields are such as `charts/bar/ext/lua/init.lua:12`, and
         `sandbox.errors.SandboxError` where the fault is not the scripts'.
         """
         async with self._child.held() as ask:
             answer = await self._load(ask)
         with registration.distrusted():
-            lines = cast("list[str]", answer["lines"])
-            warnings = [f"warning: {warning}" for warning in cast("list[str]", answer["warnings"])]
-            return registration.read(cast("list[JsonObject]", answer["told"])), (*lines, *warnings)
+            self.said = [_loading(*cast("list[Any]", each)[:4]) for each in cast("list[JsonValue]", answer["said"])]
+            return registration.read(cast("list[JsonObject]", answer["told"])), _texts(answer, "lines")
 
     async def call(self, handler: Handler, request: Request) -> Answer:
         """Call a handler; raises `HandlerFailed`, and `sandbox.errors.SandboxError` where the fault is not its own."""
@@ -154,7 +176,7 @@ class Scripts:
         sent = await asyncio.to_thread(self._texts, handler, request)
         answer = await self._call(handler, request, sent)
         if fault := cast("JsonObject | None", answer.get("fault")):
-            raise _failed(handler, request, fault)
+            raise _failed(handler, request, fault, answer)
         try:
             with registration.distrusted():
                 return await asyncio.to_thread(_read, request, sent, answer, time.monotonic() - began)
@@ -232,15 +254,15 @@ def _listed(files: Mapping[str, str]) -> Iterator[str]:
 
 def _read(request: Request, sent: Mapping[str, str], answer: JsonObject, seconds: float) -> Answer:
     """Read what the child says that a handler has changed; raises `errors.InvalidField`."""
-    warnings = [*cast("list[str]", answer["warnings"])]
+    dropped: list[str] = []
     found: dict[str, JsonValue] = {}
     for part, value in change.documents(sent, cast("dict[str, str]", answer["changed"])):
         if part == "state" or part in change.allowed(request.event):
             found[part] = value
         else:
-            warnings.append(f"{change.field(part)} was changed, which {request.event} does not allow; that is dropped")
-    unknown = cast("list[str]", answer["unknown"])
-    warnings += [f"{part} was assigned, which has no meaning; that is dropped" for part in unknown]
+            was = document.parse_json(change.field(part), sent.get(part, "null"), max_bytes=LIMITS.request_bytes)
+            dropped.append(change.differing(change.field(part), was, value))
+    dropped += cast("list[str]", answer["unknown"])
     state = change.read_object("context.state", found.get("state", request.context.get("state", {})))
     document.check_json("context.state", state, max_bytes=MAX_STATE_BYTES)
     return Answer(
@@ -248,19 +270,20 @@ def _read(request: Request, sent: Mapping[str, str], answer: JsonObject, seconds
         templates=change.read_templates(found),
         manifest=change.read_optional("manifest", found),
         state=state,
-        lines=tuple(cast("list[str]", answer["lines"])),
-        warnings=tuple(warnings),
+        lines=_texts(answer, "lines"),
+        warnings=_texts(answer, "warnings"),
+        dropped=tuple(dropped),
         seconds=seconds,
     )
 
 
-def _failed(handler: Handler, request: Request, fault: JsonObject) -> HandlerFailed:
+def _failed(handler: Handler, request: Request, fault: JsonObject, answer: JsonObject) -> HandlerFailed:
     with registration.distrusted():
         file, line = cast(str, fault["file"]), cast(int, fault["line"])
         if chart := cast(str, fault["chart"]):
             # The error may be in another chart than the handler's own, which called it.
             file = registration.file_of(chart, file) if chart != handler.origin else file
-        return HandlerFailed(
+        failed = HandlerFailed(
             event=request.event,
             chart=request.chart,
             file=file or handler.file,
@@ -268,6 +291,8 @@ def _failed(handler: Handler, request: Request, fault: JsonObject) -> HandlerFai
             message=cast(str, fault["message"]),
             traceback=cast(str, fault["traceback"]),
         )
+        failed.lines, failed.warnings = _texts(answer, "lines"), _texts(answer, "warnings")
+        return failed
 
 
 def _failure(handler: Handler, request: Request, message: str) -> HandlerFailed:
@@ -279,6 +304,14 @@ def _failure(handler: Handler, request: Request, message: str) -> HandlerFailed:
         message=message,
         traceback="",
     )
+
+
+def _loading(path: str, file: str, is_warning: bool, text: str) -> Loading:
+    return Loading(registration.file_of(path, file), is_warning, text)
+
+
+def _texts(answer: JsonObject, what: str) -> tuple[str, ...]:
+    return tuple(cast("list[str]", answer[what]))
 
 
 def _message(fault: JsonObject) -> str:

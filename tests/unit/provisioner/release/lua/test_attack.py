@@ -139,10 +139,13 @@ GREEDY = {
 
 # What reaches for something that is not there.
 REACHING = {
-    name: (f"return {name}.x", f"attempt to index a nil value \\(global '{name}'\\)")
+    name: (f"return {name}.x", f"there is no {name} in scripts|attempt to index a nil value \\(global '{name}'\\)")
     for name in ("os", "io", "debug", "package", "coroutine", "python")
 } | {
-    name: (f"return {name}('return 1')", f"attempt to call a nil value \\(global '{name}'\\)")
+    name: (
+        f"return {name}('return 1')",
+        f"there is no {name} in scripts|attempt to call a nil value \\(global '{name}'\\)",
+    )
     for name in ("load", "loadstring", "loadfile", "dofile", "collectgarbage", "setfenv", "getfenv", "newproxy", "warn")
 }
 

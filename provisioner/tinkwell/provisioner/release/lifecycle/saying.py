@@ -1,0 +1,72 @@
+"""What scripts print and warn of, and what of their changes is dropped. In operations all of it goes to the log."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tinkwell.core.release.lifecycle_event.name import Event
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One line. `chart` is the path of the chart, and `file` that of the script in the root's archive.
+
+    `line` is where the handler begins; it is 0, and `event` None, while scripts load.
+    """
+
+    release: str
+    chart: str
+    event: Event | None
+    file: str
+    line: int
+    text: str
+
+    @property
+    def place(self) -> str:
+        """The file, and the line where it is known."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Printed(Said):
+    """What a script has printed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warned(Said):
+    """What a script warns of."""
+
+    @property
+    def sentence(self) -> str:
+        """Say who warns, and of what."""
+        who = f"the handler of {self.event}" if self.event is not None else "the script"
+        return f"{who} warns: {self.text}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped(Said):
+    """A change that is not taken over: `text` says of what, such as `values.port`."""
+
+    @property
+    def sentence(self) -> str:
+        """Say what is dropped."""
+        return f"its change of {self.text} at {self.event} is dropped"
+
+
+Say: TypeAlias = Callable[[Printed | Warned | Dropped], None]
+
+
+def log(said: Printed | Warned | Dropped) -> None:
+    """Write a line to the log of this process."""
+    fields = {"release": said.release}
+    match said:
+        case Printed():
+            logger.info("a script says", extra=fields | {"chart": said.chart, "line": said.text})
+        case Warned():
+            event = {"event": said.event.value} if said.event is not None else {}
+            logger.warning("a script warns", extra=fields | event | {"script": said.place, "text": said.text})
+        case Dropped():
+            logger.warning("a change is dropped", extra=fields | {"handler": said.place, "what": said.sentence})
