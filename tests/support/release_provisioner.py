@@ -136,6 +136,22 @@ class Provisioner:
             NodeReport(path=path, state=NodeState.FAILED, message="exited with code 3"),
         )
 
+    async def fail_to_look(self, operation_id: str, path: str, *lines: str) -> None:
+        """Let a resource print lines when it is asked for its state, and fail."""
+        await self.report(
+            operation_id,
+            NodeReport(path=path, state=NodeState.INSTALLING),
+            step(path, 1, StepKind.STATE, State.RUNNING),
+        )
+        printer = step_id(operation_id, path, 1)
+        printed = [StepLogLine(printer, 1, number, text) for number, text in enumerate(lines, 1)]
+        await self.client.releases.append_logs(operation_id, printed)
+        await self.report(
+            operation_id,
+            step(path, 1, StepKind.STATE, State.FAILED, exit_code=3, message="exited with code 3"),
+            NodeReport(path=path, state=NodeState.FAILED, message="state FAILED: exited with code 3"),
+        )
+
     async def remove(self, operation_id: str, path: str) -> None:
         """Let a resource be removed."""
         await self.report(

@@ -12,9 +12,8 @@
 
     run(File)
 
-Each method may be `async def` or `def`. What they print is output; the answers go where it cannot get in between. They
-fail by `fail("why")`, or by any exception. What is wrong with the class itself is told in one sentence. The images also
-run under Deployster, which is told nothing that it does not know.
+Each method may be `async def` or `def`, and fails by `fail("why")` or by any exception; what it prints is output. The
+images also run under Deployster, which is told nothing that it does not know.
 """
 
 import json
@@ -70,38 +69,27 @@ def action(name: str, description: str = "") -> Callable[[Method], Method]:
 
 
 class Resource:
-    """One resource, in one call of its image: a class of yours says how things of its type are found and made.
+    """One resource, in one call of its image: a class of yours says how things of its type are found and made."""
 
-    `config` is what the manifest says, a dict unless the class declares `config: SomeDataclass`. `stale_state` is what
-    `discover` found before the actions; it is empty where nothing was there, and has a meaning in actions alone.
-    `last_state` is how the resource was seen last, for `destroy`. `given` is all that the image was told.
-
-    What the class says of its type: `config_schema` is the JSON Schema of a config that is a dict. `sensitive` are JSON
-    pointers into config and state, such as `/password`. `timeouts` are seconds by `state`, `action`, `destroy` and
-    `ready`; `retry` has `attempts`, `delay_seconds` and `exit_codes`. With `poll_seconds` a resource that its actions
-    have not made VALID at once is asked again. One resource at a time of those with the same `concurrency_key` runs
-    actions. `read_only_state` False says that `discover` changes something after all.
-    """
-
-    config: Any
-    config_schema: ClassVar[Mapping[str, Any]] = {}
+    config: Any  # what the manifest says: a dict, unless the class declares config: SomeDataclass
+    config_schema: ClassVar[Mapping[str, Any]] = {}  # the JSON Schema of a config that is a dict
     plugs: ClassVar[Sequence[Plug]] = ()
-    sensitive: ClassVar[Sequence[str]] = ()
-    timeouts: ClassVar[Mapping[str, int]] = {}
-    retry: ClassVar[Mapping[str, Any]] = {}
-    poll_seconds: ClassVar[Optional[int]] = None
-    concurrency_key: ClassVar[str] = ""
-    read_only_state: ClassVar[bool] = True
+    sensitive: ClassVar[Sequence[str]] = ()  # JSON pointers into config and state, such as /password
+    timeouts: ClassVar[Mapping[str, int]] = {}  # seconds by state, action, destroy and ready
+    retry: ClassVar[Mapping[str, Any]] = {}  # attempts, delay_seconds and exit_codes
+    poll_seconds: ClassVar[Optional[int]] = None  # one that is not VALID after its actions is asked again so often
+    concurrency_key: ClassVar[str] = ""  # one resource at a time of those with the same key runs actions
+    read_only_state: ClassVar[bool] = True  # False says that discover changes something after all
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        self.given = given
+        self.given = given  # all that the image was told
         self.name: str = given.get("name", "")
         self.type: str = given.get("type", "")
         self.release: str = given.get("release", "")
         self.verbose: bool = given.get("verbose", False)
         self.workspace = Path(given.get("workspace", "."))
-        self.stale_state: dict[str, Any] = given.get("staleState") or {}
-        self.last_state: dict[str, Any] = given.get("state") or {}
+        self.stale_state: dict[str, Any] = given.get("staleState") or {}  # in actions: what discover found before
+        self.last_state: dict[str, Any] = given.get("state") or {}  # in destroy: how it was seen last
         if "config" in given:
             self.config = _read(_config_type(type(self)), given["config"], "config")
 
@@ -134,10 +122,9 @@ class Resource:
 
 
 def difference(desired: Any, found: Any) -> list[str]:
-    """Return the paths at which what was found differs from what is wanted, such as `disks[0].size`.
+    """Return the paths, such as `disks[0].size`, at which what was found differs from what is wanted; "" is the whole.
 
-    What was found beside that does not count, nor a field of a dataclass that is None; lists count as a whole where
-    their lengths differ. The empty path is the whole.
+    What was found beside that does not count, nor a field that is None; nor are lists of other lengths looked into.
     """
     return list(_differing("", _plain(desired), _plain(found)))
 
@@ -186,10 +173,8 @@ def _answer(ask: Callable[[], Mapping[str, Any]]) -> None:
     finally:
         os.dup2(kept, 1)
         os.close(kept)
-    try:
-        print(json.dumps(answer, allow_nan=False), flush=True)
-    except (TypeError, ValueError) as error:
-        raise Mistake(f"the answer has what JSON cannot hold: {error}") from None
+    _check_json("the answer has", answer)
+    print(json.dumps(answer), flush=True)
 
 
 def _finish(value: Any) -> Any:
@@ -231,6 +216,7 @@ def _state(resource: Resource) -> dict[str, Any]:
     found = _plain(_finish(resource.discover()))
     if found is not None and not isinstance(found, dict):
         raise Mistake(f"{_name(resource)}.discover returned a {type(found).__name__}; it must return a dict, or None")
+    _check_json(f"{_name(resource)}.discover returned", found)
     due = _finish(resource.actions(found))
     if not isinstance(due, list):
         raise Mistake(f"{_name(resource)}.actions returned a {type(due).__name__}; it must return a list of Action(…)")
@@ -259,12 +245,8 @@ def _action(resource: Resource, asked: Any) -> dict[str, Any]:
 
 def _actions_of(resource: type[Resource]) -> dict[str, Action]:
     """Return the actions of a class by their methods' names, in the order in which they are written."""
-    marked: dict[str, Action] = {}
-    for owner in reversed(resource.__mro__):
-        for method, value in vars(owner).items():
-            if hasattr(value, _MARK):
-                marked[method] = getattr(value, _MARK)
-    return marked
+    members = (each for owner in reversed(resource.__mro__) for each in vars(owner).items())
+    return {method: getattr(value, _MARK) for method, value in members if hasattr(value, _MARK)}
 
 
 def _check(resource: Any) -> None:
@@ -274,6 +256,13 @@ def _check(resource: Any) -> None:
     name = resource.__name__
     if resource.discover is Resource.discover:
         resource({}).discover()
+    known = {each for each in (*Resource.__annotations__, *vars(Resource)) if not each.startswith("_")}
+    own = {each for owner in resource.__mro__ if issubclass(owner, Resource) for each in vars(owner)}
+    for word in sorted({*own, *_hints(resource)} - known - _actions_of(resource).keys()):
+        import difflib  # for those alone that have names of their own
+
+        if not word.startswith("_") and (near := difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.8)):
+            raise Mistake(f"{name}.{word} means nothing to the kit; did you mean {near[0]}? Or begin it with _")
     named: dict[str, str] = {}
     for method, each in _actions_of(resource).items():
         _check_name(f"the action of {name}.{method}", each.name)
@@ -282,6 +271,17 @@ def _check(resource: Any) -> None:
         if each.name in named:
             raise Mistake(f"{name}.{named[each.name]} and {name}.{method} are both the action {each.name!r}")
         named[each.name] = method
+
+
+def _check_json(what: str, value: Any, path: str = "") -> None:
+    """Find what JSON cannot hold, and name the innermost place of it."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        members = dict(enumerate(value)) if isinstance(value, (list, tuple)) else value
+        for key, each in members.items() if isinstance(members, dict) else ():
+            _check_json(what, each, f"{path}.{key}" if path else str(key))
+        raise Mistake(f"{what} what JSON cannot hold{path and f', as {path}'}: {error}") from None
 
 
 def _config_type(resource: type[Resource]) -> Any:
@@ -368,7 +368,7 @@ def _plain(value: Any) -> Any:
     """Return a value without dataclasses: their fields that are None are left out."""
     if hasattr(value, "__dataclass_fields__"):
         fields = {key: getattr(value, key) for key in value.__dataclass_fields__}
-        return {key: _plain(each) for key, each in fields.items() if each is not None}
+        value = {key: each for key, each in fields.items() if each is not None}
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

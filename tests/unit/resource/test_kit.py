@@ -220,8 +220,18 @@ FOUND = "def discover(self):\n    return {}\n"
 MISTAKES = {
     "no discover": ("pass", "init", "Thing has no discover()"),
     "a list": ("def discover(self):\n    return []", "state", "Thing.discover returned a list; it must return a dict"),
-    "a set in it": (NONE_DUE + "def discover(self):\n    return {'a': {1}}", "state", "what JSON cannot hold"),
-    "NaN": (NONE_DUE + "def discover(self):\n    return {'a': float('nan')}", "state", "what JSON cannot hold"),
+    "a set in it": (
+        NONE_DUE + "def discover(self):\n    return {'a': [{'b': {1}}]}",
+        "state",
+        "Thing.discover returned what JSON cannot hold, as a.0.b: Object of type set",
+    ),
+    "NaN": (NONE_DUE + "def discover(self):\n    return {'a': float('nan')}", "state", "cannot hold, as a: "),
+    "a tuple as a key": (NONE_DUE + "def discover(self):\n    return {(1, 2): 3}", "state", "cannot hold: keys must"),
+    "a set in a schema": (FOUND + "config_schema = {'enum': {1}}", "init", "as config_schema.enum: Object of type set"),
+    "an attribute that is almost ours": (FOUND + "timeout = {}", "init", "did you mean timeouts?"),
+    "an attribute without a letter": (FOUND + "pol_seconds = 5", "init", "Thing.pol_seconds means nothing to the kit"),
+    "a method that is almost ours": (FOUND + "def destory(self):\n    pass", "init", "did you mean destroy?"),
+    "an annotation that is almost ours": (FOUND + "cofnig: Config", "state", "did you mean config?"),
     "an action without a name": (FOUND + "@action\ndef write(self):\n    pass", "init", "Thing.write is called ''"),
     "an empty name": (FOUND + "@action('')\ndef write(self):\n    pass", "init", "give it a name without slashes"),
     "a path": (FOUND + "@action('../x')\ndef write(self):\n    pass", "init", "is called '../x'"),
@@ -313,6 +323,11 @@ def test_a_dataclass_with_slots_is_taken_too(tmp_path: Path) -> None:
     body = "config: Config\ndef discover(self):\n    return self.config\ndef actions(self, found):\n    return []"
     made = Type(tmp_path / "it", config + class_of(body))
     assert made.call("state", config={"a": 1}).answer["state"] == {"a": 1}
+
+
+def test_a_class_has_names_of_its_own(tmp_path: Path) -> None:
+    body = FOUND + NONE_DUE + "path = state = retries = 1\n_timeout = 2\n@action('x')\ndef plugg(self):\n    pass"
+    assert Type(tmp_path / "it", class_of(body)).call("state", config={}).answer["status"] == "VALID"
 
 
 def test_what_is_no_class_of_resources_is_refused(tmp_path: Path) -> None:

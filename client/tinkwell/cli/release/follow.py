@@ -100,6 +100,23 @@ def lines(
     )
 
 
+async def write_tail(client: "Client", tree: release_tree.Tree, file: TextIO) -> None:
+    """Write the last output lines of the node that failed first."""
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
+    from tinkwell.client.release import failure as words
+
+    node = words.first_failed(tree.nodes)
+    if node is None:
+        return
+    try:
+        async for line in client.releases.logs(tree.operation_id, path=node.path):
+            tree.add(line)
+    except errors.Error:
+        return  # the outcome matters more
+    for text in tree.tail(node):
+        click.echo(output.clean(f"{node.path} | {text}"), file=file)
+
+
 def _say_detached(operation: "Operation") -> None:
     shows, ends = summary.command("watch", operation), summary.command("cancel", operation)
     output.note(f"Stopped following; the operation goes on: {shows} shows it, {ends} ends it.")
@@ -138,7 +155,7 @@ async def _follow(client: "Client", operation: "Operation", tree: release_tree.T
     if not view.can_be_drawn_on(file):
         shown = view.Plain(release_line.Lines(tree).of, file)
         await _read(client, operation, tree, clock, shown)
-        await _write_tail(client, tree, file)
+        await write_tail(client, tree, file)
         return
     from tinkwell.cli.shell import display  # rich costs start-up time, see main
 
@@ -281,20 +298,3 @@ async def _read_output(client: "Client", tree: release_tree.Tree, display: "Disp
         return  # it was deleted, which the watch tells
     except errors.Error as error:
         display.note(f"The output cannot be shown: {error.message}")
-
-
-async def _write_tail(client: "Client", tree: release_tree.Tree, file: TextIO) -> None:
-    """Write the last output lines of the node that failed first."""
-    from tinkwell.client import errors  # gRPC costs start-up time, see main
-    from tinkwell.client.release import failure as words
-
-    node = words.first_failed(tree.nodes)
-    if node is None:
-        return
-    try:
-        async for line in client.releases.logs(tree.operation_id, path=node.path):
-            tree.add(line)
-    except errors.Error:
-        return  # the outcome matters more
-    for text in tree.tail(node):
-        click.echo(output.clean(f"{node.path} | {text}"), file=file)

@@ -12,7 +12,7 @@ import rich_click as click
 from click.exceptions import Exit
 
 from tinkwell.cli import failure
-from tinkwell.cli.release import begin, chart, preview, source, summary
+from tinkwell.cli.release import begin, chart, follow, preview, source, summary, tree
 from tinkwell.cli.shell import command, output, session
 from tinkwell.core.event.kinds import State
 
@@ -26,6 +26,9 @@ _Begin = Callable[[], Awaitable["OperationHandle"]]
 CHANGES = 2
 # After so long somebody should have taken the plan.
 _TAKEN_SECONDS = 5.0
+# How the last sentence begins where not all could be looked at.
+_NO_PLAN = "this is no plan to apply"
+_NO_DRIFT = "not all could be looked at"
 _ARCHIVES = (".tgz", ".tar.gz")
 _name = click.argument("name", type=begin.ReleaseName(), metavar="NAME")
 _detailed = click.option(
@@ -93,7 +96,7 @@ async def carry_out(
         _check_terminal(wanted)
     operation, found = await _make(client, wanted, plan_it)
     _show(operation, found, output.Format.TABLE if how.confirm else wanted.output_format)
-    _check(operation)
+    await _check(client, operation, _NO_PLAN)
     if how.dry_run or not _is_confirmed(found):
         return False
     await apply_plan(client, name, operation.id, wanted)
@@ -161,7 +164,7 @@ async def plan(
             raise click.UsageError("--set, -f, --wait and their like are for charts; manifests take --var")
         given = source.Given.read(sources, variables)
         plan_it = functools.partial(given.begin, client.releases.plan, name, {**fields, **begun})
-    await _plan(client, wanted, plan_it, detailed_exitcode=detailed_exitcode)
+    await _plan(client, wanted, plan_it, detailed_exitcode=detailed_exitcode, incomplete=_NO_PLAN)
 
 
 @click.command(cls=command.Command)
@@ -179,10 +182,12 @@ async def drift(client: "Client", name: str, wanted: begin.Wanted, detailed_exit
     def plan_it() -> "Awaitable[OperationHandle]":
         return client.releases.drift(name, namespace=wanted.namespace, reason=wanted.reason, **begun)
 
-    await _plan(client, wanted, plan_it, detailed_exitcode=detailed_exitcode)
+    await _plan(client, wanted, plan_it, detailed_exitcode=detailed_exitcode, incomplete=_NO_DRIFT)
 
 
-async def _plan(client: "Client", wanted: begin.Wanted, plan_it: _Begin, *, detailed_exitcode: bool) -> None:
+async def _plan(
+    client: "Client", wanted: begin.Wanted, plan_it: _Begin, *, detailed_exitcode: bool, incomplete: str
+) -> None:
     from tinkwell.core.release.preview import summary as preview_summary
 
     if wanted.detach:
@@ -190,7 +195,7 @@ async def _plan(client: "Client", wanted: begin.Wanted, plan_it: _Begin, *, deta
         return
     operation, found = await _make(client, wanted, plan_it)
     _show(operation, found, wanted.output_format)
-    _check(operation)
+    await _check(client, operation, incomplete)
     if detailed_exitcode and preview_summary.has_changes(found):
         raise Exit(CHANGES)
 
@@ -243,13 +248,18 @@ def _show(operation: "Operation", found: "Preview", chosen: output.Format) -> No
     output.whole({**told, "summary": preview_summary.sentence(found), **(operation.result or {})}, chosen)
 
 
-def _check(operation: "Operation") -> None:
-    """Raise `Failure` for a plan in which not all could be looked at."""
+async def _check(client: "Client", operation: "Operation", incomplete: str) -> None:
+    """Write what failed printed last, and raise `Failure`, for a plan in which not all could be looked at."""
     if operation.state is State.SUCCEEDED:
         return
     from tinkwell.client.release import failure as words  # gRPC costs start-up time, see main
 
-    raise failure.Failure(f"this is no plan to apply: {words.reason(operation) or operation.state}")
+    looked = tree.Tree(operation.id)
+    looked.replace(operation, [node async for node in client.releases.nodes(operation.id)])
+    await follow.write_tail(client, looked, sys.stderr)
+    node = words.first_failed(looked.nodes)
+    why = words.of_node(node) if node is not None else words.reason(operation)
+    raise failure.Failure(output.clean(f"{incomplete}: {why or operation.state}"))
 
 
 def _check_terminal(wanted: begin.Wanted) -> None:

@@ -1,5 +1,6 @@
 """What came of an operation, in a sentence or two."""
 
+import re
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -28,15 +29,22 @@ class Source(StrEnum):
 _APPLIED = (OperationKind.INSTALL, OperationKind.UPGRADE)
 _DONE = {
     OperationKind.UNINSTALL: "UNINSTALLED",
-    OperationKind.TEST: "TESTED",
     OperationKind.PLAN: "PLANNED",
 }
+# What the message of an event has in it where a script of a chart was at fault: where that is, and what it is.
+_SCRIPT = re.compile(r"\.lua:\d+: the handler of ")
+_TEST = "@test"
 
 
 def success(tree: release_tree.Tree) -> str:
     """Say what an operation has come to that succeeded: `shop DEPLOYED as revision 4 in 9.3s: 3 changed`."""
     operation = tree.operation
     assert operation is not None  # whoever knows that it succeeded knows it
+    if operation.kind is OperationKind.TEST:
+        tests = _tests(tree.nodes)
+        if not tests:
+            return f"{operation.release_name} has no tests"
+        return f"{operation.release_name} TESTED{_time(operation)}: {_number(len(tests))} ran"
     done = _DONE.get(operation.kind) or f"DEPLOYED as revision {operation.revision}"
     return f"{operation.release_name} {done}{_time(operation)}{_colon(counts(tree))}"
 
@@ -52,6 +60,8 @@ def failure(tree: release_tree.Tree, *, may_resume: bool, source: Source | None 
     assert operation is not None  # as above
     node = words.first_failed(tree.nodes)
     why = words.of_node(node) if node is not None else words.reason(operation)
+    if operation.kind is OperationKind.TEST:
+        return [output.clean(sentence) for sentence in (why, _failed_test(tree)) if sentence]
     way = way_on(operation, tree.nodes, source) if may_resume else ""
     if not operation.total_nodes:
         ended = f"{operation.release_name} {operation.state}{_time(operation)}, before anything was changed"
@@ -76,7 +86,8 @@ def way_on(operation: "Operation", nodes: "Collection[Node]", source: Source | N
         source = Source.CHART if any(node.kind is NodeKind.CHART for node in nodes) else Source.FILES
     failed = [node for node in nodes if node.state is NodeState.FAILED]
     is_early = _reason(operation) == Reason.PREPARATION_FAILED
-    if any(report.is_wrong_config(node.message) for node in failed) or (is_early and operation.kind in _APPLIED):
+    is_wrong = any(_fails_again(node, operation) for node in failed)
+    if is_wrong or (is_early and operation.kind in _APPLIED):
         return f"mend that, and run {_same_again(operation, source)} again"
     if any(applying.is_problem(node.message) for node in failed):
         return f"{command('plan', operation, 'CHART' if source is Source.CHART else 'FILE...')} makes a new plan"
@@ -105,6 +116,36 @@ def command(verb: str, operation: "Operation", *options: str) -> str:
     words = " ".join(("", *options)) if options else ""
     elsewhere = f" -n {operation.namespace}" if operation.namespace != DEFAULT_NAMESPACE else ""
     return f'"tinkwell release {verb} {operation.release_name}{elsewhere}{words}"'
+
+
+def _fails_again(node: "Node", operation: "Operation") -> bool:
+    """Tell whether a node failed by what its manifest or its chart says, which a resumed operation has as it was."""
+    if node.kind is NodeKind.EVENT:
+        # What removes a release has nothing that a mended chart could be given to.
+        return operation.kind is not OperationKind.UNINSTALL and _SCRIPT.search(node.message) is not None
+    return report.is_wrong_config(node.message) or report.is_wrong_plug(node.message)
+
+
+def _tests(nodes: "Collection[Node]") -> "list[Node]":
+    return [node for node in nodes if node.kind is NodeKind.HOOK and node.path.endswith(_TEST)]
+
+
+def _number(tests: int) -> str:
+    return f"{tests} test{'' if tests == 1 else 's'}"
+
+
+def _failed_test(tree: release_tree.Tree) -> str:
+    """Say how tests ended without success: `the test of shop ended as FAILED in 2s: 1 of 3 tests failed; …`.
+
+    It is the test that has this state: the release keeps its own.
+    """
+    operation = tree.operation
+    assert operation is not None  # as above
+    tests = _tests(tree.nodes)
+    failed = sum(node.state is NodeState.FAILED for node in tests)
+    told = f"{failed} of {_number(len(tests))} failed" if failed else ""
+    ended = f"the test of {operation.release_name} ended as {operation.state}{_time(operation)}{_colon(told)}"
+    return f"{ended}; {operation.release_name} stays as it was"
 
 
 def _same_again(operation: "Operation", source: Source | None) -> str:

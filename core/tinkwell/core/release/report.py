@@ -19,6 +19,8 @@ MAX_MESSAGE = 1_000
 STEP_LOST = "STEP_LOST"
 # How the message of a step, and of its node, begins that cannot be done with its config; see `is_wrong_config`.
 _WRONG_CONFIG = "its config is not what"
+# What the message of a step, and of its node, says that lacks a plug of its manifest; see `is_wrong_plug`.
+_WRONG_PLUG = re.compile(r"(?:^|: |; )plugs\S*: is needed by \S+ \(.+\), but ")
 _DRIFT = re.compile(r"[0-9a-f]{0,128}")
 
 
@@ -162,3 +164,13 @@ def wrong_config(type_: str, problems: str) -> str:
 def is_wrong_config(message: str) -> bool:
     """Return whether a step or a node failed by a config that is not what its image takes: no other try helps."""
     return message.startswith(_WRONG_CONFIG)
+
+
+def wrong_plug(path: str, type_: str, problem: str) -> str:
+    """Say that a resource of this type needs a plug, and what the manifest has in its place."""
+    return f"is needed by {path} ({type_}), but {problem}"
+
+
+def is_wrong_plug(message: str) -> bool:
+    """Return whether a step or a node failed by plugs that its manifest does not give: no other try helps."""
+    return _WRONG_PLUG.search(message) is not None

@@ -12,7 +12,7 @@ from tinkwell.core.release.protocol import answer
 from tinkwell.core.value import parse
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.release.schema.check import Schemas
-from tinkwell.provisioner.resource import folder
+from tinkwell.provisioner.resource import argument, folder
 from tinkwell.provisioner.resource.caller import Caller
 from tinkwell.provisioner.resource.finding import Finding
 from tinkwell.provisioner.resource.harness import Harness
@@ -36,7 +36,8 @@ async def try_out(
     """Try out an image, or a folder with an executable `run`, and return what was found out.
 
     `images` is the folder of images of the process runtime; without it an image is one of the Docker Engine. Raises
-    `port.RunError` where that does not answer, and `sandbox.errors.SandboxError`.
+    `port.RunError` where that does not answer, `errors.InvalidField` for a path at which there is no such folder, and
+    `sandbox.errors.SandboxError`.
     """
     # Containers may leave files of other users there.
     with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name:
@@ -66,8 +67,8 @@ async def _running(image: str, images: Path | None, scratch: Path) -> AsyncItera
         runtime: port.Runtime
         if images is not None:
             runtime = ProcessRuntime(directory, images)
-        elif found := await asyncio.to_thread(_link, image, scratch / "images"):
-            image = found
+        elif found := await asyncio.to_thread(argument.find_folder, image):
+            image = await asyncio.to_thread(_link, found, scratch / "images")
             runtime = ProcessRuntime(directory, scratch / "images")
         else:
             runtime = await DockerRuntime.connect(directory, concurrency=1, fed_concurrency=1)
@@ -77,14 +78,11 @@ async def _running(image: str, images: Path | None, scratch: Path) -> AsyncItera
             await runtime.close()
 
 
-def _link(path: str, images: Path) -> str:
-    """Make a folder of images of the one at a path, and return the image's name; empty where no folder is there."""
-    found = Path(path).resolve()
-    if not found.is_dir():
-        return ""
+def _link(folder: Path, images: Path) -> str:
+    """Make a folder of images of the one at a path, and return the image's name."""
     images.mkdir()
-    name = found.name.lower()
-    (images / name).symlink_to(found, target_is_directory=True)
+    name = folder.name.lower()
+    (images / name).symlink_to(folder, target_is_directory=True)
     return name
 
 

@@ -140,6 +140,23 @@ async def test_what_could_not_be_looked_at_is_shown_and_is_an_error(site: Site) 
     assert stderr.startswith("Error: this is no plan to apply: ")
 
 
+@pytest.mark.parametrize(("command", "begin"), [("plan", "this is no plan to apply"), ("drift", "not all could")])
+async def test_what_failed_says_what_it_printed_last(site: Site, command: str, begin: str) -> None:
+    source = [site.manifest] if command == "plan" else []
+    broken = Preview(digest="d", revision=1, nodes=(ROLE, DB))
+    async with site.tinkwell(command, "shop", *source) as process:
+        id_ = await site.asked()
+        await site.owner.begin(id_)
+        await site.owner.keep(id_, "role")
+        await site.owner.fail_to_look(id_, "db", "no route to host")
+        await site.owner.finish(id_, State.FAILED, path="db", result=broken.dump())
+        code, _, stderr = await end(process)
+    *lines, last = stderr.splitlines()
+    assert (code, lines[-1]) == (1, "db | no route to host")
+    assert last.startswith(f"Error: {begin}")
+    assert "db failed at state (exit 3)" in last
+
+
 async def test_a_plan_that_comes_to_nothing_says_why(site: Site) -> None:
     async with site.tinkwell("plan", "shop", site.manifest) as process:
         id_ = await site.asked()

@@ -6,6 +6,7 @@ import pytest
 from unit.cli.operation import at, failed, node, operation, step, tree
 
 from tinkwell.cli.release import summary
+from tinkwell.cli.release.tree import Tree
 from tinkwell.client.release import failure
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report
@@ -157,3 +158,50 @@ def test_what_a_plan_does_not_have_needs_another_one(kind: NodeKind, given: str)
     )
     told = summary.failure(ended, may_resume=True)[1]
     assert told.endswith(f'; "tinkwell release plan shop {given}" makes a new plan')
+
+
+def ended_test(state: State, *states: NodeState) -> Tree:
+    """The operation that runs so many tests, beside a hook before them."""
+    finished = operation(state, kind=OperationKind.TEST, total_nodes=0, finished_at=at(2))
+    tests = [
+        node(i, f"shop:t{i}@test", each, kind=NodeKind.HOOK, message="test FAILED (exit 2)", finished_at=at(1))
+        for i, each in enumerate(states)
+    ]
+    before = node(len(tests), "shop:seed@pre-test", NodeState.READY, kind=NodeKind.HOOK, changed=True)
+    return tree(finished, *tests, before)
+
+
+def test_tests_are_counted_and_a_release_without_any_says_so() -> None:
+    assert summary.success(ended_test(State.SUCCEEDED)) == "shop has no tests"
+    assert summary.success(ended_test(State.SUCCEEDED, NodeState.READY)) == "shop TESTED in 2.0s: 1 test ran"
+    assert summary.success(ended_test(State.SUCCEEDED, NodeState.READY, NodeState.READY)).endswith(": 2 tests ran")
+
+
+def test_it_is_the_test_that_has_failed_and_not_its_release() -> None:
+    assert summary.failure(ended_test(State.FAILED, NodeState.READY, NodeState.FAILED), may_resume=True) == [
+        "shop:t1@test: test FAILED (exit 2)",
+        "the test of shop ended as FAILED in 2.0s: 1 of 2 tests failed; shop stays as it was",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "is_mended"),
+    [
+        (NodeKind.RESOURCE, "init FAILED: plugs.files: is needed by a (acme/a:1), but does not exist", True),
+        (NodeKind.RESOURCE, "init FAILED: plugs.d: is needed by a, but may not be used by the image acme/a:1", False),
+        (NodeKind.RESOURCE, "init FAILED (exit 2)", False),
+        (NodeKind.EVENT, "ext/lua/init.lua:3: the handler of post-install for shop failed: no", True),
+        (NodeKind.EVENT, "acme/hooks.py:3: the handler of post-install for shop failed: no", False),
+    ],
+)
+def test_what_would_fail_in_the_same_way_is_mended_and_not_resumed(
+    kind: NodeKind, message: str, *, is_mended: bool
+) -> None:
+    ended = tree(
+        operation(State.FAILED, total_nodes=1, finished_at=at(1.2), cause={"reason": "NODE_FAILED"}),
+        node(0, "a", NodeState.FAILED, kind=kind, message=message, finished_at=at(1)),
+        node(1, "shop", NodeState.FAILED, kind=NodeKind.CHART, message="not ready", finished_at=at(1)),
+    )
+    told = summary.failure(ended, may_resume=True)[1]
+    assert ('run "tinkwell release upgrade shop CHART" again' in told) is is_mended
+    assert ("resume" in told) is not is_mended

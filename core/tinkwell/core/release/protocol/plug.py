@@ -1,9 +1,11 @@
 """Which plugs a resource gets: what the manifest lets it have of what its image asks for."""
 
+import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from tinkwell.core import errors
+from tinkwell.core.release import report
 from tinkwell.core.release.manifest import name
 from tinkwell.core.release.manifest.model import Plug
 from tinkwell.core.release.protocol.answer import PlugRequest
@@ -76,7 +78,8 @@ class Plugs:
             elif request.optional:
                 warnings.append(f"{path}: the plug {request.name} {problem}; {path} goes without it")
             else:
-                checks.refuse(parse.child("plugs", request.name), f"is needed by {path} ({image_type}), but {problem}")
+                problem = f"{problem}{self._remedy(request.name)}"
+                checks.refuse(parse.child("plugs", request.name), report.wrong_plug(path, image_type, problem))
         checks.finish()
         return Granted(tuple(grants), tuple(warnings))
 
@@ -89,6 +92,14 @@ class Plugs:
         if request.writable and plug.read_only:
             return "is read-only, and write access was asked for"
         return ""
+
+    def _remedy(self, plug: str) -> str:
+        """Say how to write a plug that the manifest does not have."""
+        if plug in self._plugs:
+            return ""
+        near = difflib.get_close_matches(plug, self._plugs, n=1)
+        begin = f", and there is {near[0]}; did you mean {plug}? Write" if near else "; write"
+        return f"{begin} plugs: {{{plug}: {{path: …}}}} in the manifest"
 
 
 def grants_for(image: str, image_type: str, grants: Collection[Grant]) -> tuple[Grant, ...]:

@@ -3,6 +3,7 @@
 import pytest
 
 from tinkwell.core import errors
+from tinkwell.core.release import report
 from tinkwell.core.release.manifest.model import Plug
 from tinkwell.core.release.protocol import plug
 from tinkwell.core.release.protocol.answer import PlugRequest
@@ -71,7 +72,8 @@ def test_a_resource_of_a_for_each_is_known_by_its_name_and_its_path() -> None:
 def test_a_plug_that_cannot_be_had_is_an_error_if_needed_and_a_warning_if_not(name: str, problem: str) -> None:
     with pytest.raises(errors.InvalidField) as caught:
         PLUGS.grant("r1", "r1:1", [request(name)])
-    assert str(caught.value) == f"plugs.{name}: is needed by r1 (r1:1), but {problem}"
+    assert str(caught.value).startswith(f"plugs.{name}: is needed by r1 (r1:1), but {problem}")
+    assert report.is_wrong_plug(f"init FAILED: {caught.value}")
     found = PLUGS.grant("r1", "r1:1", [request(name, optional=True)])
     assert found == Granted((), (f"r1: the plug {name} {problem}; r1 goes without it",))
 
@@ -83,6 +85,19 @@ def test_a_plug_that_cannot_be_had_is_an_error_if_needed_and_a_warning_if_not(na
 def test_a_plug_is_written_to_only_if_both_sides_say_so(name: str, writable: bool, read_only: bool) -> None:
     found = PLUGS.grant("r1", "r1:1", [request(name, writable=writable)])
     assert found == Granted((Grant(name=name, container_path=f"/mnt/{name}", read_only=read_only),))
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("p0", "does not exist; write plugs: {p0: {path: …}} in the manifest"),
+        ("writable_plugs", "and there is writable_plug; did you mean writable_plugs? Write plugs: {writable_plugs: {"),
+    ],
+)
+def test_a_plug_that_does_not_exist_is_told_how_to_write(name: str, hint: str) -> None:
+    with pytest.raises(errors.InvalidField) as caught:
+        PLUGS.grant("r1", "r1:1", [request(name)])
+    assert hint in str(caught.value)
 
 
 def test_all_plugs_that_are_missing_are_told_at_once() -> None:
