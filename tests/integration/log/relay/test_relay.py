@@ -211,7 +211,7 @@ async def test_whatever_is_killed_every_watcher_receives_everything_once_and_in_
         async with asyncio.TaskGroup() as writers:
             for number in range(3):
                 writer = SqlWriter(
-                    f"sql{number}", site.database_url, ledger, hot=machines, chance=random.Random(number)
+                    f"sql{number}", lambda: site.database_url, ledger, hot=machines, chance=random.Random(number)
                 )
                 writers.create_task(writer.run(is_over))
             await disturb()
