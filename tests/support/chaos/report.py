@@ -56,7 +56,8 @@ def _load(history: History, ledger: Ledger) -> Iterator[str]:
     rows = {id(row) for era in history.eras for row in era.rows}
     kept = history.present.rows
     drawn = kept[-1].revision if kept else 0
-    yield f"events     {len(rows)} in {len(history.eras)} logs, {len(kept)} of them in the last, up to revision {drawn}"
+    yield f"events     {len(kept)} in the log, {drawn - len(kept)} revisions drawn in vain"
+    yield f"histories  {len(history.eras)}, {len(rows) - len(kept)} events lost from one to the next"
     yield f"writers    {outcomes.total()} transactions: {counted(outcomes)}"
     yield f"watchers   {len(history.watchers)}, {len(streams)} streams: {counted(ends)}"
     yield f"delivered  {delivered} events in {responses} responses"
