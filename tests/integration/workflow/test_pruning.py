@@ -95,7 +95,7 @@ async def test_watchers_hear_that_it_was_deleted_and_then_its_actions(site: Site
     await make_old(flow)
     before = await site.last_revision()
     await prune(database)
-    assert await site.events(after=before) == ["workflow.deleted 7", "action.deleted[0] 4", "action.deleted[1] 4"]
+    assert await site.events(after=before) == ["workflow.deleted 6", "action.deleted[0] 4", "action.deleted[1] 4"]
     assert await site.sql.fetchval("SELECT actor FROM events WHERE revision > $1 LIMIT 1", before) == "pruner"
 
 
