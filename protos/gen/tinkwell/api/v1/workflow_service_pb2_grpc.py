@@ -212,7 +212,8 @@ class WorkflowServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ShowWorkflowEvents(self, request, context):
-        """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow.
+        """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow,
+        until that is pruned.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -40,7 +40,9 @@ class WorkflowServiceStub:
     of each are gone; ended in between, it has done a part. Without apply it changes nothing, and says what would be gone.
     """
     ShowWorkflowEvents: _aio.UnaryStreamMultiCallable[_workflow_service_pb2.ShowWorkflowEventsRequest, _workflow_service_pb2.WorkflowActionStatus]
-    """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow."""
+    """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow,
+    until that is pruned.
+    """
     GetWorkflowContext: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowContextRequest, _workflow_service_pb2.WorkflowContext]
     """GetWorkflowContext says how far a workflow is."""
     GetWorkflowContextList: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.WorkflowContextRequest, _workflow_service_pb2.WorkflowContextList]
@@ -148,7 +150,9 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.ShowWorkflowEventsRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.ShowWorkflowEventsRequest, _abc.AsyncIterator[_workflow_service_pb2.WorkflowActionStatus]],
     ) -> _abc.AsyncIterator[_workflow_service_pb2.WorkflowActionStatus]:
-        """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow."""
+        """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow,
+        until that is pruned.
+        """
 
     @_abc_1.abstractmethod
     def GetWorkflowContext(
