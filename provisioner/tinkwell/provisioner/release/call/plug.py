@@ -23,6 +23,7 @@ from pathlib import Path
 from tinkwell.core import errors
 from tinkwell.core.release.manifest import model
 from tinkwell.core.release.manifest import name as names
+from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.protocol import plug as rules
 from tinkwell.core.release.protocol.answer import PlugRequest
 from tinkwell.core.value import check, parse
@@ -228,7 +229,7 @@ class ChartPlugs:
         self._written: dict[int, Mapping[str, Mapping[str, model.Plug]]] = {}
         self._found: dict[tuple[int, str], Plugs] = {}
 
-    def find(self, manifest: model.RenderedManifest | None, chart: str) -> Plugs:
+    def find(self, manifest: RenderedManifest | None, chart: str) -> Plugs:
         """Return the plugs of a chart in its manifest; raises `errors.InvalidField` for what cannot be had here."""
         key = (id(manifest), chart)
         if key not in self._found:
