@@ -625,6 +625,16 @@ BEGIN
     SELECT e.id, e.revision FROM write_event('CUSTOM', resource_id, NULL, 'CUSTOM', 0, data, name) e;
 END $$;
 
+CREATE FUNCTION public.refuse_identity() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'what a row of % is known by may not change, since who watches it would hear nothing: '
+                    'insert another row, and delete this one', TG_TABLE_NAME
+        USING ERRCODE = 'check_violation', CONSTRAINT = pg_catalog.concat(TG_TABLE_NAME, '_identity'),
+              TABLE = TG_TABLE_NAME;
+END $$;
+
 CREATE FUNCTION public.refuse_truncate() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1472,6 +1482,8 @@ CREATE INDEX workflow_unfinished ON public.workflow USING btree (created_at, id)
 
 CREATE CONSTRAINT TRIGGER action_event AFTER INSERT OR DELETE OR UPDATE ON public.action DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_action_event();
 
+CREATE TRIGGER action_identity BEFORE UPDATE OF id, workflow_id ON public.action FOR EACH ROW WHEN (((old.id IS DISTINCT FROM new.id) OR (old.workflow_id IS DISTINCT FROM new.workflow_id))) EXECUTE FUNCTION public.refuse_identity();
+
 CREATE TRIGGER action_retry BEFORE UPDATE OF state ON public.action FOR EACH ROW WHEN ((((old.state)::text = 'RUNNING'::text) AND ((new.state)::text = 'PENDING'::text))) EXECUTE FUNCTION public.check_retry();
 
 CREATE TRIGGER action_transition BEFORE UPDATE OF state ON public.action FOR EACH ROW EXECUTE FUNCTION public.check_transition();
@@ -1482,6 +1494,8 @@ CREATE TRIGGER action_version BEFORE UPDATE ON public.action FOR EACH ROW EXECUT
 
 CREATE CONSTRAINT TRIGGER chart_event AFTER INSERT OR DELETE ON public.chart DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_chart_event();
 
+CREATE TRIGGER chart_identity BEFORE UPDATE OF id, digest, name, chart_version, metadata, archive, size ON public.chart FOR EACH ROW WHEN ((((((((old.id IS DISTINCT FROM new.id) OR (old.digest IS DISTINCT FROM new.digest)) OR (old.name IS DISTINCT FROM new.name)) OR (old.chart_version IS DISTINCT FROM new.chart_version)) OR ((old.metadata)::text IS DISTINCT FROM (new.metadata)::text)) OR ((old.archive)::bytea IS DISTINCT FROM (new.archive)::bytea)) OR (old.size IS DISTINCT FROM new.size))) EXECUTE FUNCTION public.refuse_identity();
+
 CREATE TRIGGER chart_truncate BEFORE TRUNCATE ON public.chart FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
 CREATE TRIGGER chart_version BEFORE UPDATE ON public.chart FOR EACH ROW EXECUTE FUNCTION public.count_version();
@@ -1490,11 +1504,15 @@ CREATE TRIGGER hardware_addresses AFTER INSERT OR UPDATE ON public.hardware FOR 
 
 CREATE CONSTRAINT TRIGGER hardware_event AFTER INSERT OR DELETE OR UPDATE ON public.hardware DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_hardware_event();
 
+CREATE TRIGGER hardware_identity BEFORE UPDATE OF id ON public.hardware FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION public.refuse_identity();
+
 CREATE TRIGGER hardware_truncate BEFORE TRUNCATE ON public.hardware FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
 CREATE TRIGGER hardware_version BEFORE UPDATE ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
 CREATE CONSTRAINT TRIGGER lifecycle_event AFTER INSERT OR UPDATE ON public.lifecycle DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_lifecycle_event();
+
+CREATE TRIGGER lifecycle_identity BEFORE UPDATE OF id ON public.lifecycle FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION public.refuse_identity();
 
 CREATE TRIGGER lifecycle_legal BEFORE INSERT OR UPDATE ON public.lifecycle FOR EACH ROW EXECUTE FUNCTION public.check_lifecycle();
 
@@ -1504,6 +1522,8 @@ CREATE TRIGGER lifecycle_version BEFORE UPDATE ON public.lifecycle FOR EACH ROW 
 
 CREATE CONSTRAINT TRIGGER node_event AFTER DELETE OR UPDATE ON public.node DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_node_event();
 
+CREATE TRIGGER node_identity BEFORE UPDATE OF id, operation_id, release_id ON public.node FOR EACH ROW WHEN ((((old.id IS DISTINCT FROM new.id) OR (old.operation_id IS DISTINCT FROM new.operation_id)) OR (old.release_id IS DISTINCT FROM new.release_id))) EXECUTE FUNCTION public.refuse_identity();
+
 CREATE TRIGGER node_transition BEFORE UPDATE OF state ON public.node FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
 
 CREATE TRIGGER node_truncate BEFORE TRUNCATE ON public.node FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
@@ -1511,6 +1531,8 @@ CREATE TRIGGER node_truncate BEFORE TRUNCATE ON public.node FOR EACH STATEMENT E
 CREATE TRIGGER node_version BEFORE UPDATE ON public.node FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
 CREATE CONSTRAINT TRIGGER operation_event AFTER INSERT OR DELETE OR UPDATE ON public.operation DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_operation_event();
+
+CREATE TRIGGER operation_identity BEFORE UPDATE OF id, release_id ON public.operation FOR EACH ROW WHEN (((old.id IS DISTINCT FROM new.id) OR (old.release_id IS DISTINCT FROM new.release_id))) EXECUTE FUNCTION public.refuse_identity();
 
 CREATE TRIGGER operation_sealed AFTER DELETE ON public.operation FOR EACH ROW EXECUTE FUNCTION public.delete_sealed();
 
@@ -1521,6 +1543,10 @@ CREATE TRIGGER operation_truncate BEFORE TRUNCATE ON public.operation FOR EACH S
 CREATE TRIGGER operation_version BEFORE UPDATE ON public.operation FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
 CREATE CONSTRAINT TRIGGER release_event AFTER INSERT OR DELETE OR UPDATE ON public.release DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_release_event();
+
+CREATE TRIGGER release_identity BEFORE UPDATE OF id ON public.release FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION public.refuse_identity();
+
+CREATE TRIGGER release_revision_identity BEFORE UPDATE OF release_id, revision ON public.release_revision FOR EACH ROW WHEN (((old.release_id IS DISTINCT FROM new.release_id) OR (old.revision IS DISTINCT FROM new.revision))) EXECUTE FUNCTION public.refuse_identity();
 
 CREATE TRIGGER release_revision_sealed AFTER DELETE ON public.release_revision FOR EACH ROW EXECUTE FUNCTION public.delete_sealed();
 
@@ -1540,6 +1566,8 @@ CREATE TRIGGER release_version BEFORE UPDATE ON public.release FOR EACH ROW EXEC
 
 CREATE CONSTRAINT TRIGGER step_event AFTER INSERT OR DELETE OR UPDATE ON public.step DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_step_event();
 
+CREATE TRIGGER step_identity BEFORE UPDATE OF id, node_id, operation_id, release_id ON public.step FOR EACH ROW WHEN (((((old.id IS DISTINCT FROM new.id) OR (old.node_id IS DISTINCT FROM new.node_id)) OR (old.operation_id IS DISTINCT FROM new.operation_id)) OR (old.release_id IS DISTINCT FROM new.release_id))) EXECUTE FUNCTION public.refuse_identity();
+
 CREATE TRIGGER step_transition BEFORE UPDATE OF state ON public.step FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
 
 CREATE TRIGGER step_truncate BEFORE TRUNCATE ON public.step FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
@@ -1548,11 +1576,15 @@ CREATE TRIGGER step_version BEFORE UPDATE ON public.step FOR EACH ROW EXECUTE FU
 
 CREATE CONSTRAINT TRIGGER template_event AFTER INSERT OR DELETE OR UPDATE ON public.template DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_template_event();
 
+CREATE TRIGGER template_identity BEFORE UPDATE OF id ON public.template FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION public.refuse_identity();
+
 CREATE TRIGGER template_truncate BEFORE TRUNCATE ON public.template FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
 CREATE TRIGGER template_version BEFORE UPDATE ON public.template FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
 CREATE CONSTRAINT TRIGGER workflow_event AFTER INSERT OR DELETE OR UPDATE ON public.workflow DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_workflow_event();
+
+CREATE TRIGGER workflow_identity BEFORE UPDATE OF id ON public.workflow FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION public.refuse_identity();
 
 CREATE TRIGGER workflow_machines AFTER UPDATE OF state, deleted_at ON public.workflow FOR EACH ROW WHEN (((((old.state)::text = 'RUNNING'::text) AND (old.deleted_at IS NULL)) <> (((new.state)::text = 'RUNNING'::text) AND (new.deleted_at IS NULL)))) EXECUTE FUNCTION public.hold_machines();
 

@@ -1,0 +1,3 @@
+-- Removes the guards.
+
+DROP FUNCTION refuse_identity CASCADE;
