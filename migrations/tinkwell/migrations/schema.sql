@@ -35,6 +35,9 @@ CREATE DOMAIN public.jsonb_document AS jsonb
 CREATE DOMAIN public.lifecycle_state AS text
 	CONSTRAINT lifecycle_state_known CHECK ((VALUE = ANY (ARRAY['PENDING'::text, 'RUNNING'::text, 'SUCCEEDED'::text, 'FAILED'::text, 'TIMEOUT'::text, 'CANCELLED'::text])));
 
+CREATE DOMAIN public.moment AS timestamp with time zone
+	CONSTRAINT moment_range CHECK (((VALUE >= '0001-01-01 00:00:00+00'::timestamp with time zone) AND (VALUE < '10000-01-01 00:00:00+00'::timestamp with time zone)));
+
 CREATE DOMAIN public.node_kind AS text
 	CONSTRAINT node_kind_known CHECK ((VALUE = ANY (ARRAY['RESOURCE'::text, 'CHART'::text, 'HOOK'::text, 'EVENT'::text])));
 
@@ -97,14 +100,14 @@ CREATE TABLE public.action (
     attempt integer DEFAULT 0 NOT NULL,
     message text DEFAULT ''::text NOT NULL,
     exit_code bigint,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    started_at timestamp with time zone,
-    deadline_at timestamp with time zone,
-    finished_at timestamp with time zone,
+    created_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    started_at public.moment,
+    deadline_at public.moment,
+    finished_at public.moment,
     retries integer DEFAULT 0 NOT NULL,
     retry_delay_seconds integer DEFAULT 5 NOT NULL,
-    retry_at timestamp with time zone,
+    retry_at public.moment,
     reboots boolean DEFAULT false NOT NULL
 );
 
@@ -158,9 +161,9 @@ CREATE TABLE public.chart (
     warnings text[] DEFAULT '{}'::text[] NOT NULL,
     archive public.chart_archive NOT NULL,
     size integer NOT NULL,
-    used_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    used_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    created_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT statement_timestamp() NOT NULL,
     CONSTRAINT chart_digest_form CHECK ((digest ~ '^sha256:[0-9a-f]{64}$'::text)),
     CONSTRAINT chart_size CHECK ((size = octet_length((archive)::bytea)))
 );
@@ -364,9 +367,9 @@ CREATE TABLE public.hardware (
     version bigint DEFAULT 1 NOT NULL,
     metadata public.jsonb_document DEFAULT '{}'::jsonb NOT NULL,
     network public.jsonb_document DEFAULT '{}'::jsonb NOT NULL,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    deleted_at timestamp with time zone
+    created_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    deleted_at public.moment
 );
 
 CREATE FUNCTION public.hardware_shape(h public.hardware) RETURNS json
@@ -486,8 +489,8 @@ CREATE TABLE public.lifecycle (
     outcome text NOT NULL,
     message text DEFAULT ''::text NOT NULL,
     seconds double precision DEFAULT 0 NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT lifecycle_outcome_known CHECK ((outcome = ANY (ARRAY['SUCCEEDED'::text, 'WARNED'::text, 'FAILED'::text]))),
     CONSTRAINT lifecycle_size CHECK ((octet_length((handlers)::text) <= 1048576))
 );
@@ -528,10 +531,10 @@ CREATE TABLE public.node (
     state public.node_state DEFAULT 'PENDING'::text NOT NULL,
     changed boolean DEFAULT false NOT NULL,
     message text DEFAULT ''::text NOT NULL,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    started_at timestamp with time zone,
-    finished_at timestamp with time zone
+    created_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    started_at public.moment,
+    finished_at public.moment
 );
 
 CREATE FUNCTION public.node_shape(n public.node) RETURNS json
@@ -569,14 +572,14 @@ CREATE TABLE public.operation (
     failed_nodes integer DEFAULT 0 NOT NULL,
     skipped_nodes integer DEFAULT 0 NOT NULL,
     lease_id uuid,
-    cancel_requested_at timestamp with time zone,
+    cancel_requested_at public.moment,
     cancel_grace_seconds integer DEFAULT 0 NOT NULL,
     cancel_reason text DEFAULT ''::text NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    started_at timestamp with time zone,
-    deadline_at timestamp with time zone NOT NULL,
-    finished_at timestamp with time zone,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    started_at public.moment,
+    deadline_at public.moment NOT NULL,
+    finished_at public.moment,
     chart_id uuid,
     result public.release_document,
     plan_of uuid
@@ -653,9 +656,9 @@ CREATE TABLE public.release (
     operation_id uuid NOT NULL,
     engine text DEFAULT ''::text NOT NULL,
     description text DEFAULT ''::text NOT NULL,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    deleted_at timestamp with time zone,
+    created_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    deleted_at public.moment,
     chart_name text DEFAULT ''::text NOT NULL,
     chart_version text DEFAULT ''::text NOT NULL,
     drift text DEFAULT ''::text NOT NULL,
@@ -762,10 +765,10 @@ CREATE TABLE public.step (
     attempt integer DEFAULT 0 NOT NULL,
     exit_code bigint,
     message text DEFAULT ''::text NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    started_at timestamp with time zone,
-    finished_at timestamp with time zone
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    started_at public.moment,
+    finished_at public.moment
 );
 
 CREATE FUNCTION public.step_shape(s public.step) RETURNS json
@@ -788,9 +791,9 @@ CREATE TABLE public.template (
     version bigint DEFAULT 1 NOT NULL,
     name text NOT NULL,
     data public.template_text NOT NULL,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    deleted_at timestamp with time zone,
+    created_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    deleted_at public.moment,
     CONSTRAINT template_name_form CHECK ((name ~ '^[a-zA-Z0-9_-]{1,199}$'::text))
 );
 
@@ -822,12 +825,12 @@ CREATE TABLE public.workflow (
     completed_actions integer DEFAULT 0 NOT NULL,
     global_timeout_seconds bigint DEFAULT 0 NOT NULL,
     cause jsonb,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    started_at timestamp with time zone,
-    deadline_at timestamp with time zone,
-    finished_at timestamp with time zone,
-    deleted_at timestamp with time zone,
+    created_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    started_at public.moment,
+    deadline_at public.moment,
+    finished_at public.moment,
+    deleted_at public.moment,
     on_timeout text DEFAULT ''::text NOT NULL,
     on_failure text DEFAULT ''::text NOT NULL,
     recovers uuid,
@@ -1103,7 +1106,7 @@ CREATE TABLE public.action_status (
     seconds double precision NOT NULL,
     message text NOT NULL,
     exit_code bigint,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL
 );
 
 ALTER TABLE public.action_status ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -1140,8 +1143,8 @@ CREATE TABLE public.lease (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
     owner text NOT NULL,
     engine text NOT NULL,
-    acquired_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    expires_at timestamp with time zone NOT NULL
+    acquired_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    expires_at public.moment NOT NULL
 );
 
 CREATE TABLE public.machine_hold (
@@ -1158,7 +1161,7 @@ CREATE VIEW public.busy_machine AS
      JOIN public.workflow w ON ((w.id = h.workflow_id)))
   WHERE ((((w.state)::text = 'RUNNING'::text) AND (w.deleted_at IS NULL)) OR (EXISTS ( SELECT
            FROM public.lease l
-          WHERE ((l.id = h.lease_id) AND (l.expires_at > clock_timestamp())))));
+          WHERE ((l.id = h.lease_id) AND ((l.expires_at)::timestamp with time zone > clock_timestamp())))));
 
 CREATE TABLE public.event_discard (
     partition_name text NOT NULL,
@@ -1178,7 +1181,7 @@ CREATE TABLE public.event_position (
     revision bigint DEFAULT 0 NOT NULL,
     history_id uuid NOT NULL,
     token bigint DEFAULT 0 NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL
 );
 
 CREATE SEQUENCE public.events_revision
@@ -1212,7 +1215,7 @@ CREATE TABLE public.log_line (
     number bigint NOT NULL,
     stream text NOT NULL,
     line text NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT log_line_stream_known CHECK ((stream = ANY (ARRAY['STDOUT'::text, 'STDERR'::text])))
 );
 
@@ -1227,7 +1230,7 @@ CREATE TABLE public.release_resource (
     state public.resource_answer,
     status public.resource_status DEFAULT 'UNKNOWN'::text NOT NULL,
     owned boolean DEFAULT false NOT NULL,
-    observed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    observed_at public.moment DEFAULT clock_timestamp() NOT NULL
 );
 
 CREATE TABLE public.release_revision (
@@ -1242,8 +1245,8 @@ CREATE TABLE public.release_revision (
     rollback_of integer DEFAULT 0 NOT NULL,
     operation_id uuid NOT NULL,
     description text DEFAULT ''::text NOT NULL,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    created_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT statement_timestamp() NOT NULL,
     chart_id uuid,
     CONSTRAINT release_revision_number CHECK ((revision > 0))
 );
@@ -1281,7 +1284,7 @@ ALTER TABLE public.sealed_value ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY
 
 CREATE TABLE public.self_enrolment (
     hardware_id uuid NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL
 );
 
 CREATE TABLE public.step_log (
@@ -1292,7 +1295,7 @@ CREATE TABLE public.step_log (
     number bigint NOT NULL,
     stream text NOT NULL,
     line text NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT step_log_stream_known CHECK ((stream = ANY (ARRAY['STDOUT'::text, 'STDERR'::text])))
 );
 
@@ -1310,7 +1313,7 @@ CREATE TABLE public.workflow_data (
     version integer NOT NULL,
     metadata json NOT NULL,
     data json,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL
 );
 
 ALTER TABLE ONLY public.events ALTER COLUMN revision SET DEFAULT nextval('public.events_revision'::regclass);
