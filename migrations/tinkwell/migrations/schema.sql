@@ -1219,6 +1219,9 @@ CREATE TABLE public.log_line (
     CONSTRAINT log_line_stream_known CHECK ((stream = ANY (ARRAY['STDOUT'::text, 'STDERR'::text])))
 );
 
+CREATE TABLE public.relay (
+);
+
 CREATE TABLE public.release_resource (
     release_id uuid NOT NULL,
     path text NOT NULL,

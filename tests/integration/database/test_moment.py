@@ -1,4 +1,4 @@
-"""Times that are stored can be read by everybody: one row beyond the years 1 to 9999 would fail every list that has it."""
+"""Times that are stored can be read by everybody: one beyond the years 1 to 9999 would fail every list that has it."""
 
 import contextlib
 import uuid
@@ -83,7 +83,8 @@ async def test_an_upgrade_brings_times_to_their_bounds_and_tells_so(
 ) -> None:
     await schema.downgrade(database_url, "0005")
     await owner.execute(
-        "INSERT INTO hardware (id, created_at) SELECT gen_random_uuid(), moment::timestamptz FROM unnest($1::text[]) moment",
+        "INSERT INTO hardware (id, created_at)"
+        " SELECT gen_random_uuid(), moment::timestamptz FROM unnest($1::text[]) moment",
         [*BEYOND, "2026-05-17 08:00:00Z"],
     )
     await schema.upgrade(database_url)

@@ -9,6 +9,7 @@ oldest_release = "0.1.0"
 
 def upgrade() -> None:
     script.run("event/identity")
+    script.run("event/relay")
     script.run("event/moment")
 
 

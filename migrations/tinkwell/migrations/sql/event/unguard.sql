@@ -25,6 +25,7 @@ SELECT h.worker_id, h.workflow_id
  WHERE (w.state = 'RUNNING' AND w.deleted_at IS NULL)
     OR EXISTS (SELECT FROM lease l WHERE l.id = h.lease_id AND l.expires_at > clock_timestamp());
 
+DROP TABLE relay;
 DROP FUNCTION refuse_identity CASCADE;
 
 -- Sessions that have run our functions know the former types of rows. What is altered, if only to what it is, they read anew.
