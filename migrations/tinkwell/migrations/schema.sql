@@ -638,11 +638,20 @@ BEGIN
               TABLE = TG_TABLE_NAME;
 END $$;
 
+CREATE FUNCTION public.refuse_rewriting() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION '% of % would change what has been delivered; events are forgotten by whole partitions',
+            TG_OP, TG_TABLE_NAME
+        USING ERRCODE = 'feature_not_supported';
+END $$;
+
 CREATE FUNCTION public.refuse_truncate() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    RAISE EXCEPTION 'TRUNCATE of % would lose events; use DELETE', TG_TABLE_NAME USING ERRCODE = 'feature_not_supported';
+    RAISE EXCEPTION 'TRUNCATE of % would lose events', TG_TABLE_NAME USING ERRCODE = 'feature_not_supported';
 END $$;
 
 CREATE TABLE public.release (
@@ -1488,7 +1497,11 @@ CREATE INDEX workflow_unfinished ON public.workflow USING btree (created_at, id)
 
 CREATE CONSTRAINT TRIGGER action_event AFTER INSERT OR DELETE OR UPDATE ON public.action DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_action_event();
 
+ALTER TABLE public.action ENABLE ALWAYS TRIGGER action_event;
+
 CREATE TRIGGER action_identity BEFORE UPDATE OF id, workflow_id ON public.action FOR EACH ROW WHEN (((old.id IS DISTINCT FROM new.id) OR (old.workflow_id IS DISTINCT FROM new.workflow_id))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.action ENABLE ALWAYS TRIGGER action_identity;
 
 CREATE TRIGGER action_retry BEFORE UPDATE OF state ON public.action FOR EACH ROW WHEN ((((old.state)::text = 'RUNNING'::text) AND ((new.state)::text = 'PENDING'::text))) EXECUTE FUNCTION public.check_retry();
 
@@ -1496,49 +1509,97 @@ CREATE TRIGGER action_transition BEFORE UPDATE OF state ON public.action FOR EAC
 
 CREATE TRIGGER action_truncate BEFORE TRUNCATE ON public.action FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.action ENABLE ALWAYS TRIGGER action_truncate;
+
 CREATE TRIGGER action_version BEFORE UPDATE ON public.action FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.action ENABLE ALWAYS TRIGGER action_version;
 
 CREATE CONSTRAINT TRIGGER chart_event AFTER INSERT OR DELETE ON public.chart DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_chart_event();
 
+ALTER TABLE public.chart ENABLE ALWAYS TRIGGER chart_event;
+
 CREATE TRIGGER chart_identity BEFORE UPDATE OF id, digest, name, chart_version, metadata, archive, size ON public.chart FOR EACH ROW WHEN ((((((((old.id IS DISTINCT FROM new.id) OR (old.digest IS DISTINCT FROM new.digest)) OR (old.name IS DISTINCT FROM new.name)) OR (old.chart_version IS DISTINCT FROM new.chart_version)) OR ((old.metadata)::text IS DISTINCT FROM (new.metadata)::text)) OR ((old.archive)::bytea IS DISTINCT FROM (new.archive)::bytea)) OR (old.size IS DISTINCT FROM new.size))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.chart ENABLE ALWAYS TRIGGER chart_identity;
 
 CREATE TRIGGER chart_truncate BEFORE TRUNCATE ON public.chart FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.chart ENABLE ALWAYS TRIGGER chart_truncate;
+
 CREATE TRIGGER chart_version BEFORE UPDATE ON public.chart FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.chart ENABLE ALWAYS TRIGGER chart_version;
+
+CREATE TRIGGER events_kept BEFORE DELETE OR UPDATE OF revision, id, resource_type, resource_id, parent_id, event_type, name, version, actor, data, size ON public.events FOR EACH ROW EXECUTE FUNCTION public.refuse_rewriting();
+
+ALTER TABLE public.events ENABLE ALWAYS TRIGGER events_kept;
+
+CREATE TRIGGER events_truncate BEFORE TRUNCATE ON public.events FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+ALTER TABLE public.events ENABLE ALWAYS TRIGGER events_truncate;
 
 CREATE TRIGGER hardware_addresses AFTER INSERT OR UPDATE ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.keep_addresses();
 
 CREATE CONSTRAINT TRIGGER hardware_event AFTER INSERT OR DELETE OR UPDATE ON public.hardware DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_hardware_event();
 
+ALTER TABLE public.hardware ENABLE ALWAYS TRIGGER hardware_event;
+
 CREATE TRIGGER hardware_identity BEFORE UPDATE OF id ON public.hardware FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.hardware ENABLE ALWAYS TRIGGER hardware_identity;
 
 CREATE TRIGGER hardware_truncate BEFORE TRUNCATE ON public.hardware FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.hardware ENABLE ALWAYS TRIGGER hardware_truncate;
+
 CREATE TRIGGER hardware_version BEFORE UPDATE ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.hardware ENABLE ALWAYS TRIGGER hardware_version;
 
 CREATE CONSTRAINT TRIGGER lifecycle_event AFTER INSERT OR UPDATE ON public.lifecycle DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_lifecycle_event();
 
+ALTER TABLE public.lifecycle ENABLE ALWAYS TRIGGER lifecycle_event;
+
 CREATE TRIGGER lifecycle_identity BEFORE UPDATE OF id ON public.lifecycle FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.lifecycle ENABLE ALWAYS TRIGGER lifecycle_identity;
 
 CREATE TRIGGER lifecycle_legal BEFORE INSERT OR UPDATE ON public.lifecycle FOR EACH ROW EXECUTE FUNCTION public.check_lifecycle();
 
 CREATE TRIGGER lifecycle_truncate BEFORE TRUNCATE ON public.lifecycle FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.lifecycle ENABLE ALWAYS TRIGGER lifecycle_truncate;
+
 CREATE TRIGGER lifecycle_version BEFORE UPDATE ON public.lifecycle FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.lifecycle ENABLE ALWAYS TRIGGER lifecycle_version;
 
 CREATE CONSTRAINT TRIGGER node_event AFTER DELETE OR UPDATE ON public.node DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_node_event();
 
+ALTER TABLE public.node ENABLE ALWAYS TRIGGER node_event;
+
 CREATE TRIGGER node_identity BEFORE UPDATE OF id, operation_id, release_id ON public.node FOR EACH ROW WHEN ((((old.id IS DISTINCT FROM new.id) OR (old.operation_id IS DISTINCT FROM new.operation_id)) OR (old.release_id IS DISTINCT FROM new.release_id))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.node ENABLE ALWAYS TRIGGER node_identity;
 
 CREATE TRIGGER node_transition BEFORE UPDATE OF state ON public.node FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
 
 CREATE TRIGGER node_truncate BEFORE TRUNCATE ON public.node FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.node ENABLE ALWAYS TRIGGER node_truncate;
+
 CREATE TRIGGER node_version BEFORE UPDATE ON public.node FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.node ENABLE ALWAYS TRIGGER node_version;
 
 CREATE CONSTRAINT TRIGGER operation_event AFTER INSERT OR DELETE OR UPDATE ON public.operation DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_operation_event();
 
+ALTER TABLE public.operation ENABLE ALWAYS TRIGGER operation_event;
+
 CREATE TRIGGER operation_identity BEFORE UPDATE OF id, release_id ON public.operation FOR EACH ROW WHEN (((old.id IS DISTINCT FROM new.id) OR (old.release_id IS DISTINCT FROM new.release_id))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.operation ENABLE ALWAYS TRIGGER operation_identity;
 
 CREATE TRIGGER operation_sealed AFTER DELETE ON public.operation FOR EACH ROW EXECUTE FUNCTION public.delete_sealed();
 
@@ -1546,13 +1607,23 @@ CREATE TRIGGER operation_transition BEFORE UPDATE OF state ON public.operation F
 
 CREATE TRIGGER operation_truncate BEFORE TRUNCATE ON public.operation FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.operation ENABLE ALWAYS TRIGGER operation_truncate;
+
 CREATE TRIGGER operation_version BEFORE UPDATE ON public.operation FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.operation ENABLE ALWAYS TRIGGER operation_version;
 
 CREATE CONSTRAINT TRIGGER release_event AFTER INSERT OR DELETE OR UPDATE ON public.release DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_release_event();
 
+ALTER TABLE public.release ENABLE ALWAYS TRIGGER release_event;
+
 CREATE TRIGGER release_identity BEFORE UPDATE OF id ON public.release FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION public.refuse_identity();
 
+ALTER TABLE public.release ENABLE ALWAYS TRIGGER release_identity;
+
 CREATE TRIGGER release_revision_identity BEFORE UPDATE OF release_id, revision ON public.release_revision FOR EACH ROW WHEN (((old.release_id IS DISTINCT FROM new.release_id) OR (old.revision IS DISTINCT FROM new.revision))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.release_revision ENABLE ALWAYS TRIGGER release_revision_identity;
 
 CREATE TRIGGER release_revision_sealed AFTER DELETE ON public.release_revision FOR EACH ROW EXECUTE FUNCTION public.delete_sealed();
 
@@ -1562,35 +1633,61 @@ CREATE TRIGGER release_revision_transition BEFORE UPDATE OF state ON public.rele
 
 CREATE TRIGGER release_revision_version BEFORE UPDATE ON public.release_revision FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
+ALTER TABLE public.release_revision ENABLE ALWAYS TRIGGER release_revision_version;
+
 CREATE TRIGGER release_sealed AFTER DELETE ON public.release FOR EACH ROW EXECUTE FUNCTION public.delete_sealed();
 
 CREATE TRIGGER release_transition BEFORE UPDATE OF state ON public.release FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
 
 CREATE TRIGGER release_truncate BEFORE TRUNCATE ON public.release FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.release ENABLE ALWAYS TRIGGER release_truncate;
+
 CREATE TRIGGER release_version BEFORE UPDATE ON public.release FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.release ENABLE ALWAYS TRIGGER release_version;
 
 CREATE CONSTRAINT TRIGGER step_event AFTER INSERT OR DELETE OR UPDATE ON public.step DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_step_event();
 
+ALTER TABLE public.step ENABLE ALWAYS TRIGGER step_event;
+
 CREATE TRIGGER step_identity BEFORE UPDATE OF id, node_id, operation_id, release_id ON public.step FOR EACH ROW WHEN (((((old.id IS DISTINCT FROM new.id) OR (old.node_id IS DISTINCT FROM new.node_id)) OR (old.operation_id IS DISTINCT FROM new.operation_id)) OR (old.release_id IS DISTINCT FROM new.release_id))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.step ENABLE ALWAYS TRIGGER step_identity;
 
 CREATE TRIGGER step_transition BEFORE UPDATE OF state ON public.step FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
 
 CREATE TRIGGER step_truncate BEFORE TRUNCATE ON public.step FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.step ENABLE ALWAYS TRIGGER step_truncate;
+
 CREATE TRIGGER step_version BEFORE UPDATE ON public.step FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.step ENABLE ALWAYS TRIGGER step_version;
 
 CREATE CONSTRAINT TRIGGER template_event AFTER INSERT OR DELETE OR UPDATE ON public.template DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_template_event();
 
+ALTER TABLE public.template ENABLE ALWAYS TRIGGER template_event;
+
 CREATE TRIGGER template_identity BEFORE UPDATE OF id ON public.template FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.template ENABLE ALWAYS TRIGGER template_identity;
 
 CREATE TRIGGER template_truncate BEFORE TRUNCATE ON public.template FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.template ENABLE ALWAYS TRIGGER template_truncate;
+
 CREATE TRIGGER template_version BEFORE UPDATE ON public.template FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.template ENABLE ALWAYS TRIGGER template_version;
 
 CREATE CONSTRAINT TRIGGER workflow_event AFTER INSERT OR DELETE OR UPDATE ON public.workflow DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_workflow_event();
 
+ALTER TABLE public.workflow ENABLE ALWAYS TRIGGER workflow_event;
+
 CREATE TRIGGER workflow_identity BEFORE UPDATE OF id ON public.workflow FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.workflow ENABLE ALWAYS TRIGGER workflow_identity;
 
 CREATE TRIGGER workflow_machines AFTER UPDATE OF state, deleted_at ON public.workflow FOR EACH ROW WHEN (((((old.state)::text = 'RUNNING'::text) AND (old.deleted_at IS NULL)) <> (((new.state)::text = 'RUNNING'::text) AND (new.deleted_at IS NULL)))) EXECUTE FUNCTION public.hold_machines();
 
@@ -1600,7 +1697,11 @@ CREATE TRIGGER workflow_transition BEFORE UPDATE OF state ON public.workflow FOR
 
 CREATE TRIGGER workflow_truncate BEFORE TRUNCATE ON public.workflow FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.workflow ENABLE ALWAYS TRIGGER workflow_truncate;
+
 CREATE TRIGGER workflow_version BEFORE UPDATE ON public.workflow FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.workflow ENABLE ALWAYS TRIGGER workflow_version;
 
 ALTER TABLE ONLY public.action
     ADD CONSTRAINT action_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES public.workflow(id) ON DELETE CASCADE;

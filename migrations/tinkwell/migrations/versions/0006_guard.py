@@ -10,6 +10,7 @@ oldest_release = "0.1.0"
 def upgrade() -> None:
     script.run("event/identity")
     script.run("event/relay")
+    script.run("event/guard")
     script.run("event/moment")
 
 

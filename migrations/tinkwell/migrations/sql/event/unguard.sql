@@ -26,6 +26,7 @@ SELECT h.worker_id, h.workflow_id
     OR EXISTS (SELECT FROM lease l WHERE l.id = h.lease_id AND l.expires_at > clock_timestamp());
 
 DROP TABLE relay;
+DROP FUNCTION refuse_rewriting CASCADE;
 DROP FUNCTION refuse_identity CASCADE;
 
 -- Sessions that have run our functions know the former types of rows. What is altered, if only to what it is, they read anew.
@@ -40,5 +41,21 @@ BEGIN
            AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
     LOOP
         EXECUTE format('ALTER FUNCTION %s COST 100', one);
+    END LOOP;
+END $$;
+
+DO $$
+DECLARE
+    owner text := (SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'events_revision'::regclass);
+    one   record;
+BEGIN
+    EXECUTE format('GRANT UPDATE ON SEQUENCE events_revision TO %I', owner);
+    FOR one IN
+        SELECT t.tgrelid::regclass AS name, quote_ident(t.tgname) AS trigger_name, t.tgname = 'events_truncate' AS is_ours
+          FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+         WHERE NOT t.tgisinternal AND t.tgparentid = 0 AND t.tgenabled = 'A' AND c.relnamespace = 'public'::regnamespace
+    LOOP
+        EXECUTE CASE WHEN one.is_ours THEN format('DROP TRIGGER events_truncate ON %s', one.name)
+                ELSE format('ALTER TABLE %s ENABLE TRIGGER %s', one.name, one.trigger_name) END;
     END LOOP;
 END $$;

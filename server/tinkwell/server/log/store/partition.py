@@ -44,8 +44,8 @@ _SETTINGS = {
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
 }
-# A table stays locked as long as a transaction, in which partitions cannot be detached: so another session has the lock,
-# and is idle for as long as a run takes. A server that stands still gives it back in the end.
+# A table stays locked as long as a transaction, in which partitions cannot be detached: so another session has the
+# lock, and is idle for as long as a run takes. A server that stands still gives it back in the end.
 _TURN = {**_SETTINGS, "application_name": "tinkwell retention turn", "idle_in_transaction_session_timeout": "1h"}
 # Each takes about 10 ms, and at least as long a pause, so that writers get at the sequence.
 _DRAWN_AT_ONCE = 50_000
@@ -172,7 +172,10 @@ class PartitionSession:
                 f"CREATE TABLE {table} (LIKE events INCLUDING ALL);"
                 f"ALTER TABLE {table} OWNER TO {owner};"
                 f"ALTER TABLE events ATTACH PARTITION {table}"
-                f" FOR VALUES FROM ({int(partition.first)}) TO ({int(partition.end)})"
+                f" FOR VALUES FROM ({int(partition.first)}) TO ({int(partition.end)});"
+                # Triggers for each row come with the attachment, those for each statement do not.
+                f"CREATE TRIGGER events_truncate BEFORE TRUNCATE ON {table} EXECUTE FUNCTION refuse_truncate();"
+                f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER events_truncate"
             )
 
     async def close(self, partition: Partition) -> None:
