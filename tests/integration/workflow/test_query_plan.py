@@ -18,7 +18,9 @@ WORKER = uuid.UUID(int=7)
 
 # A few workflows of many are unfinished, and a few actions of many are a worker's, as on a site in use.
 _FILL = f"""
-    SET LOCAL session_replication_role = replica;
+    ALTER TABLE template DISABLE TRIGGER ALL;
+    ALTER TABLE workflow DISABLE TRIGGER ALL;
+    ALTER TABLE action DISABLE TRIGGER ALL;
     INSERT INTO template (id, name, data) VALUES ('{uuid.UUID(int=1)}', 't', '');
     INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions, completed_actions, state)
     SELECT gen_random_uuid(), '{uuid.UUID(int=1)}', 't', '{{}}', repeat('x', 100), 4,

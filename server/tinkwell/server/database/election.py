@@ -1,7 +1,8 @@
-"""Which server relays the log: the one whose session holds an advisory lock.
+"""Which server relays the log: the one whose session has locked the table `relay`, which is there for nothing else.
 
-A lock of a session ends with the session, so a server that dies gives it back. One that merely stops, frozen or cut
-off, gives it back as well: its session is ended when it says nothing for a while.
+A lock ends with the session, so a server that dies gives it back. One that merely stops, frozen or cut off, gives it
+back as well: its session is ended when it says nothing for a while. It is no advisory lock, which any role may take:
+who has no privilege on the table keeps nobody from relaying.
 """
 
 from collections.abc import AsyncIterator
@@ -11,13 +12,14 @@ import asyncpg
 
 from tinkwell.server.database import engine, reach
 
-# An arbitrary number that no other lock of ours has; locks belong to the database they were taken in.
-_KEY = 0x74696E6B72656C79
-_TRY = "SELECT CASE WHEN pg_is_in_recovery() THEN false ELSE pg_try_advisory_lock($1) END"
+_LOCK = "BEGIN; LOCK TABLE ONLY relay IN SHARE UPDATE EXCLUSIVE MODE NOWAIT"
+# Gives the lock back for a moment, so that nobody waits for ever who wants to drop the table, as a restore does.
+_LOCK_AGAIN = f"COMMIT; {_LOCK}"
 _TIMEOUT_SECONDS = 5
 _SESSION = {
     "application_name": "tinkwell relay",
-    "idle_session_timeout": "15s",
+    "default_transaction_isolation": "read committed",
+    "idle_in_transaction_session_timeout": "15s",
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
@@ -51,7 +53,7 @@ class PostgresLeadership:
     async def confirm(self) -> bool:
         """See `Leadership.confirm`."""
         try:
-            await self._connection.execute("SELECT 1")
+            await self._connection.execute(_LOCK_AGAIN)
         except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS):
             return False
         return True
@@ -59,4 +61,10 @@ class PostgresLeadership:
 
 async def _try(connection: asyncpg.Connection) -> bool:
     with reach.lost():
-        return bool(await connection.fetchval(_TRY, _KEY))
+        if await connection.fetchval("SELECT pg_is_in_recovery()"):
+            return False
+        try:
+            await connection.execute(_LOCK)
+        except asyncpg.LockNotAvailableError:
+            return False
+        return True

@@ -5,6 +5,7 @@ run whole (`tinkwell.migrations.repeatable`). Two that upgrade at once take turn
 """
 
 import asyncio
+import contextlib
 import functools
 import re
 from collections.abc import Callable, Mapping
@@ -25,8 +26,10 @@ from tinkwell.server.database import engine
 
 T = TypeVar("T")
 
-# Any number will do, as long as every release takes the same.
-_UPGRADE_LOCK = 7_436_019_255
+# As Alembic makes it.
+_VERSIONS = "CREATE TABLE alembic_version (version_num varchar(32) NOT NULL CONSTRAINT alembic_version_pkc PRIMARY KEY)"
+# What is said to those who make a table that another one has just made.
+_MADE_BY_OTHERS = (asyncpg.UniqueViolationError, asyncpg.DuplicateTableError)
 _TIMEOUT_SECONDS = 300
 
 
@@ -176,13 +179,35 @@ async def _run(database_url: str, release: Release, step: Callable[[Connection, 
     """Take a step in one transaction, so that one that fails leaves the schema as it was."""
 
     def locked(connection: Connection) -> T:
-        connection.execute(sqlalchemy.select(sqlalchemy.func.pg_advisory_xact_lock(_UPGRADE_LOCK)))
+        _take_turn(connection)
         settings = release.config()
         settings.attributes["connection"] = connection
         return step(connection, settings)
 
-    async with asyncio.timeout(_TIMEOUT_SECONDS), engine.connect(database_url) as connection, connection.begin():
-        return await connection.run_sync(locked)
+    async with asyncio.timeout(_TIMEOUT_SECONDS), engine.connect(database_url) as connection:
+        while True:
+            with contextlib.suppress(_NotFirst):
+                async with connection.begin():
+                    return await connection.run_sync(locked)
+
+
+class _NotFirst(Exception):
+    """Another one was faster to make the table that is locked."""
+
+
+def _take_turn(connection: Connection) -> None:
+    """Let nobody else move the schema until the transaction ends.
+
+    It is a lock of a table, which only its owner may take, and no advisory lock, which would be anybody's.
+    """
+    if not connection.execute(sqlalchemy.text("SELECT to_regclass('alembic_version') IS NOT NULL")).scalar_one():
+        try:
+            connection.execute(sqlalchemy.text(_VERSIONS))
+        except exc.DBAPIError as error:
+            if error.orig and isinstance(error.orig.__cause__, _MADE_BY_OTHERS):
+                raise _NotFirst from error
+            raise
+    connection.execute(sqlalchemy.text("LOCK TABLE ONLY alembic_version IN SHARE ROW EXCLUSIVE MODE"))
 
 
 def _current(connection: Connection) -> State:
