@@ -23,25 +23,13 @@ import asyncpg
 from tinkwell.core.event.page import Incomplete
 from tinkwell.core.event.retention import Partition, Policy, Shelf, StepFailed, StillUsed
 from tinkwell.server.database import engine
+from tinkwell.server.database import session as sessions
 from tinkwell.server.log.store import statement
 
 # Any number will do, as long as every release takes the same.
 LOCK = 7_436_019_256
-_CONNECT_SECONDS = 10
 # Longer than any wait for a lock, so that PostgreSQL's own limits come first.
 _COMMAND_SECONDS = 120
-_SETTINGS = {
-    "application_name": "tinkwell retention",
-    "timezone": "UTC",
-    "default_transaction_isolation": "read committed",
-    "idle_in_transaction_session_timeout": "10s",
-    "lock_timeout": "5s",
-    # A revision that is promised to be forgotten stays so after a crash.
-    "synchronous_commit": "on",
-    "tcp_keepalives_idle": "10",
-    "tcp_keepalives_interval": "5",
-    "tcp_keepalives_count": "3",
-}
 # Each takes about 10 ms, and at least as long a pause, so that writers get at the sequence.
 _DRAWN_AT_ONCE = 50_000
 _PATIENCE_SECONDS = 60
@@ -104,9 +92,8 @@ async def session(
     database_url: str, *, patience_seconds: float = _PATIENCE_SECONDS
 ) -> AsyncIterator["PartitionSession"]:
     """Connect. `patience_seconds` bounds each wait for other transactions. Raises `StepFailed`."""
-    arguments = engine.arguments(database_url, _SETTINGS, connect_seconds=_CONNECT_SECONDS)
     with _failures():
-        connection = await asyncpg.connect(**arguments, command_timeout=_COMMAND_SECONDS)
+        connection = await sessions.connect(database_url, sessions.RETENTION, command_seconds=_COMMAND_SECONDS)
     try:
         yield PartitionSession(connection, patience_seconds)
     finally:
@@ -217,7 +204,7 @@ class PartitionSession:
             await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} FINALIZE")
         elif is_pending is not None:
             await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} CONCURRENTLY")
-        await self._connection.execute(_LIMIT, _SETTINGS["lock_timeout"])
+        await self._connection.execute(_LIMIT, sessions.RETENTION["lock_timeout"])
 
     async def _wait_for_users(self, table: str) -> None:
         # FINALIZE locks the partition first and waits then, which could be for somebody who wants the partition.
