@@ -117,7 +117,7 @@ def create_pool(
         min_size=0,
         max_size=max_size,
         command_timeout=command_seconds,
-        init=_settle,
+        connect=_open,
         # Nothing changes a session, so there is nothing to undo, which would be a statement more each time.
         reset=_leave,
     )
