@@ -133,8 +133,9 @@ def create_engine(
     return create_async_engine("postgresql+asyncpg://", async_creator=creator, **options)
 
 
-async def _open(**arguments: Any) -> asyncpg.Connection:
-    connection = await asyncpg.connect(**arguments)
+async def _open(*dsn: None, **arguments: Any) -> asyncpg.Connection:
+    """Do what `asyncpg.connect` does, and settle the session; a pool of asyncpg's gives a DSN that says nothing."""
+    connection = await asyncpg.connect(*dsn, **arguments)
     try:
         await _settle(connection)
     except BaseException:
