@@ -156,7 +156,7 @@ async def _settle(connection: asyncpg.Connection) -> None:
     statements = [_SYNCHRONOUS_COMMIT]
     if connection.get_server_version().major >= 17:
         statements.insert(0, "SET transaction_timeout = 0")
-    # Another role cannot unset it. A server refuses to start where that keeps triggers from working.
+    # No other role may unset it.
     if getattr(connection.get_settings(), "is_superuser", "off") == "on":
         statements.append("SET session_replication_role = origin")
     await connection.execute(";".join(statements), timeout=CONNECT_SECONDS)
