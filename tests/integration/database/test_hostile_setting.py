@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+import json
 from collections.abc import AsyncIterator
 
 import asyncpg
@@ -26,6 +27,8 @@ STEADY = """
      WHERE datname = current_database() AND now() - backend_start > '1s'
        AND application_name IN ('tinkwell reader', 'tinkwell listener', 'tinkwell bell')
 """
+# What keeps a session from changing anything, or its changes from being recorded; and what is the driver's own to set.
+HINDRANCES = ("search_path", "default_transaction_read_only", "session_replication_role", "client_encoding")
 TABLES = "SELECT DISTINCT relnamespace::regnamespace::text FROM pg_class WHERE relname IN ('events', 'alembic_version')"
 
 
@@ -68,6 +71,22 @@ async def a_watcher_sees_what_is_written(address: str, owner: asyncpg.Connection
         await eventually(lambda: owner.fetchval(STEADY), deadline_seconds=30)
         await owner.execute("UPDATE hardware SET metadata = '{}'")
         assert (await anext(watch)).event_type == "UPDATED"
+
+
+async def test_events_do_not_depend_on_the_settings_of_who_makes_a_change(database_url: str) -> None:
+    written = []
+    owner = await asyncpg.connect(database_url)
+    await owner.execute("INSERT INTO hardware (id) VALUES (gen_random_uuid())")
+    for name, value in hostile.settings(owner).items():
+        if name not in HINDRANCES and not name.endswith("_timeout"):
+            writer = await asyncpg.connect(database_url, server_settings={name: value})
+            await writer.execute("UPDATE hardware SET version = version")
+            await writer.close(timeout=5)
+            event = json.loads(await owner.fetchval("SELECT data FROM events ORDER BY revision DESC LIMIT 1"))
+            written.append((name, {key: event[key] for key in event if key not in ("version", "updated_at")}))
+    assert [name for name, event in written if event != written[0][1]] == []
+    assert written[0][1]["created_at"].endswith("Z")
+    await owner.close(timeout=5)
 
 
 PATHS = {
