@@ -819,7 +819,7 @@ $$;
 CREATE FUNCTION public.time_member(key text, moment timestamp with time zone) RETURNS text
     LANGUAGE sql STABLE
     AS $$
-    SELECT to_char(moment AT TIME ZONE INTERVAL '0', '", \"' || key || '\": \""YYYY-MM-DD"T"HH24:MI:SS.US"Z\""')
+    SELECT to_char(moment AT TIME ZONE INTERVAL '0', E'", \\"' || key || E'\\": \\""YYYY-MM-DD"T"HH24:MI:SS.US"Z\\""')
 $$;
 
 CREATE TABLE public.workflow (

@@ -16,7 +16,7 @@ it is says the lock of a second session, which does nothing else.
 import asyncio
 import contextlib
 import datetime
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 
 import asyncpg
@@ -24,29 +24,14 @@ import asyncpg
 from tinkwell.core.event.page import Incomplete
 from tinkwell.core.event.retention import Partition, Policy, Shelf, StepFailed, StillUsed
 from tinkwell.server.database import engine
+from tinkwell.server.database import session as sessions
 from tinkwell.server.log.store import statement
 
 # Only the owner of the log may take this lock, where an advisory one would be anybody's. It conflicts with itself, and
 # with no reader or writer.
 LOCK = "LOCK TABLE ONLY event_discard IN SHARE UPDATE EXCLUSIVE MODE NOWAIT"
-_CONNECT_SECONDS = 10
 # Longer than any wait for a lock, so that PostgreSQL's own limits come first.
 _COMMAND_SECONDS = 120
-_SETTINGS = {
-    "application_name": "tinkwell retention",
-    "timezone": "UTC",
-    "default_transaction_isolation": "read committed",
-    "idle_in_transaction_session_timeout": "10s",
-    "lock_timeout": "5s",
-    # A revision that is promised to be forgotten stays so after a crash.
-    "synchronous_commit": "on",
-    "tcp_keepalives_idle": "10",
-    "tcp_keepalives_interval": "5",
-    "tcp_keepalives_count": "3",
-}
-# A table stays locked as long as a transaction, in which partitions cannot be detached: so another session has the
-# lock, and is idle for as long as a run takes. A server that stands still gives it back in the end.
-_TURN = {**_SETTINGS, "application_name": "tinkwell retention turn", "idle_in_transaction_session_timeout": "1h"}
 # Each takes about 10 ms, and at least as long a pause, so that writers get at the sequence.
 _DRAWN_AT_ONCE = 50_000
 _PATIENCE_SECONDS = 60
@@ -110,15 +95,16 @@ async def session(
 ) -> AsyncIterator["PartitionSession"]:
     """Connect. `patience_seconds` bounds each wait for other transactions. Raises `StepFailed`."""
     async with contextlib.AsyncExitStack() as stack:
-        connection = await _connect(stack, database_url, _SETTINGS)
-        turn = await _connect(stack, database_url, _TURN)
+        connection = await _connect(stack, database_url, sessions.RETENTION)
+        turn = await _connect(stack, database_url, sessions.RETENTION_TURN)
         yield PartitionSession(connection, turn, patience_seconds)
 
 
-async def _connect(stack: contextlib.AsyncExitStack, database_url: str, settings: dict[str, str]) -> asyncpg.Connection:
-    arguments = engine.arguments(database_url, settings, connect_seconds=_CONNECT_SECONDS)
+async def _connect(
+    stack: contextlib.AsyncExitStack, database_url: str, settings: Mapping[str, str]
+) -> asyncpg.Connection:
     with _failures():
-        connection = await asyncpg.connect(**arguments, command_timeout=_COMMAND_SECONDS)
+        connection = await sessions.connect(database_url, settings, command_seconds=_COMMAND_SECONDS)
     # Also ends what PostgreSQL is still doing for us, and gives the lock back.
     stack.callback(connection.terminate)
     return connection
@@ -235,7 +221,7 @@ class PartitionSession:
             await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} FINALIZE")
         elif is_pending is not None:
             await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} CONCURRENTLY")
-        await self._connection.execute(_LIMIT, _SETTINGS["lock_timeout"])
+        await self._connection.execute(_LIMIT, sessions.RETENTION["lock_timeout"])
 
     async def _wait_for_users(self, table: str) -> None:
         # FINALIZE locks the partition first and waits then, which could be for somebody who wants the partition.
