@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from tinkwell.server.database import engine, reach
+from tinkwell.server.database import dial, engine, reach
 
 # An arbitrary number that no other lock of ours has; locks belong to the database they were taken in.
 _KEY = 0x74696E6B72656C79
@@ -34,7 +34,7 @@ class PostgresElection:
     async def stand(self) -> AsyncIterator["PostgresLeadership | None"]:
         """See `Election.stand`."""
         with reach.lost():
-            connection = await asyncpg.connect(**self._arguments, command_timeout=_TIMEOUT_SECONDS)
+            connection = await dial.connect(**self._arguments, command_timeout=_TIMEOUT_SECONDS)
         try:
             yield PostgresLeadership(connection) if await _try(connection) else None
         finally:

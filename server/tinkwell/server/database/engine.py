@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool, PoolProxiedConnection
 
 from tinkwell.server import database_url as urls
+from tinkwell.server.database import dial
 
 # What asyncpg raises when a connection is lost or cannot be made. It reports some losses as faults of its own.
 CONNECTION_ERRORS = (
@@ -60,6 +61,8 @@ _PLANS_SECONDS = 60.0
 # Where to connect is said to the driver, not to SQLAlchemy, which would read the URL by other rules.
 _DIALECT = "postgresql+asyncpg://"
 _CONNECT_SECONDS = 10
+# What rested is asked whether it is there. Its machine may be gone, of which nothing tells.
+_PING_SECONDS = 5
 _COMMAND_SECONDS = 35
 
 
@@ -75,6 +78,7 @@ def create(database_url: str, *, pool_size: int) -> AsyncEngine:
         connect_args={
             **arguments(database_url, _SESSION, connect_seconds=_CONNECT_SECONDS),
             "command_timeout": _COMMAND_SECONDS,
+            "async_creator_fn": dial.connect,
         },
     )
     event.listen(pool.sync_engine, "checkin", _lay_aside)
@@ -100,7 +104,10 @@ async def connect(database_url: str) -> AsyncIterator[AsyncConnection]:
     engine = create_async_engine(
         _DIALECT,
         poolclass=NullPool,
-        connect_args=arguments(database_url, {"application_name": "tinkwell"}, connect_seconds=_CONNECT_SECONDS),
+        connect_args={
+            **arguments(database_url, {"application_name": "tinkwell"}, connect_seconds=_CONNECT_SECONDS),
+            "async_creator_fn": dial.connect,
+        },
     )
     try:
         async with engine.connect() as connection:
@@ -124,7 +131,7 @@ def _take_up(connection: Any, entry: ConnectionPoolEntry, _: PoolProxiedConnecti
     if time.monotonic() - entry.info.get(_RESTS_SINCE, time.monotonic()) < _FRESH_SECONDS:
         return
     try:
-        connection.ping()
+        connection.run_async(lambda driver: driver.execute(";", timeout=_PING_SECONDS))
     except (connection.dbapi.Error, *CONNECTION_ERRORS) as error:
         raise exc.DisconnectionError("it does not answer") from error
 
@@ -143,7 +150,7 @@ def _plan_anew(connection: Any, entry: ConnectionPoolEntry, _: PoolProxiedConnec
 
 
 def arguments(database_url: str, session: Mapping[str, str], *, connect_seconds: float) -> dict[str, Any]:
-    """Return how the driver is to connect, with these settings of the session; raises `database_url.InvalidUrl`."""
+    """Return the arguments of `dial.connect`, with these settings of the session; raises `database_url.InvalidUrl`."""
     return urls.parse(database_url).arguments(session, connect_seconds=connect_seconds)
 
 
@@ -164,8 +171,17 @@ def reason(error: BaseException) -> str:
 def is_refusal(error: BaseException) -> bool:
     """Whether to try again is of no use: a wrong password, no such database, or TLS as it cannot be had."""
     cause = _cause(error)
+    if isinstance(cause, dial.CannotConnect):
+        return all(map(is_refusal, cause.causes))
     driver_error = cause.__cause__ if isinstance(error, exc.DBAPIError) else cause
     return isinstance(driver_error, _REFUSALS) or _REFUSES_TLS in str(cause)
+
+
+def is_about_connecting(error: BaseException) -> bool:
+    """Whether it tells of a connection that was not made, so that the URL may be wrong."""
+    cause = _cause(error)
+    driver_error = cause.__cause__ if isinstance(error, exc.DBAPIError) else cause
+    return isinstance(driver_error, (dial.CannotConnect, asyncpg.TooManyConnectionsError, *_REFUSALS))
 
 
 def _cause(error: BaseException) -> BaseException:

@@ -17,7 +17,7 @@ import asyncpg
 from tinkwell.core import errors
 from tinkwell.core.event.page import History, Incomplete, Page, Replay, SourceLost
 from tinkwell.core.event.selection import Selection
-from tinkwell.server.database import engine, reach
+from tinkwell.server.database import dial, engine, reach
 from tinkwell.server.log.store import row, statement
 from tinkwell.server.log.store.doorbell import Listener, PostgresBell
 
@@ -84,6 +84,7 @@ class PostgresLog:
             command_timeout=60,
             # Nothing here changes a session, so there is nothing to undo, which would be a statement more each time.
             reset=_leave,
+            connect=dial.connect,
         )
         self._pool = pool
         try:
@@ -175,7 +176,7 @@ class PostgresLog:
         settings: dict[str, str],
         kind: type[asyncpg.Connection] = asyncpg.Connection,
     ) -> asyncpg.Connection:
-        connection = await asyncpg.connect(
+        connection = await dial.connect(
             **engine.arguments(self._database_url, settings, connect_seconds=_CONNECT_SECONDS),
             command_timeout=_COMMAND_SECONDS,
             connection_class=kind,

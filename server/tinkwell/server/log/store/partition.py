@@ -22,7 +22,7 @@ import asyncpg
 
 from tinkwell.core.event.page import Incomplete
 from tinkwell.core.event.retention import Partition, Policy, Shelf, StepFailed, StillUsed
-from tinkwell.server.database import engine
+from tinkwell.server.database import dial, engine, reach
 from tinkwell.server.log.store import statement
 
 # Any number will do, as long as every release takes the same.
@@ -106,7 +106,7 @@ async def session(
     """Connect. `patience_seconds` bounds each wait for other transactions. Raises `StepFailed`."""
     arguments = engine.arguments(database_url, _SETTINGS, connect_seconds=_CONNECT_SECONDS)
     with _failures():
-        connection = await asyncpg.connect(**arguments, command_timeout=_COMMAND_SECONDS)
+        connection = await dial.connect(**arguments, command_timeout=_COMMAND_SECONDS)
     try:
         yield PartitionSession(connection, patience_seconds)
     finally:
@@ -252,4 +252,4 @@ def _failures() -> Iterator[None]:
     except Incomplete as error:
         raise StepFailed(str(error)) from error
     except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
-        raise StepFailed(f"{type(error).__name__}: {error}") from error
+        raise StepFailed(reach.said(error)) from error
