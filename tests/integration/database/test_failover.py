@@ -96,6 +96,27 @@ async def test_writes_and_watches_go_on_with_the_standby_that_was_promoted(how: 
         await eventually(lambda: {before, after} <= {machine.id for machine in informer.items()}, deadline_seconds=30)
 
 
+async def test_a_standby_that_has_just_got_the_schema_takes_over_as_well() -> None:
+    """PostgreSQL leaves it a bell that cannot be read."""
+    async with contextlib.AsyncExitStack() as end, contextlib.AsyncExitStack() as first:
+        with place.temporary() as state_dir:
+            primary = await first.enter_async_context(
+                postgres.embedded(state_dir, bin_dir=BIN_DIR, durable=False, roles=role.ALL)
+            )
+            follower = await end.enter_async_context(standby.running(primary.url))
+            await role.create_for_servers(primary.url)
+            await schema.upgrade(primary.url, server_role=role.SERVER_ROLE)
+            await follower.catch_up()
+            await first.aclose()
+            await follower.promote()
+            for _ in range(2):
+                async with servers.running(follower.urls) as server, tinkwell.client.connect(server.address) as client:
+                    async with client.events.watch(now=True) as watch:
+                        await watch.wait_live()
+                        await client.hardware.push({"id": str(uuid.uuid4())})
+                        await asyncio.wait_for(anext(watch), 10)
+
+
 async def test_every_connection_leads_to_the_primary_wherever_it_stands_in_the_url() -> None:
     async with contextlib.AsyncExitStack() as end, contextlib.AsyncExitStack() as first:
         primary, follower = await end.enter_async_context(pair(first))

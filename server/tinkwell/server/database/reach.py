@@ -23,11 +23,13 @@ _MISSING = (
 _READ_ONLY = "25006"
 # PostgreSQL's function for NOTIFY. It refuses a channel that has no name, and has no SQLSTATE of its own for that.
 _RINGS = "Async_Notify"
+# That which reads a sequence. After a fail-over the bell's may be unreadable until a server makes it anew.
+_READS_SEQUENCE = "read_seq_tuple"
 
 
 def is_incomplete(error: object) -> bool:
     """Whether a statement failed because a part of our schema, or what belongs into it, is missing."""
-    return getattr(error, "sqlstate", None) in _MISSING or is_nameless_ring(error)
+    return getattr(error, "sqlstate", None) in _MISSING or _function(error) in (_RINGS, _READS_SEQUENCE)
 
 
 def is_read_only(error: object) -> bool:
@@ -42,9 +44,14 @@ def is_spent(error: object) -> bool:
 
 def is_nameless_ring(error: object) -> bool:
     """Whether a writer that had to ring found no channel. Its session keeps to that when there is one again."""
+    return _function(error) == _RINGS
+
+
+def _function(error: object) -> object:
+    """Return the function of PostgreSQL that has raised it."""
     # SQLAlchemy wraps the driver's error, which alone has this.
     cause = getattr(error, "__cause__", None) or error
-    return getattr(cause, "server_source_function", None) == _RINGS
+    return getattr(cause, "server_source_function", None)
 
 
 def said(error: BaseException) -> str:

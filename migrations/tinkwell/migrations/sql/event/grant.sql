@@ -3,5 +3,6 @@ GRANT SELECT ON events, event_history, event_discard TO :"server_role";
 GRANT SELECT ON SEQUENCE events_revision TO :"server_role";
 GRANT SELECT, INSERT, UPDATE ON event_position TO :"server_role";
 GRANT EXECUTE ON FUNCTION
-    current_history, log_identity, first_revision_since, bell_channel, request_bell, silence_bell, publish_event
+    current_history, log_identity, first_revision_since, bell_channel, request_bell, silence_bell, mend_bell,
+    publish_event
 TO :"server_role";
