@@ -432,6 +432,16 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION public.is_bell_broken() RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM pg_sequence_last_value('bell_wanted');
+    RETURN false;
+EXCEPTION WHEN internal_error OR data_corrupted THEN
+    RETURN true;
+END $$;
+
 CREATE FUNCTION public.is_bell_wanted() RETURNS boolean
     LANGUAGE sql
     AS $$
@@ -513,6 +523,23 @@ CREATE FUNCTION public.log_identity() RETURNS text
                      'events'::regclass::oid)
       FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()
 $$;
+
+CREATE FUNCTION public.mend_bell() RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    IF NOT is_bell_broken() THEN
+        RETURN false;
+    END IF;
+    LOCK TABLE ONLY bell IN SHARE ROW EXCLUSIVE MODE;
+    IF NOT is_bell_broken() THEN
+        RETURN false;
+    END IF;
+    DROP SEQUENCE public.bell_wanted;
+    CREATE UNLOGGED SEQUENCE public.bell_wanted MINVALUE 0 MAXVALUE 1 START 0;
+    RETURN true;
+END $$;
 
 CREATE FUNCTION public.new_event_id(at timestamp with time zone) RETURNS uuid
     LANGUAGE sql

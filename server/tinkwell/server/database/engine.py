@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool, PoolProxiedConnection
 
 from tinkwell.server import database_url as urls
+from tinkwell.server.database import dial
 from tinkwell.server.database import session as sessions
 
 # What asyncpg raises when a connection is lost or cannot be made. It reports some losses as faults of its own.
@@ -43,6 +44,7 @@ _RESTS_SINCE = "tinkwell rests since"
 _PLANS_SINCE, _PLANS_UNTIL = "tinkwell plans since", "tinkwell plans until"
 _FIRST_PLANS_SECONDS = 1.0
 _PLANS_SECONDS = 60.0
+_PING_SECONDS = 5
 _COMMAND_SECONDS = 35
 
 
@@ -101,7 +103,7 @@ def _take_up(connection: Any, entry: ConnectionPoolEntry, _: PoolProxiedConnecti
     if time.monotonic() - entry.info.get(_RESTS_SINCE, time.monotonic()) < _FRESH_SECONDS:
         return
     try:
-        connection.ping()
+        connection.run_async(lambda driver: driver.execute(";", timeout=_PING_SECONDS))
     except (connection.dbapi.Error, *CONNECTION_ERRORS) as error:
         raise exc.DisconnectionError("it does not answer") from error
 
@@ -136,8 +138,17 @@ def reason(error: BaseException) -> str:
 def is_refusal(error: BaseException) -> bool:
     """Whether to try again is of no use: a wrong password, no such database, or TLS as it cannot be had."""
     cause = _cause(error)
+    if isinstance(cause, dial.CannotConnect):
+        return all(map(is_refusal, cause.causes))
     driver_error = cause.__cause__ if isinstance(error, exc.DBAPIError) else cause
     return isinstance(driver_error, _REFUSALS) or _REFUSES_TLS in str(cause)
+
+
+def is_about_connecting(error: BaseException) -> bool:
+    """Whether it tells of a connection that was not made, so that the URL may be wrong."""
+    cause = _cause(error)
+    driver_error = cause.__cause__ if isinstance(error, exc.DBAPIError) else cause
+    return isinstance(driver_error, (dial.CannotConnect, asyncpg.TooManyConnectionsError, *_REFUSALS))
 
 
 def _cause(error: BaseException) -> BaseException:

@@ -16,6 +16,7 @@ import asyncpg
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from tinkwell.server import database_url as urls
+from tinkwell.server.database import dial
 
 CONNECT_SECONDS = 10
 _SYNCHRONOUS_COMMIT = """
@@ -141,8 +142,8 @@ def create_engine(
 
 
 async def _open(*dsn: None, **arguments: Any) -> asyncpg.Connection:
-    """Do what `asyncpg.connect` does, and settle the session; a pool of asyncpg's gives a DSN that says nothing."""
-    connection = await asyncpg.connect(*dsn, **arguments)
+    """Connect to the primary, and settle the session; a pool of asyncpg's gives a DSN that says nothing."""
+    connection = await dial.connect(*dsn, **arguments)
     try:
         await _settle(connection)
     except BaseException:

@@ -23,7 +23,7 @@ import asyncpg
 
 from tinkwell.core.event.page import Incomplete
 from tinkwell.core.event.retention import Partition, Policy, Shelf, StepFailed, StillUsed
-from tinkwell.server.database import engine
+from tinkwell.server.database import engine, reach
 from tinkwell.server.database import session as sessions
 from tinkwell.server.log.store import statement
 
@@ -256,4 +256,4 @@ def _failures() -> Iterator[None]:
     except Incomplete as error:
         raise StepFailed(str(error)) from error
     except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
-        raise StepFailed(f"{type(error).__name__}: {error}") from error
+        raise StepFailed(reach.said(error)) from error
