@@ -56,3 +56,10 @@ def test_a_mistake_is_found(name: str, record_property: Callable[[str, object], 
 def test_holders_kept_over_a_lost_connection_are_no_mistake_but_only_slower() -> None:
     explored = explore(LogModel(Bounds(2, losses=1), mistake.with_tail(mistake.KeepsHolders)))
     assert not explored.broken, explored
+
+
+@pytest.mark.parametrize("bounds", [Bounds(3), Bounds(2, inserts=2, page=1, waiting_bytes=1)], ids=str)
+def test_asking_about_one_gap_at_a_time_keeps_every_promise(bounds: Bounds) -> None:
+    explored = explore(LogModel(bounds, mistake.with_tail(mistake.OneByOne)))
+    print(f"one gap at a time, {bounds}: {explored}")
+    assert not explored.broken, explored

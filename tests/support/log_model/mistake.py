@@ -29,9 +29,9 @@ class OneForAll(Tail):
     """Later gaps take the holders of earlier ones for theirs."""
 
     def observe_holders(self, holders: frozenset[str]) -> None:
-        known = next((gap.holders for gap in self._gaps if gap.holders is not None), holders)
-        for gap in self._gaps:
-            gap.holders = known & holders
+        known = next((span.holders for span in self._spans if span.holders is not None), holders)
+        for span in self._spans:
+            span.holders = known & holders
 
 
 class NeverReads(Tail):
@@ -39,7 +39,7 @@ class NeverReads(Tail):
 
     def observe_holders(self, holders: frozenset[str]) -> None:
         super().observe_holders(holders)
-        self._gaps = [gap for gap in self._gaps if not gap.is_abandoned]
+        self._gaps = [gap for gap in self._gaps if not self._spans[self._place_of(gap)].is_abandoned]
 
 
 class TrustsCutPages(Tail):
@@ -47,6 +47,19 @@ class TrustsCutPages(Tail):
 
     def observe(self, page: Page) -> list[Event]:
         return super().observe(Page(page.events, is_cut=False))
+
+
+class OneByOne(Tail):
+    """A page is asked about one gap: slower at worst."""
+
+    few_gaps = many_gaps = 1
+
+
+class TrustsPagesBeyond(OneByOne):
+    """What a page does not show is missing, even where it was not asked about it."""
+
+    def _close(self, page: Page, *, asked: int) -> None:
+        super()._close(page, asked=len(self._gaps))
 
 
 class BelievesTellers(Tail):
@@ -377,6 +390,30 @@ ALL: dict[str, tuple[type[LogModel], type[Cycle], Bounds]] = {
         LogModel,
         with_tail(TrustsCutPages),
         Bounds(2, inserts=2, aborts=False, page=1),
+    ),
+    "a page believed where it was not asked": (
+        LogModel,
+        with_tail(TrustsPagesBeyond),
+        Bounds(
+            4,
+            aborts=False,
+            begun=(
+                "writer 0: lock",
+                "writer 0: draw",
+                "writer 1: lock",
+                "writer 1: draw",
+                "writer 1: be silent",
+                "writer 1: commit",
+                "writer 1: unlock",
+                "writer 2: lock",
+                "writer 2: draw",
+                "writer 3: lock",
+                "writer 3: draw",
+                "writer 3: be silent",
+                "writer 3: commit",
+                "writer 3: unlock",
+            ),
+        ),
     ),
     "drawing before the lock": (DrawsBeforeTheLock, Cycle, Bounds(2)),
     "cached numbers": (CachedNumbers, Cycle, Bounds(3, aborts=False)),

@@ -285,7 +285,8 @@ class _Drive:
         self._note_wait()
 
     def _note_wait(self) -> None:
-        gap, before = self._cycle.tail.oldest_gap, self._counts.wait
+        tail, before = self._cycle.tail, self._counts.wait
+        gap = tail.oldest_gap
         if gap is None and before is None:
             return
         since = now = self._clock()
@@ -294,10 +295,10 @@ class _Drive:
                 since = before.since
             else:
                 self._counts.gap_seconds += now - before.since
-        self._counts.wait = Wait(gap.first, since, len(gap.holders or ())) if gap is not None else None
+        self._counts.wait = Wait(gap.first, since, len(tail.holders)) if gap is not None else None
         if gap is not None and gap.first != self._warned_of and now - since >= self._pace.warn_after_seconds:
             self._warned_of = gap.first
-            fields = {"revision": gap.first, "holders": sorted(gap.holders or ())}
+            fields = {"revision": gap.first, "holders": sorted(tail.holders)}
             logger.warning("open transactions hold the delivery of events", extra=fields)
 
     async def _rest(self) -> None:
