@@ -11,7 +11,8 @@ from tinkwell.core.event.page import History, Page, Replay, SourceLost
 from tinkwell.core.event.selection import Selection
 from tinkwell.server.log.fanout.hub import Hub
 from tinkwell.server.log.fanout.pacing import Spread
-from tinkwell.server.log.read.reader import Pace, Reader
+from tinkwell.server.log.read.pace import Pace
+from tinkwell.server.log.read.reader import Reader
 
 FAST = Pace(
     poll_seconds=0,
@@ -37,6 +38,9 @@ class Log:
         self.oldest = 1
         self.is_away = False
         self.silent_writers = 0
+        # While it is cleared, the bell does not answer.
+        self.bell_answers = asyncio.Event()
+        self.bell_answers.set()
         self.sleeper: Bell | None = None
         self.bells: list[Bell] = []
         self.sessions = 0
@@ -104,6 +108,7 @@ class Bell:
     async def request(self) -> bool:
         if self._log.is_away:
             raise SourceLost("away")
+        await self._log.bell_answers.wait()
         if self._log.silent_writers:
             return False
         self._log.sleeper = self
@@ -124,6 +129,7 @@ class Bell:
             return False
 
     async def release(self) -> None:
+        await self._log.bell_answers.wait()
         self._log.before_release()
         self._log.sleeper = None
         self.clear()

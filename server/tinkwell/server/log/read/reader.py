@@ -17,7 +17,6 @@ reading goes on over a new session. Only another history, or events forgotten be
 
 import asyncio
 import contextlib
-import dataclasses
 import logging
 import math
 import random
@@ -29,78 +28,13 @@ from tinkwell.core.event.page import SourceLost
 from tinkwell.core.value import backoff
 from tinkwell.server.log import source
 from tinkwell.server.log.fanout.hub import Hub
+from tinkwell.server.log.read.count import Counts, Wait
+from tinkwell.server.log.read.errand import Errand
+from tinkwell.server.log.read.pace import Pace
 from tinkwell.server.log.read.state_machine import Cycle, HistoryEnded, Step
-from tinkwell.server.log.read.wake_policy import Limits, Load
+from tinkwell.server.log.read.wake_policy import Load
 
 logger = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Pace:
-    """How eagerly the reader works; all in seconds."""
-
-    # The shortest pause between polls. It grows with this process's load: at most half of a processor goes into polls.
-    poll_seconds: float = 0.001
-    # Polls follow each other for so long after one that found something, where pauses would cost more time than they
-    # save work: a poll finds no more events than this, and the loop's other tasks use less of a processor in between.
-    eager_seconds: float = 0.002
-    eager_events: int = 2
-    eager_others_seconds: float = 0.0004
-    # Nobody waits for an event while nobody watches, and fewer polls leave more of the processors to writers. The first
-    # watcher ends the pause.
-    unwatched_seconds: float = 0.100
-    awake_seconds: float = 0.010
-    ask_again_seconds: float = 0.010
-    # Who is awake and hears rings silences writers so often at most: as a rule another one sleeps, and it is in vain.
-    silence_seconds: float = 0.5
-    # Rings that tell of no event and come faster than this mean load, under which writers should not have to ring.
-    calm_seconds: float = 0.005
-    # How long an event is waited for that others have overtaken, before the log is read.
-    linger_seconds: float = 0.002
-    # A sleeper compares positions this often, should a ring have been lost against all reason.
-    check_seconds: float = 1.0
-    # Stays below a third of the bell session's idle timeout, which frees the bell of a frozen process.
-    longest_sleep_seconds: float = 5.0
-    first_backoff_seconds: float = 0.05
-    longest_backoff_seconds: float = 2.0
-    warn_after_seconds: float = 5.0
-    limits: Limits = dataclasses.field(default_factory=Limits)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Wait:
-    """What delivery waits for: the oldest missing revision, since when, and how many transactions may still commit it.
-
-    The time is by the reader's clock. There are no holders while they have not been asked for, or once all have ended.
-    """
-
-    revision: int
-    since: float
-    holders: int
-
-
-@dataclasses.dataclass(slots=True)
-class Counts:
-    """What the reader has done since it was made, and what it waits for."""
-
-    polls: int = 0
-    sleeps: int = 0
-    rings: int = 0
-    """Sleeps, or parts of one, that a writer's ring ended."""
-    told: int = 0
-    """Events that rings told of."""
-    checks: int = 0
-    """The same for a comparison of positions that found an event: a ring that never came."""
-    timeouts: int = 0
-    """Sleeps that ended because they had lasted long enough."""
-    refusals: int = 0
-    """How often the bell was refused, since somebody was writing."""
-    gap_waits: int = 0
-    """How often it was asked who may still commit what is missing."""
-    gap_seconds: float = 0.0
-    """How long delivery has waited for missing revisions, without the present wait."""
-    sessions: int = 0
-    wait: Wait | None = None
 
 
 class Reader:
@@ -166,9 +100,12 @@ class Reader:
             if self._hub.is_open:
                 self._cycle.resume(history_id=self._hub.history_id, released=self._hub.released)
         self._cycle.connect()
-        self._drive = _Drive(self._cycle, session, self._hub, pace=self._pace, counts=self.counts, clock=self._clock)
-        while True:
-            await self._drive.take_step()
+        async with Errand() as errand:
+            self._drive = _Drive(
+                self._cycle, session, self._hub, errand, pace=self._pace, counts=self.counts, clock=self._clock
+            )
+            while True:
+                await self._drive.take_step()
 
 
 class _Drive:
@@ -179,6 +116,7 @@ class _Drive:
         cycle: Cycle,
         session: source.Session,
         hub: Hub,
+        errand: Errand,
         *,
         pace: Pace,
         counts: Counts,
@@ -188,6 +126,8 @@ class _Drive:
         self._session = session
         self._bell = session.bell
         self._hub = hub
+        # What the bell's session is asked for, which may not answer for long while the others do.
+        self._errand = errand
         self._pace = pace
         self._counts = counts
         self._clock = clock
@@ -347,7 +287,11 @@ class _Drive:
         self._cycle.cleared()
 
     async def _request_bell(self) -> None:
-        is_granted = await self._bell.request()
+        done = await self._errand.wait(self._bell.request, self._pace.bell_seconds)
+        if done is None:
+            self._cycle.delayed()
+            return
+        is_granted = done.result()
         self._counts.refusals += not is_granted
         now = self._clock()
         self._ask_at, self._leave_at = now + self._pace.ask_again_seconds, now + self._pace.longest_sleep_seconds
@@ -395,7 +339,15 @@ class _Drive:
         self._is_checking = self._cycle.step is Step.CLEAR
 
     async def _release(self) -> None:
-        await self._bell.release()
+        done = await self._errand.wait(self._give_back, self._pace.bell_seconds)
+        if done is None:
+            self._cycle.delayed()
+            return
+        done.result()
         now = self._clock()
         self._ask_at, self._silence_at = now + self._pace.ask_again_seconds, now + self._pace.silence_seconds
         self._cycle.released()
+
+    async def _give_back(self) -> bool:
+        await self._bell.release()
+        return True
