@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 from support.log_event import make_event
 from tinkwell.core.event.event import Event
+from tinkwell.core.event.holder import Holder
 from tinkwell.core.event.page import History, Page, Replay, SourceLost
 from tinkwell.core.event.selection import Selection
 from tinkwell.server.log.fanout.hub import Hub
@@ -175,6 +176,9 @@ class Session:
     async def waiting(self) -> int:
         self._log.looks += 1
         return self._log.waiting
+
+    async def who(self, transactions: frozenset[str]) -> list[Holder]:
+        return [Holder(pid, role=name) for pid, name in enumerate(sorted(transactions), start=1)]
 
     async def holders(self) -> frozenset[str]:
         return self._log.holders

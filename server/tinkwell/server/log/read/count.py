@@ -37,3 +37,5 @@ class Counts:
     """How long delivery has waited for missing revisions, without the present wait."""
     sessions: int = 0
     wait: Wait | None = None
+    closed_by: str = ""
+    """Whose open transactions keep the log closed, once that has lasted for some seconds."""

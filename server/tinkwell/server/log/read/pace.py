@@ -36,5 +36,7 @@ class Pace:
     longest_sleep_seconds: float = 5.0
     first_backoff_seconds: float = 0.05
     longest_backoff_seconds: float = 2.0
+    # Who holds the log back for so long is named in this process's log, and again after the longer time.
     warn_after_seconds: float = 5.0
+    warn_again_seconds: float = 60.0
     limits: Limits = dataclasses.field(default_factory=Limits)

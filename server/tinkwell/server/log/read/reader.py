@@ -23,6 +23,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
+from tinkwell.core.event import holder
 from tinkwell.core.event.event import Event
 from tinkwell.core.event.page import SourceLost
 from tinkwell.core.value import backoff
@@ -71,7 +72,7 @@ class Reader:
         try:
             await self._run()
         finally:
-            self.counts.wait = None
+            self.counts.wait, self.counts.closed_by = None, ""
 
     async def _run(self) -> None:
         first, limit = self._pace.first_backoff_seconds, self._pace.longest_backoff_seconds
@@ -90,6 +91,7 @@ class Reader:
                 self._hub.close(ended.reason)
             finally:
                 self._drive = None
+                self.counts.closed_by = ""
             failures = 0 if self._clock() - started > limit else failures + 1
             await asyncio.sleep(random.uniform(0, backoff.bound_seconds(failures, first=first, limit=limit)))  # noqa: S311
 
@@ -132,7 +134,7 @@ class _Drive:
         self._counts = counts
         self._clock = clock
         self._warn_at = clock() + pace.warn_after_seconds
-        # The missing revision that was warned about last.
+        # When it may be warned again, and the missing revision that was warned about last.
         self._warned_of = 0
         # When something was last new, and when the bell may be asked for again.
         self._quiet_since = self._ask_at = clock()
@@ -188,12 +190,14 @@ class _Drive:
         self._cycle.observe_owners(await self._session.holders())
         if owners := self._cycle.owners:
             if self._clock() >= self._warn_at:
-                logger.warning("open transactions keep the event log closed", extra={"holders": sorted(owners)})
-                self._warn_at = float("inf")
+                self._warn_at = self._clock() + self._pace.warn_again_seconds
+                names = await self._name(owners, "open transactions keep the event log closed")
+                self._counts.closed_by = "; ".join(names)
             await asyncio.sleep(self._pace.ask_again_seconds)
 
     async def _open(self) -> None:
         history_id, revision = self._cycle.history_id, self._cycle.tail.released
+        self._counts.closed_by = ""
         self._hub.open(history_id=history_id, last=revision)
         logger.info("the event log is open", extra={"history_id": history_id, "revision": revision})
         self._cycle.opened()
@@ -223,6 +227,20 @@ class _Drive:
         self._counts.gap_waits += 1
         self._cycle.observe_holders(await self._session.holders())
         self._note_wait()
+        wait, holders = self._counts.wait, self._cycle.tail.holders
+        if wait is None or not holders or self._clock() - wait.since < self._pace.warn_after_seconds:
+            return
+        if wait.revision != self._warned_of or self._clock() >= self._warn_at:
+            self._warned_of, self._warn_at = wait.revision, self._clock() + self._pace.warn_again_seconds
+            fields = {"revision": wait.revision, "missing_seconds": round(self._clock() - wait.since, 1)}
+            await self._name(holders, "open transactions hold the delivery of events", **fields)
+
+    async def _name(self, transactions: frozenset[str], message: str, **fields: float) -> list[str]:
+        """Log who is waited for, unless all of them have ended by now; return the same."""
+        names = holder.names(await self._session.who(transactions))
+        if names:
+            logger.warning(message, extra={**fields, "holders": names})
+        return names
 
     def _note_wait(self) -> None:
         tail, before = self._cycle.tail, self._counts.wait
@@ -236,10 +254,6 @@ class _Drive:
             else:
                 self._counts.gap_seconds += now - before.since
         self._counts.wait = Wait(gap.first, since, len(tail.holders)) if gap is not None else None
-        if gap is not None and gap.first != self._warned_of and now - since >= self._pace.warn_after_seconds:
-            self._warned_of = gap.first
-            fields = {"revision": gap.first, "holders": sorted(tail.holders)}
-            logger.warning("open transactions hold the delivery of events", extra=fields)
 
     async def _rest(self) -> None:
         now, used = self._clock(), time.thread_time()
