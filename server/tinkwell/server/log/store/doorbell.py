@@ -104,9 +104,9 @@ class PostgresBell:
             timer.cancel()
             self._waiter = self._hear = None
 
-    async def release(self, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> None:
+    async def release(self, *, timeout_seconds: float | None = None) -> None:
         self.clear()
-        async with self._using_holder(timeout_seconds):
+        async with self._using_holder(timeout_seconds or _TIMEOUT_SECONDS):
             # One round trip; what follows the rollback is a transaction of its own.
             await self._holder.execute("ROLLBACK; SELECT silence_bell()" if self._is_held else "SELECT silence_bell()")
             self._is_held = False
@@ -122,8 +122,13 @@ class PostgresBell:
         if self._is_lost:
             raise SourceLost("the doorbell's connection was lost")
         with reach.lost():
-            async with asyncio.timeout(timeout_seconds):
-                yield
+            try:
+                async with asyncio.timeout(timeout_seconds):
+                    yield
+            except TimeoutError as error:
+                # It is not asked again, not even to give the bell back.
+                self._is_lost = True
+                raise TimeoutError(f"the doorbell's session did not answer for {timeout_seconds} s") from error
 
     def _ring(self, payload: str) -> None:
         self._heard()

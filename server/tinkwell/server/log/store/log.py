@@ -15,10 +15,11 @@ from typing import TypeVar
 import asyncpg
 
 from tinkwell.core import errors
+from tinkwell.core.event.holder import Holder
 from tinkwell.core.event.page import History, Incomplete, Page, Replay, SourceLost
 from tinkwell.core.event.selection import Selection
 from tinkwell.server.database import reach, session
-from tinkwell.server.log.store import row, statement
+from tinkwell.server.log.store import row, statement, who
 from tinkwell.server.log.store.doorbell import Listener, PostgresBell
 
 logger = logging.getLogger(__name__)
@@ -207,6 +208,10 @@ class PostgresSession:
     async def holders(self) -> frozenset[str]:
         with reach.lost():
             return frozenset(await self._connection.fetchval(statement.HOLDERS) or ())
+
+    async def who(self, transactions: frozenset[str]) -> list[Holder]:
+        with reach.lost():
+            return await who.holders(self._connection, transactions=transactions)
 
 
 async def _refuse_several(*connections: asyncpg.Connection) -> None:

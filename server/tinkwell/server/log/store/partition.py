@@ -16,16 +16,17 @@ it is says the lock of a second session, which does nothing else.
 import asyncio
 import contextlib
 import datetime
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import asyncpg
 
+from tinkwell.core.event import holder
 from tinkwell.core.event.page import Incomplete
 from tinkwell.core.event.retention import Partition, Policy, Shelf, StepFailed, StillUsed
 from tinkwell.server.database import engine, reach
 from tinkwell.server.database import session as sessions
-from tinkwell.server.log.store import statement
+from tinkwell.server.log.store import statement, who
 
 # Only the owner of the log may take this lock, where an advisory one would be anybody's. It conflicts with itself, and
 # with no reader or writer.
@@ -74,12 +75,14 @@ _IS_PENDING = """
     SELECT inhdetachpending FROM pg_inherits WHERE inhparent = 'events'::regclass AND inhrelid = to_regclass($1)
 """
 # Whoever has used a partition that is being detached, or has a snapshot in which it is still attached.
-_HAS_USERS = """
-    SELECT EXISTS (SELECT FROM pg_locks
-                    WHERE locktype = 'relation' AND relation = to_regclass($1) AND pid <> pg_backend_pid()
-                      AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
-        OR EXISTS (SELECT FROM pg_inherits i JOIN pg_stat_activity a ON age(a.backend_xmin) >= age(i.xmin)
-                    WHERE i.inhrelid = to_regclass($1) AND a.datname = current_database() AND a.pid <> pg_backend_pid())
+_USERS = """
+    SELECT array_agg(pid)
+      FROM (SELECT pid FROM pg_locks
+             WHERE locktype = 'relation' AND relation = to_regclass($1) AND pid <> pg_backend_pid()
+               AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+             UNION
+            SELECT a.pid FROM pg_inherits i JOIN pg_stat_activity a ON age(a.backend_xmin) >= age(i.xmin)
+             WHERE i.inhrelid = to_regclass($1) AND a.datname = current_database() AND a.pid <> pg_backend_pid()) users
 """
 # The table and its name leave together, or the next session would not know whether the table is another's.
 _DROP = (
@@ -189,7 +192,8 @@ class PartitionSession:
             deadline = self._deadline()
             while remaining:
                 if asyncio.get_running_loop().time() > deadline:
-                    raise StillUsed(f"transactions are open that may still write old events: {sorted(remaining)}")
+                    users = holder.sentence(await who.holders(self._connection, transactions=remaining))
+                    raise StillUsed(f"transactions are open that may still write old events: {users}")
                 await asyncio.sleep(_POLL_SECONDS)
                 remaining &= frozenset(await self._connection.fetchval(statement.HOLDERS) or ())
             return last_drawn
@@ -220,16 +224,23 @@ class PartitionSession:
             await self._wait_for_users(table)
             await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} FINALIZE")
         elif is_pending is not None:
-            await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} CONCURRENTLY")
+            try:
+                await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} CONCURRENTLY")
+            except asyncpg.LockNotAvailableError as error:
+                users = await self._name(await self._connection.fetchval(_USERS, "events") or ())
+                raise StillUsed(f"transactions are open that have used the log and keep {table}: {users}") from error
         await self._connection.execute(_LIMIT, sessions.RETENTION["lock_timeout"])
 
     async def _wait_for_users(self, table: str) -> None:
         # FINALIZE locks the partition first and waits then, which could be for somebody who wants the partition.
         deadline = self._deadline()
-        while await self._connection.fetchval(_HAS_USERS, table):
+        while pids := await self._connection.fetchval(_USERS, table):
             if asyncio.get_running_loop().time() > deadline:
-                raise StillUsed(f"a transaction is open that may use {table}")
+                raise StillUsed(f"transactions are open that may use {table}: {await self._name(pids)}")
             await asyncio.sleep(_POLL_SECONDS)
+
+    async def _name(self, pids: Sequence[int]) -> str:
+        return holder.sentence(await who.holders(self._connection, pids=pids))
 
     async def _qualified(self, name: str) -> str:
         return str(await self._connection.fetchval(_QUALIFIED, name))
