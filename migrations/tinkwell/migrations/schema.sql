@@ -1255,6 +1255,13 @@ CREATE TABLE public.log_line (
     CONSTRAINT log_line_stream_known CHECK ((stream = ANY (ARRAY['STDOUT'::text, 'STDERR'::text])))
 );
 
+CREATE TABLE public.pruning_turn (
+    one boolean DEFAULT true NOT NULL,
+    holder uuid NOT NULL,
+    held_until public.moment NOT NULL,
+    CONSTRAINT pruning_turn_one_check CHECK (one)
+);
+
 CREATE TABLE public.relay (
 );
 
@@ -1438,6 +1445,9 @@ ALTER TABLE ONLY public.node
 ALTER TABLE ONLY public.operation
     ADD CONSTRAINT operation_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.pruning_turn
+    ADD CONSTRAINT pruning_turn_pkey PRIMARY KEY (one);
+
 ALTER TABLE ONLY public.release
     ADD CONSTRAINT release_pkey PRIMARY KEY (id);
 
@@ -1490,6 +1500,8 @@ CREATE INDEX chart_used ON public.chart USING btree (used_at);
 
 CREATE INDEX hardware_address_hardware ON public.hardware_address USING btree (hardware_id);
 
+CREATE INDEX hardware_deleted ON public.hardware USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
+
 CREATE INDEX machine_hold_workflow ON public.machine_hold USING btree (workflow_id);
 
 CREATE UNIQUE INDEX operation_active ON public.operation USING btree (release_id) WHERE ((state)::text = ANY (ARRAY['PENDING'::text, 'RUNNING'::text]));
@@ -1514,11 +1526,19 @@ CREATE INDEX sealed_value_key ON public.sealed_value USING btree (SUBSTRING(seal
 
 CREATE INDEX step_log_operation ON public.step_log USING btree (operation_id, id);
 
+CREATE INDEX template_deleted ON public.template USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
+
 CREATE INDEX template_live ON public.template USING btree (created_at, id) WHERE (deleted_at IS NULL);
 
 CREATE UNIQUE INDEX template_name ON public.template USING btree (name) WHERE (deleted_at IS NULL);
 
+CREATE INDEX workflow_ended ON public.workflow USING btree (LEAST(finished_at, deleted_at), id) WHERE ((finished_at IS NOT NULL) OR (deleted_at IS NOT NULL));
+
 CREATE INDEX workflow_live ON public.workflow USING btree (created_at, id) WHERE (deleted_at IS NULL);
+
+CREATE INDEX workflow_recovers ON public.workflow USING btree (recovers) WHERE (recovers IS NOT NULL);
+
+CREATE INDEX workflow_template ON public.workflow USING btree (template_id);
 
 CREATE INDEX workflow_unfinished ON public.workflow USING btree (created_at, id) WHERE ((deleted_at IS NULL) AND ((state)::text = ANY (ARRAY['PENDING'::text, 'RUNNING'::text])));
 
