@@ -73,7 +73,8 @@ async def test_each_trigger_of_events_and_versions_is_looked_for(owner: asyncpg.
         r"""
         SELECT c.relname, array_agg(t.tgname::text ORDER BY t.tgname)
           FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid JOIN pg_class c ON c.oid = t.tgrelid
-         WHERE NOT t.tgisinternal AND NOT c.relispartition AND p.proname ~ '^(write_\w+_event|count_version|refuse_\w+)$'
+         WHERE NOT t.tgisinternal AND NOT c.relispartition
+           AND p.proname ~ '^(write_\w+_event|count_version|refuse_\w+)$'
          GROUP BY 1
         """
     )

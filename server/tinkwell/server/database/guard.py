@@ -10,8 +10,8 @@ import asyncpg
 
 Fetch = Callable[..., Awaitable[Sequence[asyncpg.Record]]]
 
-# The triggers without which changes of a table are no events, or events of the wrong version. A revision that renames one
-# says by its oldest release that those before may not run on it.
+# The triggers without which changes of a table are no events, or events of the wrong version. A revision that renames
+# one says by its oldest release that those before may not run on it.
 TRIGGERS: Mapping[str, tuple[str, ...]] = {
     "action": ("action_event", "action_identity", "action_truncate", "action_version"),
     "chart": ("chart_event", "chart_identity", "chart_truncate", "chart_version"),
@@ -65,7 +65,8 @@ _REST = r"""
       FROM pg_trigger t JOIN ours o ON o.oid = t.tgrelid
      WHERE t.tgenabled IN ('D', 'R') AND t.tgparentid = 0
     UNION ALL
-    SELECT format('%s has no trigger %s, and changes would be lost without a trace: restore it from a dump of the schema',
+    SELECT format('%s has no trigger %s, and changes would be lost without a trace: '
+                  'restore it from a dump of the schema',
                   wanted.name, wanted.trigger_name)
       FROM unnest($2::text[], $3::text[]) AS wanted (name, trigger_name)
      WHERE NOT EXISTS (SELECT FROM pg_trigger t
@@ -105,7 +106,8 @@ async def _set_back(fetch: Fetch) -> list[str]:
     drawn = (await fetch(_DRAWN))[0][0]
     if drawn >= highest:
         return []
-    return [
+    text = (
         f"the sequence events_revision is at {drawn}, and there are events up to {highest}, so that revisions would be "
         f"drawn twice: run `SELECT setval('events_revision', {highest})`"
-    ]
+    )
+    return [text]
