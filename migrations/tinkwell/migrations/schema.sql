@@ -432,6 +432,16 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION public.is_bell_broken() RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM pg_sequence_last_value('bell_wanted');
+    RETURN false;
+EXCEPTION WHEN internal_error OR data_corrupted THEN
+    RETURN true;
+END $$;
+
 CREATE FUNCTION public.is_bell_wanted() RETURNS boolean
     LANGUAGE sql
     AS $$
@@ -513,6 +523,23 @@ CREATE FUNCTION public.log_identity() RETURNS text
                      'events'::regclass::oid)
       FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()
 $$;
+
+CREATE FUNCTION public.mend_bell() RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    IF NOT is_bell_broken() THEN
+        RETURN false;
+    END IF;
+    LOCK TABLE ONLY bell IN SHARE ROW EXCLUSIVE MODE;
+    IF NOT is_bell_broken() THEN
+        RETURN false;
+    END IF;
+    DROP SEQUENCE public.bell_wanted;
+    CREATE UNLOGGED SEQUENCE public.bell_wanted MINVALUE 0 MAXVALUE 1 START 0;
+    RETURN true;
+END $$;
 
 CREATE FUNCTION public.new_event_id(at timestamp with time zone) RETURNS uuid
     LANGUAGE sql
@@ -819,7 +846,7 @@ $$;
 CREATE FUNCTION public.time_member(key text, moment timestamp with time zone) RETURNS text
     LANGUAGE sql STABLE
     AS $$
-    SELECT to_char(moment AT TIME ZONE INTERVAL '0', '", \"' || key || '\": \""YYYY-MM-DD"T"HH24:MI:SS.US"Z\""')
+    SELECT to_char(moment AT TIME ZONE INTERVAL '0', E'", \\"' || key || E'\\": \\""YYYY-MM-DD"T"HH24:MI:SS.US"Z\\""')
 $$;
 
 CREATE TABLE public.workflow (
@@ -1228,6 +1255,13 @@ CREATE TABLE public.log_line (
     CONSTRAINT log_line_stream_known CHECK ((stream = ANY (ARRAY['STDOUT'::text, 'STDERR'::text])))
 );
 
+CREATE TABLE public.pruning_turn (
+    one boolean DEFAULT true NOT NULL,
+    holder uuid NOT NULL,
+    held_until public.moment NOT NULL,
+    CONSTRAINT pruning_turn_one_check CHECK (one)
+);
+
 CREATE TABLE public.relay (
 );
 
@@ -1411,6 +1445,9 @@ ALTER TABLE ONLY public.node
 ALTER TABLE ONLY public.operation
     ADD CONSTRAINT operation_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.pruning_turn
+    ADD CONSTRAINT pruning_turn_pkey PRIMARY KEY (one);
+
 ALTER TABLE ONLY public.release
     ADD CONSTRAINT release_pkey PRIMARY KEY (id);
 
@@ -1463,6 +1500,8 @@ CREATE INDEX chart_used ON public.chart USING btree (used_at);
 
 CREATE INDEX hardware_address_hardware ON public.hardware_address USING btree (hardware_id);
 
+CREATE INDEX hardware_deleted ON public.hardware USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
+
 CREATE INDEX machine_hold_workflow ON public.machine_hold USING btree (workflow_id);
 
 CREATE UNIQUE INDEX operation_active ON public.operation USING btree (release_id) WHERE ((state)::text = ANY (ARRAY['PENDING'::text, 'RUNNING'::text]));
@@ -1487,11 +1526,19 @@ CREATE INDEX sealed_value_key ON public.sealed_value USING btree (SUBSTRING(seal
 
 CREATE INDEX step_log_operation ON public.step_log USING btree (operation_id, id);
 
+CREATE INDEX template_deleted ON public.template USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
+
 CREATE INDEX template_live ON public.template USING btree (created_at, id) WHERE (deleted_at IS NULL);
 
 CREATE UNIQUE INDEX template_name ON public.template USING btree (name) WHERE (deleted_at IS NULL);
 
+CREATE INDEX workflow_ended ON public.workflow USING btree (LEAST(finished_at, deleted_at), id) WHERE ((finished_at IS NOT NULL) OR (deleted_at IS NOT NULL));
+
 CREATE INDEX workflow_live ON public.workflow USING btree (created_at, id) WHERE (deleted_at IS NULL);
+
+CREATE INDEX workflow_recovers ON public.workflow USING btree (recovers) WHERE (recovers IS NOT NULL);
+
+CREATE INDEX workflow_template ON public.workflow USING btree (template_id);
 
 CREATE INDEX workflow_unfinished ON public.workflow USING btree (created_at, id) WHERE ((deleted_at IS NULL) AND ((state)::text = ANY (ARRAY['PENDING'::text, 'RUNNING'::text])));
 

@@ -92,7 +92,7 @@ class Database:
     def __init__(self, pool: AsyncEngine) -> None:
         self._engine = pool
         self._long_reads = asyncio.Semaphore(max(1, self.connections // 2))
-        event.listen(pool.sync_engine, "handle_error", _leave_nameless_ring)
+        event.listen(pool.sync_engine, "handle_error", _leave_spent_session)
 
     @property
     def connections(self) -> int:
@@ -243,7 +243,7 @@ async def _guarded(raw: PoolProxiedConnection, call: Callable[[Any], Awaitable[T
         return await call(raw.driver_connection)
     except asyncpg.PostgresError as error:
         # It has answered. Where that was its last word, whoever takes the session up will see.
-        if reach.is_nameless_ring(error):
+        if reach.is_spent(error):
             raw.invalidate()
         raise
     except BaseException:
@@ -252,9 +252,9 @@ async def _guarded(raw: PoolProxiedConnection, call: Callable[[Any], Awaitable[T
         raise
 
 
-def _leave_nameless_ring(context: ExceptionContext) -> None:
-    """Have a session replaced that would find no channel again: what it has found out once it never asks anew."""
-    if reach.is_nameless_ring(context.original_exception):
+def _leave_spent_session(context: ExceptionContext) -> None:
+    """Have a session replaced whose next writer would fail as this one did."""
+    if reach.is_spent(context.original_exception):
         context.is_disconnect = True
         context.invalidate_pool_on_disconnect = False
 
@@ -298,6 +298,9 @@ def _translate(error: exc.DBAPIError | asyncpg.PostgresError, sqlstate: str) -> 
         return errors.Unavailable("the database is not usable yet; try again")
     if _is_outdated(error):
         return errors.Unavailable("the schema has just been upgraded; try again")
+    if reach.is_read_only(original):
+        logger.warning("the database takes no writes, as a standby does", extra={"cause": str(original)})
+        return errors.Unavailable("the database takes no writes at this moment; try again")
     is_lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
     if is_lost or sqlstate.startswith(_UNAVAILABLE):
         return errors.Unavailable("the database does not answer; try again")

@@ -10,33 +10,30 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from tinkwell.server.database import engine, reach
+from tinkwell.server.database import engine, reach, session
 
 _LOCK = "BEGIN; LOCK TABLE ONLY relay IN SHARE UPDATE EXCLUSIVE MODE NOWAIT"
 # Gives the lock back for a moment, so that nobody waits for ever who wants to drop the table, as a restore does.
 _LOCK_AGAIN = f"COMMIT; {_LOCK}"
 _TIMEOUT_SECONDS = 5
-_SESSION = {
-    "application_name": "tinkwell relay",
-    "default_transaction_isolation": "read committed",
-    "idle_in_transaction_session_timeout": "15s",
-    "tcp_keepalives_idle": "10",
-    "tcp_keepalives_interval": "5",
-    "tcp_keepalives_count": "3",
-}
 
 
 class PostgresElection:
     """Implements `tinkwell.server.log.relay.broker.Election`."""
 
     def __init__(self, database_url: str) -> None:
-        self._arguments = engine.arguments(database_url, _SESSION, connect_seconds=_TIMEOUT_SECONDS)
+        self._database_url = database_url
 
     @asynccontextmanager
     async def stand(self) -> AsyncIterator["PostgresLeadership | None"]:
         """See `Election.stand`."""
         with reach.lost():
-            connection = await asyncpg.connect(**self._arguments, command_timeout=_TIMEOUT_SECONDS)
+            connection = await session.connect(
+                self._database_url,
+                session.RELAY,
+                connect_seconds=_TIMEOUT_SECONDS,
+                command_seconds=_TIMEOUT_SECONDS,
+            )
         try:
             yield PostgresLeadership(connection) if await _try(connection) else None
         finally:

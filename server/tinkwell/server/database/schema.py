@@ -211,6 +211,7 @@ def _take_turn(connection: Connection) -> None:
 
 
 def _current(connection: Connection) -> State:
+    _refuse_encoding(connection)
     revision = migration.MigrationContext.configure(connection).get_current_revision()
     if revision is None:
         return State()
@@ -222,6 +223,16 @@ def _current(connection: Connection) -> State:
     kept = connection.execute(sqlalchemy.text("SELECT release, oldest_release FROM schema_release")).one_or_none()
     release, oldest_release = kept or (None, None)
     return State(revision, repeatable.kept(connection), release, oldest_release)
+
+
+def _refuse_encoding(connection: Connection) -> None:
+    """Refuse a database that cannot keep all text, or, as SQL_ASCII, keeps any bytes as if they were text."""
+    encoding = connection.execute(sqlalchemy.text("SHOW server_encoding")).scalar_one()
+    if encoding != "UTF8":
+        raise Refused(
+            f"the database's encoding is {encoding}, and must be UTF8: "
+            "create another one with ENCODING 'UTF8' TEMPLATE template0"
+        )
 
 
 def _leave(state: State, release: Release, server_role: str | None) -> None:

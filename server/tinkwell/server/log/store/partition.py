@@ -16,37 +16,23 @@ it is says the lock of a second session, which does nothing else.
 import asyncio
 import contextlib
 import datetime
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import asyncpg
 
+from tinkwell.core.event import holder
 from tinkwell.core.event.page import Incomplete
 from tinkwell.core.event.retention import Partition, Policy, Shelf, StepFailed, StillUsed
-from tinkwell.server.database import engine
-from tinkwell.server.log.store import statement
+from tinkwell.server.database import engine, reach
+from tinkwell.server.database import session as sessions
+from tinkwell.server.log.store import statement, who
 
 # Only the owner of the log may take this lock, where an advisory one would be anybody's. It conflicts with itself, and
 # with no reader or writer.
 LOCK = "LOCK TABLE ONLY event_discard IN SHARE UPDATE EXCLUSIVE MODE NOWAIT"
-_CONNECT_SECONDS = 10
 # Longer than any wait for a lock, so that PostgreSQL's own limits come first.
 _COMMAND_SECONDS = 120
-_SETTINGS = {
-    "application_name": "tinkwell retention",
-    "timezone": "UTC",
-    "default_transaction_isolation": "read committed",
-    "idle_in_transaction_session_timeout": "10s",
-    "lock_timeout": "5s",
-    # A revision that is promised to be forgotten stays so after a crash.
-    "synchronous_commit": "on",
-    "tcp_keepalives_idle": "10",
-    "tcp_keepalives_interval": "5",
-    "tcp_keepalives_count": "3",
-}
-# A table stays locked as long as a transaction, in which partitions cannot be detached: so another session has the
-# lock, and is idle for as long as a run takes. A server that stands still gives it back in the end.
-_TURN = {**_SETTINGS, "application_name": "tinkwell retention turn", "idle_in_transaction_session_timeout": "1h"}
 # Each takes about 10 ms, and at least as long a pause, so that writers get at the sequence.
 _DRAWN_AT_ONCE = 50_000
 _PATIENCE_SECONDS = 60
@@ -89,12 +75,14 @@ _IS_PENDING = """
     SELECT inhdetachpending FROM pg_inherits WHERE inhparent = 'events'::regclass AND inhrelid = to_regclass($1)
 """
 # Whoever has used a partition that is being detached, or has a snapshot in which it is still attached.
-_HAS_USERS = """
-    SELECT EXISTS (SELECT FROM pg_locks
-                    WHERE locktype = 'relation' AND relation = to_regclass($1) AND pid <> pg_backend_pid()
-                      AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
-        OR EXISTS (SELECT FROM pg_inherits i JOIN pg_stat_activity a ON age(a.backend_xmin) >= age(i.xmin)
-                    WHERE i.inhrelid = to_regclass($1) AND a.datname = current_database() AND a.pid <> pg_backend_pid())
+_USERS = """
+    SELECT array_agg(pid)
+      FROM (SELECT pid FROM pg_locks
+             WHERE locktype = 'relation' AND relation = to_regclass($1) AND pid <> pg_backend_pid()
+               AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+             UNION
+            SELECT a.pid FROM pg_inherits i JOIN pg_stat_activity a ON age(a.backend_xmin) >= age(i.xmin)
+             WHERE i.inhrelid = to_regclass($1) AND a.datname = current_database() AND a.pid <> pg_backend_pid()) users
 """
 # The table and its name leave together, or the next session would not know whether the table is another's.
 _DROP = (
@@ -110,15 +98,16 @@ async def session(
 ) -> AsyncIterator["PartitionSession"]:
     """Connect. `patience_seconds` bounds each wait for other transactions. Raises `StepFailed`."""
     async with contextlib.AsyncExitStack() as stack:
-        connection = await _connect(stack, database_url, _SETTINGS)
-        turn = await _connect(stack, database_url, _TURN)
+        connection = await _connect(stack, database_url, sessions.RETENTION)
+        turn = await _connect(stack, database_url, sessions.RETENTION_TURN)
         yield PartitionSession(connection, turn, patience_seconds)
 
 
-async def _connect(stack: contextlib.AsyncExitStack, database_url: str, settings: dict[str, str]) -> asyncpg.Connection:
-    arguments = engine.arguments(database_url, settings, connect_seconds=_CONNECT_SECONDS)
+async def _connect(
+    stack: contextlib.AsyncExitStack, database_url: str, settings: Mapping[str, str]
+) -> asyncpg.Connection:
     with _failures():
-        connection = await asyncpg.connect(**arguments, command_timeout=_COMMAND_SECONDS)
+        connection = await sessions.connect(database_url, settings, command_seconds=_COMMAND_SECONDS)
     # Also ends what PostgreSQL is still doing for us, and gives the lock back.
     stack.callback(connection.terminate)
     return connection
@@ -203,7 +192,8 @@ class PartitionSession:
             deadline = self._deadline()
             while remaining:
                 if asyncio.get_running_loop().time() > deadline:
-                    raise StillUsed(f"transactions are open that may still write old events: {sorted(remaining)}")
+                    users = holder.sentence(await who.holders(self._connection, transactions=remaining))
+                    raise StillUsed(f"transactions are open that may still write old events: {users}")
                 await asyncio.sleep(_POLL_SECONDS)
                 remaining &= frozenset(await self._connection.fetchval(statement.HOLDERS) or ())
             return last_drawn
@@ -234,16 +224,23 @@ class PartitionSession:
             await self._wait_for_users(table)
             await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} FINALIZE")
         elif is_pending is not None:
-            await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} CONCURRENTLY")
-        await self._connection.execute(_LIMIT, _SETTINGS["lock_timeout"])
+            try:
+                await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} CONCURRENTLY")
+            except asyncpg.LockNotAvailableError as error:
+                users = await self._name(await self._connection.fetchval(_USERS, "events") or ())
+                raise StillUsed(f"transactions are open that have used the log and keep {table}: {users}") from error
+        await self._connection.execute(_LIMIT, sessions.RETENTION["lock_timeout"])
 
     async def _wait_for_users(self, table: str) -> None:
         # FINALIZE locks the partition first and waits then, which could be for somebody who wants the partition.
         deadline = self._deadline()
-        while await self._connection.fetchval(_HAS_USERS, table):
+        while pids := await self._connection.fetchval(_USERS, table):
             if asyncio.get_running_loop().time() > deadline:
-                raise StillUsed(f"a transaction is open that may use {table}")
+                raise StillUsed(f"transactions are open that may use {table}: {await self._name(pids)}")
             await asyncio.sleep(_POLL_SECONDS)
+
+    async def _name(self, pids: Sequence[int]) -> str:
+        return holder.sentence(await who.holders(self._connection, pids=pids))
 
     async def _qualified(self, name: str) -> str:
         return str(await self._connection.fetchval(_QUALIFIED, name))
@@ -270,4 +267,4 @@ def _failures() -> Iterator[None]:
     except Incomplete as error:
         raise StepFailed(str(error)) from error
     except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
-        raise StepFailed(f"{type(error).__name__}: {error}") from error
+        raise StepFailed(reach.said(error)) from error
