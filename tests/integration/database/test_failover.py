@@ -110,11 +110,14 @@ async def test_a_standby_that_has_just_got_the_schema_takes_over_as_well() -> No
             await first.aclose()
             await follower.promote()
             for _ in range(2):
-                async with servers.running(follower.urls) as server, tinkwell.client.connect(server.address) as client:
-                    async with client.events.watch(now=True) as watch:
-                        await watch.wait_live()
-                        await client.hardware.push({"id": str(uuid.uuid4())})
-                        await asyncio.wait_for(anext(watch), 10)
+                async with (
+                    servers.running(follower.urls) as server,
+                    tinkwell.client.connect(server.address) as client,
+                    client.events.watch(now=True) as watch,
+                ):
+                    await watch.wait_live()
+                    await client.hardware.push({"id": str(uuid.uuid4())})
+                    await asyncio.wait_for(anext(watch), 10)
 
 
 async def test_every_connection_leads_to_the_primary_wherever_it_stands_in_the_url() -> None:
@@ -123,9 +126,8 @@ async def test_every_connection_leads_to_the_primary_wherever_it_stands_in_the_u
         await follower.catch_up()
         hosts = [url.partition("host=")[2] for url in (follower.url, primary.url)]
         backwards = f"postgresql://tinkwell@/postgres?host={hosts[0]}&host={hosts[1]}&target_session_attrs=any"
-        for url in (follower.urls, backwards):
-            await connecting.in_every_way(url)
-            assert await schema.upgrade(url) == await schema.current(primary.url)
+        await connecting.in_every_way(backwards)
+        assert await schema.upgrade(backwards) == await schema.current(primary.url)
 
 
 async def test_a_server_whose_only_host_is_a_standby_waits_for_its_promotion_and_says_so(
