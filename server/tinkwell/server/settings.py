@@ -23,6 +23,7 @@ from tinkwell.server import url_file
 _PREFIX = "TINKWELL_"
 _DEFAULT_FILE = Path("tinkwell.toml")
 _MEBIBYTE = 1 << 20
+_SHORTEST_RETENTION_SECONDS = 60
 # Variables of the same prefix that belong to the client, to the provisioner, and to the commands of this component.
 _OTHERS = frozenset(
     f"{_PREFIX}{name}"
@@ -137,7 +138,10 @@ class Settings(pydantic_settings.BaseSettings):
     retention_count: int = pydantic.Field(default=100_000, ge=0, le=10_000_000)
     """How many of the newest events are kept, whatever their age."""
     retention_interval_seconds: float = pydantic.Field(default=300.0, ge=0, le=86_400)
-    """How often one of the servers looks after that; 0 leaves it to `tinkwell db maintain`."""
+    """How often one of the servers looks after that, and after what follows; 0 leaves it to `tinkwell db maintain`."""
+    workflow_retention_seconds: float = pydantic.Field(default=90 * 86_400.0, ge=0, le=36_500 * 86_400.0)
+    """How long workflows are kept once they were finished or deleted, and machines and templates once deleted: a minute
+    or more, or 0 for ever."""
 
     nats_url: pydantic.SecretStr | None = None
     """Nodes of NATS, joined by commas, through which servers share one reading of the log: `nats://USER:PASSWORD@HOST:4222`
@@ -207,6 +211,13 @@ class Settings(pydantic_settings.BaseSettings):
         if len(set(secrets)) < len(secrets):
             raise ValueError("two names have the same token")
         return tokens
+
+    @pydantic.field_validator("workflow_retention_seconds")
+    @classmethod
+    def _leaves_time_to_look(cls, seconds: float) -> float:
+        if 0 < seconds < _SHORTEST_RETENTION_SECONDS:
+            raise ValueError(f"it must be {_SHORTEST_RETENTION_SECONDS} or more, or 0 to keep workflows for ever")
+        return seconds
 
     @pydantic.model_validator(mode="after")
     def _tls_is_complete(self) -> Self:

@@ -267,7 +267,7 @@ async def _run(once: Callable[[], Awaitable[T]]) -> T:
             raise errors.Unavailable("the database does not answer; try again") from error
         except (exc.DBAPIError, asyncpg.PostgresError) as error:
             sqlstate = _sqlstate(error)
-            if sqlstate not in _RETRIED or attempt == _TRIES:
+            if not (sqlstate in _RETRIED or _is_outdated(error)) or attempt == _TRIES:
                 raise _translate(error, sqlstate) from error
             longest = min(_FIRST_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS)
             logger.debug("transaction is run again", extra={"sqlstate": sqlstate, "attempt": attempt})
@@ -277,6 +277,12 @@ async def _run(once: Callable[[], Awaitable[T]]) -> T:
 
 def _sqlstate(error: exc.DBAPIError | asyncpg.PostgresError) -> str:
     return str(getattr(_original(error), "sqlstate", None) or "")
+
+
+def _is_outdated(error: exc.DBAPIError | asyncpg.PostgresError) -> bool:
+    """Whether an upgrade of the schema has changed what a statement returns; the driver prepares it anew then."""
+    cause = getattr(_original(error), "__cause__", None) or error
+    return isinstance(cause, asyncpg.InvalidCachedStatementError)
 
 
 def _original(error: exc.DBAPIError | asyncpg.PostgresError) -> object:
@@ -290,6 +296,8 @@ def _translate(error: exc.DBAPIError | asyncpg.PostgresError, sqlstate: str) -> 
     if reach.is_incomplete(original):
         logger.warning("the database is not usable yet, as in the middle of a restore", extra={"cause": str(original)})
         return errors.Unavailable("the database is not usable yet; try again")
+    if _is_outdated(error):
+        return errors.Unavailable("the schema has just been upgraded; try again")
     if reach.is_read_only(original):
         logger.warning("the database takes no writes, as a standby does", extra={"cause": str(original)})
         return errors.Unavailable("the database takes no writes at this moment; try again")

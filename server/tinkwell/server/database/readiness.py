@@ -51,12 +51,7 @@ async def _check(database_url: str, *, allow_unsafe: bool) -> None:
     if text := schema.refusal(state, schema.this_release()):
         raise NotUsable(text)
     async with engine.connect(database_url) as connection:
-        encoding = (await connection.execute(sqlalchemy.text("SHOW server_encoding"))).scalar_one()
         fsync = (await connection.execute(sqlalchemy.text("SHOW fsync"))).scalar_one()
-    if encoding != "UTF8":
-        raise NotUsable(
-            f"the database's encoding is {encoding}, and events must be UTF-8: create it with ENCODING 'UTF8'"
-        )
     if fsync == "off" and not allow_unsafe:
         raise NotUsable(
             "the database runs with fsync = off: after a crash it would hand out delivered revisions again; "

@@ -234,10 +234,32 @@ CREATE OR REPLACE FUNCTION refuse_truncate() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    RAISE EXCEPTION 'TRUNCATE of % would lose events; use DELETE', TG_TABLE_NAME USING ERRCODE = 'feature_not_supported';
+    RAISE EXCEPTION 'TRUNCATE of % would lose events', TG_TABLE_NAME USING ERRCODE = 'feature_not_supported';
+END $$;
+
+CREATE OR REPLACE FUNCTION refuse_rewriting() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    RAISE EXCEPTION '% of % would change what has been delivered; events are forgotten by whole partitions',
+            TG_OP, TG_TABLE_NAME
+        USING ERRCODE = 'feature_not_supported';
+END $$;
+
+-- For columns that say which row it is, or to what it belongs. This runs as who makes the change, whose search_path could
+-- have another `concat`.
+CREATE OR REPLACE FUNCTION refuse_identity() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    RAISE EXCEPTION 'what a row of % is known by may not change, since who watches it would hear nothing: '
+                    'insert another row, and delete this one', TG_TABLE_NAME
+        USING ERRCODE = 'check_violation', CONSTRAINT = pg_catalog.concat(TG_TABLE_NAME, '_identity'),
+              TABLE = TG_TABLE_NAME;
 END $$;
 
 REVOKE ALL ON FUNCTION
     current_history, first_revision_since, is_bell_wanted, ring_bell(events), bell_channel, is_writing, silence_bell,
-    request_bell, is_bell_broken, mend_bell, write_event, publish_event, change_type, event_name, count_version, refuse_truncate
+    request_bell, is_bell_broken, mend_bell, write_event, publish_event, change_type, event_name, count_version,
+    refuse_truncate, refuse_identity, refuse_rewriting
 FROM PUBLIC;
