@@ -110,11 +110,14 @@ async def test_a_standby_that_has_just_got_the_schema_takes_over_as_well() -> No
             await first.aclose()
             await follower.promote()
             for _ in range(2):
-                async with servers.running(follower.urls) as server, tinkwell.client.connect(server.address) as client:
-                    async with client.events.watch(now=True) as watch:
-                        await watch.wait_live()
-                        await client.hardware.push({"id": str(uuid.uuid4())})
-                        await asyncio.wait_for(anext(watch), 10)
+                async with (
+                    servers.running(follower.urls) as server,
+                    tinkwell.client.connect(server.address) as client,
+                    client.events.watch(now=True) as watch,
+                ):
+                    await watch.wait_live()
+                    await client.hardware.push({"id": str(uuid.uuid4())})
+                    await asyncio.wait_for(anext(watch), 10)
 
 
 async def test_every_connection_leads_to_the_primary_wherever_it_stands_in_the_url() -> None:
