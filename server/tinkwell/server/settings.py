@@ -18,6 +18,7 @@ import pydantic_settings
 
 from tinkwell.core.process_log import redaction
 from tinkwell.server import database_url as urls
+from tinkwell.server import url_file
 
 _PREFIX = "TINKWELL_"
 _DEFAULT_FILE = Path("tinkwell.toml")
@@ -181,8 +182,8 @@ class Settings(pydantic_settings.BaseSettings):
     @pydantic.field_validator("database_url")
     @classmethod
     def _is_postgresql(cls, url: pydantic.SecretStr) -> pydantic.SecretStr:
-        if missing := urls.parse(url.get_secret_value()).missing_file():
-            raise ValueError(f"the file that its parameter {missing} names cannot be read")
+        if problem := url_file.problem(urls.parse(url.get_secret_value())):
+            raise ValueError(problem)
         return url
 
     @pydantic.field_validator("nats_url")
@@ -267,14 +268,22 @@ def load(config: Path | None = None, **options: object) -> Settings:
         raise InvalidSettings(f'{_PREFIX}TOKENS: it must be a JSON object such as {{"alice": "TOKEN"}}') from error
     except pydantic.ValidationError as error:
         sources = [
-            (given, lambda name: f"--{name.replace('_', '-')}"),
-            (from_environment, lambda name: f"{_PREFIX}{name.upper()}"),
+            (given, _option),
+            (from_environment, _variable),
             (from_file, lambda name: f"{name} in {file}"),
         ]
         lines = [_sentence(problem, sources) for problem in error.errors()]
         raise InvalidSettings("\n".join(lines)) from error
     redaction.register(*chosen.secrets())
     return chosen
+
+
+def source(name: str, config: Path | None = None, **options: object) -> str:
+    """Return where `load` of the same arguments takes a setting from, as people would name it."""
+    if options.get(name) is not None:
+        return _option(name)
+    is_variable = name in pydantic_settings.EnvSettingsSource(Settings)()
+    return _variable(name) if is_variable else f"{name} in {_file(config)}"
 
 
 def nats_urls(joined: pydantic.SecretStr) -> list[str]:
@@ -334,15 +343,23 @@ def _sentence(problem: Mapping[str, Any], sources: Iterable[tuple[Mapping[str, o
     if not location:
         return _without_prefix(problem["msg"])
     name = location[0]
-    place = next((label(name) for source, label in sources if name in source), f"{_PREFIX}{name.upper()}")
+    place = next((label(name) for values, label in sources if name in values), _variable(name))
     match problem["type"]:
         case "missing":
-            return f"{place} is not set: set it, pass --{name.replace('_', '-')}, or put {name} into {_DEFAULT_FILE}"
+            return f"{place} is not set: set it, pass {_option(name)}, or put {name} into {_DEFAULT_FILE}"
         case "extra_forbidden":
             return f"{place}: there is no such setting{_hint(name, list(Settings.model_fields))}"
         case _:
             where = f"{place}, {'.'.join(location[1:])}" if location[1:] else place
             return f"{where}: {_without_prefix(problem['msg'])}"
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _variable(name: str) -> str:
+    return f"{_PREFIX}{name.upper()}"
 
 
 def _without_prefix(message: str) -> str:

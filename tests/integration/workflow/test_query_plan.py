@@ -19,7 +19,10 @@ WORKER = uuid.UUID(int=7)
 
 # A few workflows of many are unfinished, and a few actions of many are a worker's, as on a site in use.
 _FILL = f"""
-    SET LOCAL session_replication_role = replica;
+    ALTER TABLE hardware DISABLE TRIGGER ALL;
+    ALTER TABLE template DISABLE TRIGGER ALL;
+    ALTER TABLE workflow DISABLE TRIGGER ALL;
+    ALTER TABLE action DISABLE TRIGGER ALL;
     INSERT INTO hardware (id, deleted_at)
     SELECT gen_random_uuid(), CASE WHEN n % 10 = 0 THEN now() - make_interval(days => n) END
       FROM generate_series(1, {WORKFLOWS}) n;

@@ -177,7 +177,7 @@ class _Run:
         finally:
             await connection.close(timeout=10)
         rows = await log_archive.read_rows(self._cluster.url)
-        return history, record.History(history_id, rows, [], audience.records)
+        return history, record.History([record.Era(history_id, rows)], [], audience.records)
 
     async def _leftovers(self, connection: asyncpg.Connection, sites: Sequence[Site]) -> list[str]:
         return [

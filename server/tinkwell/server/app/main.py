@@ -313,4 +313,4 @@ class _Server:
         return prometheus_client.generate_latest(self._registry)
 
     async def _readiness(self) -> dict[str, bool | str]:
-        return {"database": await self._database.answers(), "event_log": self._log.is_ready}
+        return {"database": await self._database.answers(), "event_log": self._log.readiness}

@@ -13,5 +13,5 @@ CREATE INDEX template_deleted ON template (deleted_at) WHERE deleted_at IS NOT N
 CREATE TABLE pruning_turn (
     one        boolean PRIMARY KEY DEFAULT true CHECK (one),
     holder     uuid NOT NULL,
-    held_until timestamptz NOT NULL
+    held_until moment NOT NULL
 );
