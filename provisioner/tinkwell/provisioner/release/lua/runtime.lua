@@ -7,8 +7,10 @@ local MAX_HANDLERS = 1000
 local MAX_NAME = 200
 local load, error, next, pcall, rawequal, rawget, rawset = load, error, next, pcall, rawequal, rawget, rawset
 local type, tonumber, tostring, getinfo, kind_of, utf8_len = type, tonumber, tostring, debug.getinfo, math.type, utf8.len
-local match, gsub = string.match, string.gsub
+local find, match, gsub = string.find, string.match, string.gsub
 local sources = guard.sources
+-- Texts of scripts that are no UTF-8 cannot be told.
+local clean = codec.clean
 
 -- By paths: {path, env, files, loaded, init}.
 local charts = {}
@@ -17,11 +19,6 @@ local handlers = {}
 -- What `events` was told, in order.
 local told = {}
 local is_registering = false
-
--- Texts of scripts that are no UTF-8 cannot be told.
-local function clean(text)
-  return utf8_len(text) and text or gsub(text, "[\x80-\xff]", "?")
-end
 
 local function finish(fault, found)
   local lines, warnings = host.take()
@@ -63,7 +60,9 @@ local function require_in(chart)
     if type(name) ~= "string" then error("require takes the name of a file in ext/lua", 2) end
     local file = "ext/lua/" .. gsub(name, "%.", "/") .. ".lua"
     if not rawget(chart.files, file) then
-      error("there is no " .. file .. " in this chart; require finds files of its ext/lua only", 2)
+      -- Shown as it was given: what is made of a secret would not be known as one.
+      local shown = find(name, ".", 1, true) and name or file
+      error("there is no " .. shown .. " in this chart; require finds files of its ext/lua only", 2)
     end
     local ok, value = pcall(run_file, chart, file)
     if ok then return value end
