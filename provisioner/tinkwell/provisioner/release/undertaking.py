@@ -227,6 +227,7 @@ class Undertaking:
             expressions=self._expressions,
             schemas=self._schemas,
             machine=self._machine,
+            check=self._secrets.check,
             enter=self._enter,
             record=self._record,
         )
@@ -249,6 +250,9 @@ class Undertaking:
             submitted = await self._submit(prepared)
         except client_errors.SecretsDisabled as error:
             return self._failed(cause.Reason.SECRETS_DISABLED, error)
+        except client_errors.InvalidField as error:
+            # There are rules for what is stored, such as how deep it nests.
+            return self._failed(cause.Reason.PREPARATION_FAILED, error)
         except client_errors.IllegalTransition:
             # A plan is refused also where the operation was cancelled in this moment.
             self.hear(await self._operation())

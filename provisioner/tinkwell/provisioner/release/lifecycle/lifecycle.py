@@ -21,6 +21,7 @@ from tinkwell.core.release.lifecycle_event.run import HandlerRun, Outcome
 from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.release.lifecycle import listener as listening
+from tinkwell.provisioner.release.lifecycle import occasion as occasions
 from tinkwell.provisioner.release.lifecycle import saying
 from tinkwell.provisioner.release.lifecycle.listener import Function
 from tinkwell.provisioner.release.lifecycle.occasion import Emitted, Occasion
@@ -207,7 +208,7 @@ class Lifecycle:
         emitted = Emitted(
             event=event.value,
             chart=chart,
-            handlers=tuple(runs),
+            handlers=occasions.fitting(runs),
             outcome=_outcome(event) if failure is not None else Outcome.SUCCEEDED,
             message=str(failure) if failure is not None else "",
             seconds=sum(run.seconds for run in runs),

@@ -196,7 +196,7 @@ local function path_of(out)
     if type(key) == "string" and find(key, "^[%w_-]+$") then
       parts[#parts + 1] = "." .. key
     elseif type(key) == "string" then
-      parts[#parts + 1] = "[" .. format("%q", cut(key, MAX_KEY)) .. "]"
+      parts[#parts + 1] = '["' .. gsub(cut(key, MAX_KEY), '["\\\0-\31]', ESCAPES) .. '"]'
     else
       parts[#parts + 1] = "[" .. tostring(key) .. "]"
     end
