@@ -5,6 +5,8 @@ local codec, guard, environment, host = ...
 
 local MAX_HANDLERS = 1000
 local MAX_NAME = 200
+-- Of the keys that a handler has put into its context, so many are told.
+local MAX_UNKNOWN = 100
 local load, error, next, pcall, rawequal, rawget, rawset = load, error, next, pcall, rawequal, rawget, rawset
 local type, tonumber, tostring, getinfo, kind_of, utf8_len = type, tonumber, tostring, debug.getinfo, math.type, utf8.len
 local find, match, gsub = string.find, string.match, string.gsub
@@ -198,10 +200,13 @@ local function changes(documents, context, kept, given)
     if not rawequal(rawget(context, part), kept[part]) then unknown[#unknown + 1] = "context." .. part end
   end
   for _, key in next, codec.ordered_keys(context) do
-    if type(key) ~= "string" then
+    if #unknown >= MAX_UNKNOWN then
+      unknown[#unknown + 1] = "further keys of context"
+      break
+    elseif type(key) ~= "string" then
       unknown[#unknown + 1] = "a key of context that is no text"
     elseif not is_known[key] then
-      unknown[#unknown + 1] = clean("context." .. key)
+      unknown[#unknown + 1] = clean(codec.cut("context." .. key, MAX_NAME))
     end
   end
   return { changed = changed, unknown = codec.list(unknown) }
