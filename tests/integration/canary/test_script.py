@@ -145,12 +145,14 @@ async def test_secrets_that_scripts_take_everywhere_are_with_their_resources_alo
         for name in ("before", "first", "second", "third"):
             assert scene.told(name)[-3:] == scene.expected(name, "state", "make", "state"), name
         (scene.files / "second.made").unlink()
-        told += [await scene.ok("release", "drift", "shop"), await scene.ok("release", "drift", "shop", "-o", "json")]
+        await scene.ok("release", "drift", "shop")
+        told["drift"] = await scene.ok("release", "drift", "shop", "-o", "json")
         other = ("--set-secret", f"password={scene.secret('other')}")
-        told.append(await scene.ok("release", "upgrade", "shop", *chosen, *other, "--dry-run"))
-        told.append(await fails(scene, "release", "test", "shop"))
-        told.append(await scene.ok("release", "events", "shop", "-o", "json"))
-        told.append(await scene.ok("release", "get", "all", "shop"))
+        told["upgrade"] = await scene.ok("release", "upgrade", "shop", *chosen, *other, "--dry-run")
+        told["test"] = await fails(scene, "release", "test", "shop")
+        told["events of a test"] = await scene.ok("release", "events", "shop", "-o", "json")
+        told["logs of a test"] = await scene.ok("release", "logs", "shop")
+        await scene.ok("release", "get", "all", "shop")
         await scene.ok("release", "uninstall", "shop")
         await watcher.line('"release.uninstalled"')
         await scene.nothing_is_kept()
@@ -158,7 +160,7 @@ async def test_secrets_that_scripts_take_everywhere_are_with_their_resources_alo
     assert len(shown) == (0 if scene.engine is None else 1)
     assert [canary.lines_with(text) for text in shown.values()] == [[]] * len(shown)
     # What is shown has masks, so that it was there to be seen.
-    assert [text[:800] for text in told if "•••" not in text.replace("\\u2022", "•")] == []
+    assert [name for name, text in told.items() if "•••" not in text.replace("\\u2022", "•")] == []
     assert log.count("a script says") > 100
     assert log.count("•••") > 100
     assert scene.cage.escaped == []
@@ -166,15 +168,16 @@ async def test_secrets_that_scripts_take_everywhere_are_with_their_resources_alo
     assert await scene.written() == []
 
 
-async def planned_and_failed(scene: Scene, chosen: tuple[str, ...]) -> list[str]:
+async def planned_and_failed(scene: Scene, chosen: tuple[str, ...]) -> dict[str, str]:
     """Plan it, and have its installation fail with messages that are cut where a secret is; returns what is told."""
     await scene.ok("release", "plan", "shop", *chosen)
-    told = [await scene.ok("release", "plan", "shop", *chosen, "-o", "json")]
+    told = {"plan": await scene.ok("release", "plan", "shop", *chosen, "-o", "json")}
     # By what stores messages, and by what makes them.
     for size, form in ((880, "table"), (1_950, "json")):
         await fails(scene, "release", "install", "shop", *chosen, "--set", f"fails={size}")
         await scene.ok("release", "explain", "shop", "-o", form)
-        told.append(await scene.ok("release", "events", "shop", "-o", form))
+        events = await scene.ok("release", "events", "shop", "-o", form)
+        told.setdefault("events", events)
     return told
 
 
@@ -189,14 +192,15 @@ async def test_what_is_not_named_as_secret_is_found_wherever_it_gets_to(scene: S
     scene.secretly = "--set-string"
     chosen = (scene.folder, *scene.given)
     async with scene.served(), scene.provisioner() as provisioner:
-        plan = await scene.ok("release", "plan", "shop", *chosen)
+        await scene.ok("release", "plan", "shop", *chosen)
         assert canary.lines_with(await fails(scene, "release", "install", "shop", *chosen, "--set", "fails=1"))
+        values = await scene.ok("release", "get", "values", "shop", "--revision", "1")
         events = await scene.ok("release", "events", "shop")
         leak = scene.state_dir / "leak"
         leak.write_bytes(base64.b64encode(f"x{scene.secret('token')}".encode()))
         assert canary.files_with(scene.state_dir, scene.mark, since=scene.since) == [str(leak)]
         log = provisioner.output
-    assert [bool(canary.lines_with(text)) for text in (plan, events, log)] == [True, True, True]
+    assert [bool(canary.lines_with(text)) for text in (values, events, log)] == [True, True, True]
     assert len(scene.cage.escaped) > 10
     assert await scene.dumped() != []
     assert await scene.written() != []
