@@ -10,7 +10,8 @@ import json
 from collections.abc import Callable
 from enum import StrEnum
 
-# Of a message, as JSON.
+MAX_MESSAGE_CHARACTERS = 4_000
+# Of these as JSON, in which some take many bytes.
 MAX_MESSAGE_BYTES = 12 * 1024
 
 
@@ -46,9 +47,9 @@ def with_message(cause: str, change: Callable[[str], str]) -> str:
 def fitting(message: str) -> str:
     """Return a message as it can be stored: one that is too long is cut, with an ellipsis, and NUL is escaped."""
     message = message.replace("\0", "\\0")
-    if _size(message) <= MAX_MESSAGE_BYTES:
+    if len(message) <= MAX_MESSAGE_CHARACTERS and _size(message) <= MAX_MESSAGE_BYTES:
         return message
-    sizes = itertools.accumulate(map(_size, message))
+    sizes = itertools.accumulate(map(_size, message[: MAX_MESSAGE_CHARACTERS - 1]))
     return message[: sum(size <= MAX_MESSAGE_BYTES - len("…".encode()) for size in sizes)] + "…"
 
 
