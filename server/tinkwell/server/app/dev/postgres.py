@@ -193,7 +193,7 @@ async def _answers(url: str) -> bool:
     try:
         connection = await session.connect(url, session.TASK, connect_seconds=_START_SECONDS)
     except dial.CannotConnect as error:
-        # A standby is of no use to a server, but it answers.
+        # Whoever is told that it is a standby has been answered.
         return any(isinstance(cause, asyncpg.TargetServerAttributeNotMatched) for cause in error.causes)
     except (OSError, asyncpg.CannotConnectNowError, asyncpg.PostgresConnectionError):
         return False
