@@ -21,6 +21,7 @@ from tinkwell.core.release.lifecycle_event.run import HandlerRun, Outcome
 from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.release.lifecycle import listener as listening
+from tinkwell.provisioner.release.lifecycle import occasion as occasions
 from tinkwell.provisioner.release.lifecycle import saying
 from tinkwell.provisioner.release.lifecycle.listener import Function
 from tinkwell.provisioner.release.lifecycle.occasion import Emitted, Occasion
@@ -164,6 +165,7 @@ class Lifecycle:
             where = _Where(release=release, chart=subject.root, event=None, file=said.file, line=0)
             kind = saying.Warned if said.is_warning else saying.Printed
             self._say(kind(**where, text=said.text))
+            await asyncio.sleep(0)
 
     def _subject(self, event: Event, chart: str) -> Subject | None:
         """Return what an event of a chart is about; None where there is no such chart."""
@@ -207,7 +209,7 @@ class Lifecycle:
         emitted = Emitted(
             event=event.value,
             chart=chart,
-            handlers=tuple(runs),
+            handlers=occasions.fitting(runs),
             outcome=_outcome(event) if failure is not None else Outcome.SUCCEEDED,
             message=str(failure) if failure is not None else "",
             seconds=sum(run.seconds for run in runs),
@@ -229,7 +231,7 @@ class Lifecycle:
                 answer = await listening.call(handler, request)
             self._take(answer, chart, subject)
         except HandlerFailed as error:
-            self._tell(where, error.lines, error.warnings)
+            await self._tell(where, error.lines, error.warnings)
             told = f"\n{error.traceback.rstrip()}" if error.traceback else ""
             line = error.line or handler.line
             raise _failure(subject, handler, line, f"{error.message}{told}") from error
@@ -237,9 +239,7 @@ class Lifecycle:
             raise _failure(subject, handler, handler.line, str(error)) from error
         except errors.InvalidField as error:
             raise _failure(subject, handler, handler.line, f"what it has made is wrong: {error}") from error
-        self._tell(where, answer.lines, answer.warnings)
-        for what in answer.dropped:
-            self._say(saying.Dropped(**where, text=what))
+        await self._tell(where, answer.lines, answer.warnings, answer.dropped)
 
     def _request(self, event: Event, chart: str, subject: Subject) -> Request:
         release = self._occasion.release
@@ -273,11 +273,14 @@ class Lifecycle:
             subject.change_part(chart, answer.manifest)
         self._state = answer.state
 
-    def _tell(self, where: "_Where", lines: Sequence[str], warnings: Sequence[str]) -> None:
-        for line in lines:
-            self._say(saying.Printed(**where, text=line))
-        for warning in warnings:
-            self._say(saying.Warned(**where, text=warning))
+    async def _tell(
+        self, where: "_Where", lines: Sequence[str], warnings: Sequence[str], dropped: Sequence[str] = ()
+    ) -> None:
+        for kind, texts in ((saying.Printed, lines), (saying.Warned, warnings), (saying.Dropped, dropped)):
+            for text in texts:
+                self._say(kind(**where, text=text))
+                # There may be megabytes of them, in which secrets are looked for; others have their turn meanwhile.
+                await asyncio.sleep(0)
 
 
 class _Where(TypedDict):
