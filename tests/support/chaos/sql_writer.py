@@ -100,6 +100,8 @@ class SqlWriter:
         except session.ERRORS as error:
             if outcome is Outcome.UNKNOWN and not isinstance(error, engine.CONNECTION_ERRORS):
                 outcome = Outcome.ROLLED_BACK
+            if isinstance(error, asyncpg.InternalServerError):
+                connection.terminate()  # its plans may be for what a restore has dropped
             if not connection.is_closed():
                 with contextlib.suppress(*session.ERRORS):
                     await connection.execute("ROLLBACK")

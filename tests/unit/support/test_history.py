@@ -135,6 +135,12 @@ def test_a_revision_may_be_refused_only_when_it_is_forgotten() -> None:
     assert rules(judge(watcher(cut, must_arrive=False), oldest=4)) == {"W5"}
 
 
+def test_whoever_asks_for_the_last_seconds_may_begin_with_the_oldest_event_that_is_kept() -> None:
+    late = watcher(stream(([8], 8), start=Since(60), position=8, live_at=1_013.0))
+    assert judge(late, oldest=8) == []
+    assert rules(judge(late, oldest=7)) == {"W2"}
+
+
 def with_another_digest(made: Stream) -> Stream:
     made.digests[2] += 1
     return made
