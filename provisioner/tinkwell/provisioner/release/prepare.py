@@ -72,9 +72,10 @@ class Prepared:
 
 
 class Preparation:
-    """The preparation of one operation. `enter` is told of each phase that begins, and `record` of what is emitted.
+    """The preparation of one operation.
 
-    `machine` finds plugs, and `schemas` check values that handlers have changed.
+    `enter` is told of each phase that begins, `record` of what is emitted, and `learn` of what handlers have made that
+    is secret. `machine` finds plugs, and `schemas` check values that handlers have changed.
     """
 
     def __init__(
@@ -88,12 +89,14 @@ class Preparation:
         machine: Machine,
         enter: Callable[[Phase], Awaitable[None]],
         record: Callable[[Emitted], None],
+        learn: sources.Learn,
     ) -> None:
         self._work = work
         self._host = host
         self._lifecycle = lifecycle
         self._machine = machine
         self._enter = enter
+        self._learn = learn
         self._announcer = Announcer(lifecycle, record=record)
         self._expressions = expressions
         self._schemas = schemas
@@ -183,6 +186,7 @@ class Preparation:
                 expressions=self._expressions,
                 schemas=self._schemas,
                 wait=options.wait,
+                learn=self._learn,
             )
             manifest, warnings = rendered.manifest, rendered.warnings
         for warning in warnings:

@@ -229,6 +229,7 @@ class Undertaking:
             machine=self._machine,
             enter=self._enter,
             record=self._record,
+            learn=self._secrets.learn,
         )
         try:
             prepared = await preparation.run()
