@@ -32,7 +32,9 @@ class Places:
 def is_named(manifest: JsonObject) -> bool:
     """Return whether a manifest, in either form, names anything as sensitive."""
     return any(
-        _object(each).get("sensitive") for kind in ("resources", "charts") for each in _object(manifest.get(kind)).values()
+        _object(each).get("sensitive")
+        for kind in ("resources", "charts")
+        for each in _object(manifest.get(kind)).values()
     )
 
 

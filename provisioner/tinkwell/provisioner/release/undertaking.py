@@ -111,7 +111,7 @@ class Undertaking:
         self._machine = Machine(host.grants, namespace=release.namespace, folder=folder, only_looks=self._only_looks)
         # That of the manifest that is looked at.
         self._digest = ""
-        # What a plan has come to, as JSON text; empty until then.
+        # What a plan has come to, or what the release gives out, as JSON text; empty until then.
         self.result = ""
         # By the manifests themselves, and then by charts.
         self._written_plugs: dict[int, Mapping[str, Mapping[str, Plug]]] = {}
@@ -167,6 +167,25 @@ class Undertaking:
                 await self._tell_failure()
             case OperationKind.PLAN if ending.state in (State.SUCCEEDED, State.FAILED):
                 return await self._found(planned.prepared, self._walk.view, ending)
+            case OperationKind.INSTALL | OperationKind.UPGRADE | OperationKind.ROLLBACK:
+                return await self._give_out(planned, ending)
+        return ending
+
+    async def _give_out(self, planned: _Planned, ending: Finish) -> Finish:
+        """Put down what the release gives out, once all of it is there; without that it is no success."""
+        manifest = planned.prepared.manifest
+        if ending.state is not State.SUCCEEDED or manifest is None:
+            return ending
+        names_of = await prepare.names_of(
+            self._work, planned.prepared.charts, self._expressions, revision=planned.revision
+        )
+        try:
+            outputs = await Wiring(self._expressions, names_of).outputs(manifest, planned.prepared.resources)
+        except (errors.InvalidField, SandboxError) as error:
+            message = self._secrets.mask(str(error))[:MAX_CAUSE_CHARACTERS]
+            return Finish(state=State.FAILED, cause=cause.text(cause.Reason.OUTPUTS_FAILED, message))
+        if outputs:
+            self.result = document.dump_json({"outputs": outputs})
         return ending
 
     async def _found(self, prepared: Prepared, seen: OperationView, ending: Finish) -> Finish:

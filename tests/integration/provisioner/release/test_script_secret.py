@@ -41,7 +41,7 @@ async def stored(url: str) -> str:
     connection = await asyncpg.connect(url)
     try:
         tables = await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
-        found = [str(await connection.fetch(f'SELECT t::text FROM "{name}" t')) for (name,) in tables]  # noqa: S608
+        found = [str(await connection.fetch(f'SELECT t::text FROM "{name}" t')) for (name,) in tables]
     finally:
         await connection.close()
     return "\n".join(found)
