@@ -7,7 +7,7 @@ import pytest
 from unit.cli.release.conftest import Site
 
 from support.command_line import CommandLine
-from support.release_provisioner import MANIFEST, PLAN, Provisioner, apply
+from support.release_provisioner import MANIFEST, PLAN, Provisioner
 from tinkwell.client import Client
 from tinkwell.core.release.kinds import NodeState
 from tinkwell.core.release.report import NodeReport
@@ -87,26 +87,6 @@ def test_the_history_lists_revisions(deployed: Site) -> None:
     assert row.endswith("  first")
     (found,) = deployed.cli.json("release", "history", "shop")
     assert (found["revision"], "manifest" in found) == (1, False)
-
-
-def test_what_a_release_gives_out_can_be_had(site: Site) -> None:
-    async def deploy(client: Client, owner: Provisioner) -> None:
-        first = await apply(client)
-        await owner.begin(first.id)
-        for path in ("role", "db"):
-            await owner.install(first.id, path)
-        await owner.finish(first.id, result='{"outputs": {"url": "https://shop.example", "size": 3}}')
-
-    site.work(deploy)
-    assert site.cli.ok("release", "get", "outputs", "shop") == "url: https://shop.example\nsize: 3\n"
-    assert site.cli.json("release", "get", "outputs", "shop", "--revision", "1")["size"] == 3
-    assert "revision 2 of release shop does not exist" in site.cli.fails(
-        "release", "get", "outputs", "shop", "--revision", "2"
-    )
-
-
-def test_a_release_may_give_nothing_out(deployed: Site) -> None:
-    assert deployed.cli.ok("release", "get", "outputs", "shop") == "{}\n"
 
 
 def test_each_part_of_a_revision_can_be_had(deployed: Site) -> None:
