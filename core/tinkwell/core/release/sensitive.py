@@ -31,11 +31,8 @@ class Places:
 
 def is_named(manifest: JsonObject) -> bool:
     """Return whether a manifest, in either form, names anything as sensitive."""
-    return any(
-        _object(each).get("sensitive")
-        for kind in ("resources", "charts")
-        for each in _object(manifest.get(kind)).values()
-    )
+    parts = [*_object(manifest.get("resources")).values(), *_object(manifest.get("charts")).values()]
+    return any(_object(part).get("sensitive") for part in parts)
 
 
 def of_written(manifest: JsonObject) -> Places:
