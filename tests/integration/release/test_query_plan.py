@@ -16,7 +16,6 @@ from tinkwell.server.release.store import (
     document,
     explanation,
     history,
-    hold,
     lifecycle,
     lock,
     output,
@@ -157,8 +156,8 @@ async def test_queries_go_by_their_indexes(connection: AsyncConnection) -> None:
         found = indexes(await raw.fetchval(f"EXPLAIN (FORMAT JSON) {query}", *values))
         assert (name, wanted - found) == (name, set())
     for text, chosen in (
-        (hold.INHERITED, {"id": ID, "limit": 10}),
-        (hold.LOST, {"limit": 10}),
+        (queries.INHERITED, {"id": ID, "limit": 10}),
+        (queries.LOST, {"limit": 10}),
         (work.OWN, {"operation_id": ID}),
         (work.REMOVED, {"operation_id": ID}),
         (chart.ARCHIVE_OF_OPERATION, {"operation_id": ID}),

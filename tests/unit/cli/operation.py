@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tinkwell.cli.release import tree as release_tree
+from tinkwell.cli.release.follow import tree as release_tree
 from tinkwell.client import Event, Node, Operation, Step, StepLogLine
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.release.kinds import NodeState, OperationKind, StepKind

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from tinkwell.cli import failure
-from tinkwell.cli.release import follow, summary
+from tinkwell.cli.release.follow import operation as follow
+from tinkwell.cli.release.follow import summary
 from tinkwell.cli.shell import duration, option, output
 from tinkwell.core import errors as core_errors
 from tinkwell.core.release import name as release_name

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from tinkwell.cli import failure
-from tinkwell.cli.release import begin, planning, source, summary
+from tinkwell.cli.release import begin, planning, source
+from tinkwell.cli.release.follow import summary
 from tinkwell.cli.shell import command, output, session
 from tinkwell.core.event.kinds import State
 

@@ -8,8 +8,9 @@ import rich_click as click
 
 from tinkwell.cli import failure
 from tinkwell.cli.event import watching
-from tinkwell.cli.release import begin, changing, chart, follow, installing, planning, status, story
-from tinkwell.cli.release import tree as release_tree
+from tinkwell.cli.release import begin, changing, chart, installing, planning, status, story
+from tinkwell.cli.release.follow import operation as follow
+from tinkwell.cli.release.follow import tree as release_tree
 from tinkwell.cli.shell import command, log_line, option, output, session
 from tinkwell.core.release import prerequisite
 from tinkwell.core.release.kinds import ReleaseState

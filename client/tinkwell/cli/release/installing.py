@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from tinkwell.cli.release import begin, chart, planning, summary
+from tinkwell.cli.release import begin, chart, planning
+from tinkwell.cli.release.follow import summary
 from tinkwell.cli.shell import output, session
 
 if TYPE_CHECKING:

@@ -12,7 +12,9 @@ import rich_click as click
 from click.exceptions import Exit
 
 from tinkwell.cli import failure
-from tinkwell.cli.release import begin, chart, follow, preview, source, summary, tree
+from tinkwell.cli.release import begin, chart, preview, source
+from tinkwell.cli.release.follow import operation as follow
+from tinkwell.cli.release.follow import summary, tree
 from tinkwell.cli.shell import command, output, session
 from tinkwell.core.event.kinds import State
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from tinkwell.cli.release import arrangement, outline, summary
-from tinkwell.cli.release import tree as release_tree
+from tinkwell.cli.release.follow import arrangement, outline, summary
+from tinkwell.cli.release.follow import tree as release_tree
 from tinkwell.cli.shell import output
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import NodeState

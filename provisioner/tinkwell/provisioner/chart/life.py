@@ -16,8 +16,6 @@ from tinkwell.core.release.kinds import Wait
 from tinkwell.core.release.lifecycle_event.name import CoreEvent, Event
 from tinkwell.core.release.lifecycle_event.registry import Registry, WrongRegistry
 from tinkwell.core.release.manifest.rendered import RenderedManifest
-from tinkwell.provisioner.release.chart_render import Rendered
-from tinkwell.provisioner.release.chart_source import Charts
 from tinkwell.provisioner.release.core_event import Render
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.expression.naming import Release
@@ -28,6 +26,8 @@ from tinkwell.provisioner.release.lifecycle.listener import Function
 from tinkwell.provisioner.release.lifecycle.occasion import Emitted, Occasion
 from tinkwell.provisioner.release.lifecycle.subject import Subject
 from tinkwell.provisioner.release.lua.scripts import Scripts
+from tinkwell.provisioner.release.prepare.chart_render import Rendered
+from tinkwell.provisioner.release.prepare.chart_source import Charts
 from tinkwell.provisioner.release.schema.check import Schemas
 
 _NEEDED = (CoreEvent.READ_CHART, CoreEvent.RENDER, CoreEvent.VALIDATE, CoreEvent.WRITE_CHART)

@@ -6,8 +6,8 @@ from tinkwell.core import errors
 from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.provisioner.chart import life, rendering
 from tinkwell.provisioner.chart.source import Opened
-from tinkwell.provisioner.release.chart_source import Charts
 from tinkwell.provisioner.release.lifecycle import listener, saying
+from tinkwell.provisioner.release.prepare.chart_source import Charts
 
 _RELEASE = "release-name"
 

@@ -14,10 +14,10 @@ from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.value import parse, yaml_text
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.chart import life
-from tinkwell.provisioner.release.chart_source import Charts
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.expression.naming import Release
 from tinkwell.provisioner.release.lifecycle import saying
+from tinkwell.provisioner.release.prepare.chart_source import Charts
 from tinkwell.provisioner.release.schema.check import Schemas
 from tinkwell.provisioner.release.schema.values import check_values
 

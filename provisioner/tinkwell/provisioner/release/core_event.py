@@ -13,13 +13,13 @@ from tinkwell.core.release.lifecycle_event.name import CoreEvent
 from tinkwell.core.release.lifecycle_event.registry import Registry
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.value import check, parse
-from tinkwell.provisioner.release import chart_render, chart_source
 from tinkwell.provisioner.release.call.image_policy import ImagePolicy
 from tinkwell.provisioner.release.call.plug import Machine, Plugs
-from tinkwell.provisioner.release.chart_source import Charts
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.expression.naming import Release
 from tinkwell.provisioner.release.lifecycle.listener import Function, Lifecycle
+from tinkwell.provisioner.release.prepare import chart_render, chart_source
+from tinkwell.provisioner.release.prepare.chart_source import Charts
 from tinkwell.provisioner.release.walk import Walk
 
 VERBS = (CoreEvent.INSTALL, CoreEvent.UPGRADE, CoreEvent.ROLLBACK, CoreEvent.DELETE, CoreEvent.TEST)

@@ -12,6 +12,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Container, Iterable
 
+from tinkwell.client.release.model import Work
+from tinkwell.core.event.kinds import State
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent.run_spec import fields
 from tinkwell.provisioner.lease import run_claim
@@ -40,6 +42,16 @@ async def clear(runtime: port.Runtime, claims: run_claim.Claims, release_id: str
             return True
         await asyncio.sleep(PAUSE_SECONDS)
     return False
+
+
+def adoptable(work: Work) -> frozenset[RunKey]:
+    """Return the runs that an operation's former owner may have left and that have effects: those go on."""
+    return frozenset(
+        RunKey(RunKind.RELEASE, work.release.id, step.id, step.attempt)
+        for node in work.nodes
+        for step in node.steps
+        if step.state is State.RUNNING and step.kind.has_effects
+    )
 
 
 async def sweep(runtime: port.Runtime, claims: run_claim.Claims, held: Iterable[RunKey], busy: Container[str]) -> None:

@@ -16,9 +16,9 @@ from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.value import document
 from tinkwell.provisioner.queue import retry
-from tinkwell.provisioner.release import chart_source
 from tinkwell.provisioner.release.host import Host
 from tinkwell.provisioner.release.lifecycle.subject import Subject
+from tinkwell.provisioner.release.prepare import chart_source
 from tinkwell.provisioner.release.resource import Resource, Revision
 
 MAX_MANIFEST_BYTES = 8 * 1024 * 1024

@@ -25,18 +25,17 @@ from tinkwell.core.release.decision.command import Finish
 from tinkwell.core.release.decision.view import OperationView, StepKey
 from tinkwell.core.release.kinds import NodeTask, OperationKind, Phase
 from tinkwell.core.release.lifecycle_event.name import Event, verb_of
-from tinkwell.core.release.manifest.model import Plug
 from tinkwell.core.release.plan import Plan
 from tinkwell.core.release.record import Options
 from tinkwell.core.release.report import PhaseReport
 from tinkwell.core.release.transition.row import PLANNED_PHASES
 from tinkwell.core.value import check, document
-from tinkwell.core.value.run_key import RunKey, RunKind
+from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.queue import retry
-from tinkwell.provisioner.release import leftover, prepare
+from tinkwell.provisioner.release import leftover
 from tinkwell.provisioner.release.call.caller import Caller
 from tinkwell.provisioner.release.call.config import Configs
-from tinkwell.provisioner.release.call.plug import Machine, Plugs
+from tinkwell.provisioner.release.call.plug import ChartPlugs, Machine, Plugs
 from tinkwell.provisioner.release.call.sink import Sink
 from tinkwell.provisioner.release.call.step import StepRun
 from tinkwell.provisioner.release.call.wiring import Wiring
@@ -46,7 +45,8 @@ from tinkwell.provisioner.release.host import Host
 from tinkwell.provisioner.release.lifecycle.lifecycle import Lifecycle
 from tinkwell.provisioner.release.lifecycle.occasion import Emitted
 from tinkwell.provisioner.release.lua.scripts import Scripts
-from tinkwell.provisioner.release.prepare import Prepared
+from tinkwell.provisioner.release.prepare import preparation as prepare
+from tinkwell.provisioner.release.prepare.preparation import Prepared
 from tinkwell.provisioner.release.preview import again, found, hook
 from tinkwell.provisioner.release.preview.digest import digest_of
 from tinkwell.provisioner.release.preview.expected import STALE_MANIFEST, Expected
@@ -109,13 +109,11 @@ class Undertaking:
         self._only_looks = work.operation.kind is OperationKind.PLAN
         self._is_planned = work.operation.phase in PLANNED_PHASES
         self._machine = Machine(host.grants, namespace=release.namespace, folder=folder, only_looks=self._only_looks)
+        self._plugs = ChartPlugs(self._machine)
         # That of the manifest that is looked at.
         self._digest = ""
         # What a plan has come to, or what the release gives out, as JSON text; empty until then.
         self.result = ""
-        # By the manifests themselves, and then by charts.
-        self._written_plugs: dict[int, Mapping[str, Mapping[str, Plug]]] = {}
-        self._plugs: dict[tuple[int, str], Plugs] = {}
         self._phase = work.operation.phase
         self._entered: Awaitable[None] | None = None
         self._cancelled: Operation | None = None
@@ -347,20 +345,12 @@ class Undertaking:
     async def _recall(self) -> _Planned:
         """Go on with a plan that is stored; what a former owner left running is adopted as far as it has effects."""
         work = self._work
-        await leftover.clear(self._host.runtime, self._host.claims, work.release.id, needed=self._adoptable())
+        await leftover.clear(self._host.runtime, self._host.claims, work.release.id, needed=leftover.adoptable(work))
         return _Planned(
             prepared=await prepare.recall(work, self._host, lifecycle=self._lifecycle),
             nodes=work.nodes,
             revision=work.operation.revision,
             phase=work.operation.phase,
-        )
-
-    def _adoptable(self) -> frozenset[RunKey]:
-        return frozenset(
-            RunKey(RunKind.RELEASE, self._work.release.id, step.id, step.attempt)
-            for node in self._work.nodes
-            for step in node.steps
-            if step.state is State.RUNNING and step.kind.has_effects
         )
 
     async def _caller(self, prepared: Prepared, *, revision: int) -> Caller:
@@ -384,15 +374,7 @@ class Undertaking:
         )
 
     def _plugs_of(self, known: Resource) -> Plugs:
-        """Find the plugs of a resource's chart in its manifest, once for each; raises `errors.InvalidField`."""
-        manifest, chart = known.manifest, known.chart
-        key = (id(manifest), chart)  # which lives as long as this does
-        if key not in self._plugs:
-            if key[0] not in self._written_plugs:
-                self._written_plugs[key[0]] = manifest.plugs_by_chart() if manifest is not None else {}
-            written = self._written_plugs[key[0]].get(chart, {})
-            self._plugs[key] = Plugs(self._machine, written, chart=chart)
-        return self._plugs[key]
+        return self._plugs.find(known.manifest, known.chart)
 
     async def _walk_of(self, planned: _Planned) -> Walk:
         operation, prepared = self._work.operation, planned.prepared
@@ -413,7 +395,7 @@ class Undertaking:
             began=began.get,
             run_of=self._run_of,
             caller=await self._caller(prepared, revision=planned.revision),
-            emitter=self._lifecycle,
+            lifecycle=self._lifecycle,
             reporter=self._reporter,
             lease=self._host.lease,
             places=self._host.places,

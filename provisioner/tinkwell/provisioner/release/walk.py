@@ -40,9 +40,8 @@ from tinkwell.core.release.walk import BEGUN
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent.deadline import ADOPTION_SECONDS, Deadline
 from tinkwell.provisioner.lease.keeper import Keeper
-from tinkwell.provisioner.release import emitter as emitters
 from tinkwell.provisioner.release.call.step import Permit, Result, StepRun
-from tinkwell.provisioner.release.emitter import Emitter
+from tinkwell.provisioner.release.lifecycle.lifecycle import Lifecycle
 from tinkwell.provisioner.release.place import Keys, Places
 from tinkwell.provisioner.release.reporter import Reporter
 
@@ -62,8 +61,8 @@ class Walk:
     """Walks one plan, from the view of it that is stored to the command that ends the operation.
 
     Steps become tasks of `group`. `run_of` makes an attempt, and is told whether that outlives this process. `began`
-    says when steps began that a former owner left running, and `emitter` has events heard. With `only_looks` nothing is
-    changed.
+    says when steps began that a former owner left running, and `lifecycle` has events heard. With `only_looks` nothing
+    is changed.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class Walk:
         began: Callable[[StepKey], datetime | None],
         run_of: Callable[[RunKey, bool], StepRun],
         caller: Caller,
-        emitter: Emitter,
+        lifecycle: Lifecycle,
         reporter: Reporter,
         lease: Keeper,
         places: Places,
@@ -89,7 +88,7 @@ class Walk:
         self._began = began
         self._run_of = run_of
         self._caller = caller
-        self._emitter = emitter
+        self._lifecycle = lifecycle
         self._reporter = reporter
         self._lease = lease
         self._places = places
@@ -282,13 +281,13 @@ class Walk:
         """Have an event heard, and report what came of it; nothing of one that was cut off."""
         key, (chart, event) = event_key(path), split_event(path)
         try:
-            emitted = await self._emitter.emit(chart, event)
+            emitted = await self._lifecycle.emit(chart, event)
         except asyncio.CancelledError:
             if key not in self._silenced:
                 raise
         else:
             self._tick()
-            _ = self._settle(outcome.emitted(self._view, path, emitters.told(chart, event, emitted)))
+            _ = self._settle(outcome.emitted(self._view, path, emitted.report()))
         del self._emitting[key]
         self._has_changed.set()
 

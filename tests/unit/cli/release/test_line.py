@@ -4,7 +4,7 @@ from datetime import datetime
 
 from unit.cli.operation import ID, at, event, failed, node, operation, running, step, tree
 
-from tinkwell.cli.release import line as release_line
+from tinkwell.cli.release.follow import line as release_line
 from tinkwell.client import Node, Operation, Step
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import NodeKind, NodeState, StepKind

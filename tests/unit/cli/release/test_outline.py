@@ -7,7 +7,7 @@ from typing import Any
 from rich import console
 from unit.cli.operation import ID, at, failed, line, node, operation, running, step, tree
 
-from tinkwell.cli.release import arrangement, outline
+from tinkwell.cli.release.follow import arrangement, outline
 from tinkwell.cli.shell import display
 from tinkwell.cli.shell import outline as shell_outline
 from tinkwell.core.event.kinds import State

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 from unit.cli.operation import at, failed, node, operation, step, tree
 
-from tinkwell.cli.release import summary
-from tinkwell.cli.release.tree import Tree
+from tinkwell.cli.release.follow import summary
+from tinkwell.cli.release.follow.tree import Tree
 from tinkwell.client.release import failure
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report

@@ -2,7 +2,7 @@
 
 from unit.cli.operation import ID, at, event, failed, line, node, operation, running, step, tree
 
-from tinkwell.cli.release import tree as release_tree
+from tinkwell.cli.release.follow import tree as release_tree
 from tinkwell.client import Node
 from tinkwell.core.event.kinds import EventType, State
 from tinkwell.core.release.kinds import NodeState, NodeTask, StepKind

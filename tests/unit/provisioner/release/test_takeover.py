@@ -13,7 +13,7 @@ from tinkwell.client import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import NodeState, StepKind
 from tinkwell.core.value.run_key import RunKey, RunKind
-from tinkwell.provisioner.release import prepare
+from tinkwell.provisioner.release.prepare import preparation as prepare
 
 ONE = "resources: {disk: {type: acme/disk:1, config: {size: 3}}}"
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from tinkwell.core import errors
 from tinkwell.core.release.manifest import model
 from tinkwell.core.release.manifest import name as names
+from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.protocol import plug as rules
 from tinkwell.core.release.protocol.answer import PlugRequest
 from tinkwell.core.value import check, parse
@@ -217,6 +218,25 @@ class Plugs:
     def _find(self, name: str) -> Place:
         plug = self._manifest[name]
         return self._machine.find(name, plug.path, read_only=plug.read_only)
+
+
+class ChartPlugs:
+    """The plugs of each chart of an operation, and of its former manifest, found once for each."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        # By the manifests themselves, which live as long as this does, and then by charts.
+        self._written: dict[int, Mapping[str, Mapping[str, model.Plug]]] = {}
+        self._found: dict[tuple[int, str], Plugs] = {}
+
+    def find(self, manifest: RenderedManifest | None, chart: str) -> Plugs:
+        """Return the plugs of a chart in its manifest; raises `errors.InvalidField` for what cannot be had here."""
+        key = (id(manifest), chart)
+        if key not in self._found:
+            if key[0] not in self._written:
+                self._written[key[0]] = manifest.plugs_by_chart() if manifest is not None else {}
+            self._found[key] = Plugs(self._machine, self._written[key[0]].get(chart, {}), chart=chart)
+        return self._found[key]
 
 
 def _in_chart(chart: str, name: str, error: errors.InvalidField) -> errors.InvalidField:

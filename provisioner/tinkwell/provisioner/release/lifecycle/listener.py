@@ -14,6 +14,7 @@ is not waited for any more, and what it does then changes nothing.
 """
 
 import asyncio
+import concurrent.futures
 import copy
 import importlib.metadata
 import threading
@@ -118,27 +119,22 @@ async def call(listener: Listener[Function], request: Request, *, seconds: float
 
 
 async def _in_thread(listener: Listener[Function], given: ListenerRequest, seconds: float) -> None:
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[None] = loop.create_future()
-
-    def tell(error: BaseException | None) -> None:
-        if not ended.done() and error is None:
-            ended.set_result(None)
-        elif not ended.done() and error is not None:
-            ended.set_exception(error)
+    ended: concurrent.futures.Future[None] = concurrent.futures.Future()
 
     def work() -> None:
-        failure: BaseException | None = None
+        ended.set_running_or_notify_cancel()
         try:
             listener.function(given)
+        except StopIteration as error:  # no future of asyncio takes it
+            ended.set_exception(RuntimeError(f"StopIteration: {error}"))
         except Exception as error:  # it is raised again where it is waited for
-            failure = error
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(tell, failure)
+            ended.set_exception(error)
+        else:
+            ended.set_result(None)
 
     threading.Thread(target=work, name=f"lifecycle {listener.file}", daemon=True).start()
     async with asyncio.timeout(seconds):
-        await ended
+        await asyncio.wrap_future(ended)
 
 
 def _answer(request: Request, given: ListenerRequest, *, seconds: float) -> Answer:

@@ -8,12 +8,12 @@ from tinkwell.core.release.chart import process
 from tinkwell.core.release.kinds import Wait
 from tinkwell.core.release.lifecycle_event.name import CoreEvent, Event
 from tinkwell.core.value.document import JsonValue
-from tinkwell.provisioner.release.chart_render import Rendered
 from tinkwell.provisioner.release.core_event import Render
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.expression.naming import Release
 from tinkwell.provisioner.release.lifecycle.announcer import Announcer
 from tinkwell.provisioner.release.lifecycle.subject import Subject
+from tinkwell.provisioner.release.prepare.chart_render import Rendered
 from tinkwell.provisioner.release.schema.check import Schemas
 from tinkwell.provisioner.release.schema.values import check_values
 

@@ -14,9 +14,9 @@ from tinkwell.core.release.manifest import changed, chart_part, rendered
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject
-from tinkwell.provisioner.release.chart_source import Charts
 from tinkwell.provisioner.release.lua.registration import Handler
 from tinkwell.provisioner.release.lua.scripts import ChartScripts
+from tinkwell.provisioner.release.prepare.chart_source import Charts
 
 _LUA = "ext/lua/"
 

@@ -10,7 +10,7 @@ from tinkwell.core.release.preview import making, need
 from tinkwell.core.release.preview import plan as preview_plan
 from tinkwell.core.release.preview.making import DECIDED_AT_RUN, Maker, Seen
 from tinkwell.core.release.preview.model import PlannedHook, Preview
-from tinkwell.provisioner.release.prepare import Prepared
+from tinkwell.provisioner.release.prepare.preparation import Prepared
 from tinkwell.provisioner.release.resource import Resource
 from tinkwell.provisioner.release.secret import Secrets
 

@@ -12,7 +12,7 @@ from tinkwell.core.release.preview.model import PlannedHook
 from tinkwell.core.release.record import Options
 from tinkwell.provisioner.release import life
 from tinkwell.provisioner.release.host import Host
-from tinkwell.provisioner.release.prepare import Prepared, build_plan
+from tinkwell.provisioner.release.prepare.preparation import Prepared, build_plan
 from tinkwell.provisioner.release.resource import Revision
 
 

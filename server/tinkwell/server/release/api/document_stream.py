@@ -7,8 +7,8 @@ from tinkwell.core import errors
 from tinkwell.core.release.record import Operation, Release, Resource
 from tinkwell.core.value import parse
 from tinkwell.server.release.api import message, stream
-from tinkwell.server.release.service.carrying import MAX_DOCUMENT_BYTES, NewPlan
-from tinkwell.server.release.service.work import DocumentPart, Part, Secrets
+from tinkwell.server.release.service.carry.carrying import MAX_DOCUMENT_BYTES, NewPlan
+from tinkwell.server.release.service.carry.work import DocumentPart, Part, Secrets
 
 DOCUMENTS = ("manifest", "late", "plan")
 

@@ -39,7 +39,7 @@ from tinkwell.core.value.document import JsonObject, JsonValue
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.release.service import document_value
-from tinkwell.server.release.service.opened import OpenedWork
+from tinkwell.server.release.service.carry.opened import OpenedWork
 from tinkwell.server.release.store import document as store
 from tinkwell.server.release.store import lock
 from tinkwell.server.release.store.request import Asked

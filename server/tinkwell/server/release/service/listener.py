@@ -19,6 +19,7 @@ thread of its own. A thread cannot be ended: one that takes too long is not wait
 """
 
 import asyncio
+import concurrent.futures
 import importlib.metadata
 import threading
 from collections.abc import Callable, Sequence
@@ -97,27 +98,18 @@ async def call(listener: Listener[Function], request: ListRequest, *, seconds: f
 
 
 async def _in_thread(listener: Listener[Function], request: ListRequest) -> None:
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[None] = loop.create_future()
-
-    def tell(error: BaseException | None) -> None:
-        if ended.done():
-            return
-        if error is None:
-            ended.set_result(None)
-        else:
-            ended.set_exception(error)
+    ended: concurrent.futures.Future[None] = concurrent.futures.Future()
 
     def work() -> None:
-        failure: BaseException | None = None
+        ended.set_running_or_notify_cancel()
         try:
             listener.function(request)
-        except StopIteration as error:  # no future takes it
-            failure = RuntimeError(f"StopIteration: {error}")
+        except StopIteration as error:  # no future of asyncio takes it
+            ended.set_exception(RuntimeError(f"StopIteration: {error}"))
         except Exception as error:  # it is raised again where it is waited for
-            failure = error
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(tell, failure)
+            ended.set_exception(error)
+        else:
+            ended.set_result(None)
 
     threading.Thread(target=work, name=f"lifecycle {listener.file}", daemon=True).start()
-    await ended
+    await asyncio.wrap_future(ended)

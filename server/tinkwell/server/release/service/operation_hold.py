@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from tinkwell.server.release.store import hold
+from tinkwell.server.release.store import queries
 
 
 class OperationHolds:
@@ -12,8 +12,8 @@ class OperationHolds:
 
     async def inherited(self, connection: AsyncConnection, lease_id: str, *, limit: int) -> Sequence[str]:
         """Return operations that are held under a lease."""
-        return await hold.inherited(connection, lease_id, limit=limit)
+        return await queries.inherited(connection, lease_id, limit=limit)
 
     async def lost(self, connection: AsyncConnection, *, limit: int) -> Sequence[str]:
         """Return operations that are held under a lease that is over."""
-        return await hold.lost(connection, limit=limit)
+        return await queries.lost(connection, limit=limit)

@@ -19,7 +19,8 @@ from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.release.service import ending
 from tinkwell.server.release.service import request as requests
 from tinkwell.server.release.service.beginning import Beginning
-from tinkwell.server.release.service.carrying import Carrying
+from tinkwell.server.release.service.carry.carrying import Carrying
+from tinkwell.server.release.service.carry.work import WorkReader
 from tinkwell.server.release.service.chart.all_values import AllValues
 from tinkwell.server.release.service.chart.beginning import ChartBeginning
 from tinkwell.server.release.service.chart.charts import Charts
@@ -29,7 +30,6 @@ from tinkwell.server.release.service.explaining import Explaining, Explanation
 from tinkwell.server.release.service.listener import Function
 from tinkwell.server.release.service.listing import Listing
 from tinkwell.server.release.service.looking import Looking
-from tinkwell.server.release.service.work import WorkReader
 from tinkwell.server.release.store import change, lifecycle, lock, queries
 from tinkwell.server.secret.service.operations import SecretService
 

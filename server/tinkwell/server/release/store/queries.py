@@ -94,6 +94,21 @@ _RESOURCES = sqlalchemy.text(f"""
 NodeWithSteps: TypeAlias = tuple[record.Node, Sequence[record.Step]]
 Place: TypeAlias = tuple[datetime.datetime, str]
 BEGINNING: Place = (datetime.datetime(1, 1, 1, tzinfo=datetime.UTC), "00000000-0000-0000-0000-000000000000")
+# Operations that are held under leases.
+INHERITED = sqlalchemy.text("""
+    SELECT CAST(o.id AS text) FROM operation o
+     WHERE o.lease_id = CAST(:id AS uuid) AND o.state IN ('PENDING', 'RUNNING')
+     ORDER BY o.created_at, o.id
+     LIMIT :limit
+""")
+LOST = sqlalchemy.text("""
+    SELECT CAST(o.id AS text)
+      FROM operation o LEFT JOIN lease l ON l.id = o.lease_id
+     WHERE o.state IN ('PENDING', 'RUNNING') AND o.lease_id IS NOT NULL
+       AND (l.id IS NULL OR l.expires_at <= clock_timestamp())
+     ORDER BY o.created_at, o.id
+     LIMIT :limit
+""")
 
 
 async def by_id(fetch: Fetch, release_id: str) -> record.Release | None:
@@ -204,3 +219,13 @@ async def list_resources(connection: AsyncConnection, release_id: str) -> AsyncG
 def _planned(found: Mapping[Any, Any]) -> PlanNode:
     kind, after = PlanKind(found["kind"]), tuple(found["after"])
     return PlanNode(path=found["path"], kind=kind, after=after, begin=found["begin"])
+
+
+async def inherited(connection: AsyncConnection, lease_id: str, *, limit: int) -> Sequence[str]:
+    """Return operations that are held under a lease."""
+    return list((await connection.execute(INHERITED, {"id": lease_id, "limit": limit})).scalars())
+
+
+async def lost(connection: AsyncConnection, *, limit: int) -> Sequence[str]:
+    """Return operations that are held under a lease that is over."""
+    return list((await connection.execute(LOST, {"limit": limit})).scalars())

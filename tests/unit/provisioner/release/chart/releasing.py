@@ -13,9 +13,9 @@ from tinkwell.core.release.chart.file import chart
 from tinkwell.core.release.kinds import Wait
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.value.document import JsonObject
-from tinkwell.provisioner.release import chart_render
-from tinkwell.provisioner.release.chart_render import Rendered
-from tinkwell.provisioner.release.chart_source import Charts
+from tinkwell.provisioner.release.prepare import chart_render
+from tinkwell.provisioner.release.prepare.chart_render import Rendered
+from tinkwell.provisioner.release.prepare.chart_source import Charts
 
 # A root with two subcharts, of which `site` is given what `store` gives, and a manifest that names both.
 SHOP = {

@@ -7,8 +7,8 @@ from unit.provisioner.release.chart.releasing import SHOP, charts, files
 
 from tinkwell.core import errors
 from tinkwell.core.release.chart.file import archive
-from tinkwell.provisioner.release import chart_source
 from tinkwell.provisioner.release.expression.naming import MAX_FILE_BYTES, FileTexts
+from tinkwell.provisioner.release.prepare import chart_source
 
 
 def encoded(data: bytes) -> str:

@@ -17,7 +17,8 @@ from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import JsonObject
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Database, Transaction
-from tinkwell.server.release.service import ending, report
+from tinkwell.server.release.service import ending
+from tinkwell.server.release.service.carry import report
 from tinkwell.server.release.service.document import Documents
 from tinkwell.server.release.store import change, lock, queries
 from tinkwell.server.release.store import submission as store

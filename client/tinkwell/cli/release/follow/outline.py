@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from tinkwell.cli.release import arrangement
-from tinkwell.cli.release import tree as release_tree
+from tinkwell.cli.release.follow import arrangement
+from tinkwell.cli.release.follow import tree as release_tree
 from tinkwell.cli.shell import duration, output
 from tinkwell.cli.shell.outline import Node, clean, tail
 from tinkwell.core.event.kinds import State

@@ -15,9 +15,9 @@ import rich_click as click
 from click.exceptions import Exit
 
 from tinkwell.cli import failure
-from tinkwell.cli.release import line as release_line
-from tinkwell.cli.release import outline, summary
-from tinkwell.cli.release import tree as release_tree
+from tinkwell.cli.release.follow import line as release_line
+from tinkwell.cli.release.follow import outline, summary
+from tinkwell.cli.release.follow import tree as release_tree
 from tinkwell.cli.shell import log_line, output, server_clock, session, view
 from tinkwell.core.event.kinds import ResourceType, State
 from tinkwell.core.release.transition.ending import follow_up_id

@@ -21,9 +21,9 @@ from tinkwell.core.release.manifest.reader import Templates
 from tinkwell.core.release.manifest.rendered import RenderedChart, RenderedManifest
 from tinkwell.core.value import check, document, parse, position
 from tinkwell.core.value.document import JsonObject
-from tinkwell.provisioner.release.chart_source import Charts
 from tinkwell.provisioner.release.expression.evaluate import Expressions, Inputs, RenderedPart
 from tinkwell.provisioner.release.expression.naming import Release
+from tinkwell.provisioner.release.prepare.chart_source import Charts
 
 _NOTES = "templates/NOTES.txt"
 

@@ -4,8 +4,8 @@ import re
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from tinkwell.cli.release import outline
-from tinkwell.cli.release import tree as release_tree
+from tinkwell.cli.release.follow import outline
+from tinkwell.cli.release.follow import tree as release_tree
 from tinkwell.cli.shell import output
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report

@@ -29,9 +29,8 @@ from tinkwell.core.release.record import Options
 from tinkwell.core.release.record import Resource as Row
 from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import JsonObject
-from tinkwell.provisioner.release import chart_source, life, resource
+from tinkwell.provisioner.release import life, resource
 from tinkwell.provisioner.release.call.plug import Machine
-from tinkwell.provisioner.release.chart_source import MAX_SOURCE_BYTES, Charts
 from tinkwell.provisioner.release.core_event import ReadChart, Render, Validate
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.expression.naming import ManifestNames, Names, Release
@@ -41,6 +40,8 @@ from tinkwell.provisioner.release.lifecycle.announcer import Announcer
 from tinkwell.provisioner.release.lifecycle.lifecycle import Lifecycle
 from tinkwell.provisioner.release.lifecycle.occasion import Emitted, Occasion
 from tinkwell.provisioner.release.lifecycle.subject import Subject
+from tinkwell.provisioner.release.prepare import chart_source
+from tinkwell.provisioner.release.prepare.chart_source import MAX_SOURCE_BYTES, Charts
 from tinkwell.provisioner.release.resource import Resource, Resources, Revision
 from tinkwell.provisioner.release.schema.check import Schemas
 from tinkwell.provisioner.runtime import port

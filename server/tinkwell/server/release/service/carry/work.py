@@ -15,9 +15,9 @@ from tinkwell.core.value import parse
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Database
 from tinkwell.server.release.service import ending
-from tinkwell.server.release.service.carrying import parse_operation
+from tinkwell.server.release.service.carry.carrying import parse_operation
+from tinkwell.server.release.service.carry.opened import OpenedWork
 from tinkwell.server.release.service.document import Documents
-from tinkwell.server.release.service.opened import OpenedWork
 from tinkwell.server.release.service.request import MAX_REVISION
 from tinkwell.server.release.store import chart as charts
 from tinkwell.server.release.store import lock, queries, work

@@ -1,0 +1,1 @@
+"""From the documents of an operation to what is to be done."""

@@ -1,0 +1,1 @@
+"""What those are given, and report, who carry operations out."""
