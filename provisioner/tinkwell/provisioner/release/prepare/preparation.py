@@ -148,12 +148,13 @@ class Preparation:
         work = self._work
         if self._left is None and manifest is not None and work.operation.kind.changes_release:
             is_removing = any(row.path not in manifest.installed for row in work.resources)
-            await self._find_former(await asyncio.to_thread(build_plan, manifest, work) if is_removing else None)
+            plan = await asyncio.to_thread(build_plan, manifest, work) if is_removing else None
+            await self._find_former(plan, manifest)
             await self._lifecycle.load()
 
-    async def _find_former(self, plan: Plan | None) -> None:
-        """Find what was there before, where the operation has to do with it by its kind, or by its plan."""
-        found = await life.former_work(self._host, self._work, plan)
+    async def _find_former(self, plan: Plan | None, manifest: RenderedManifest | None = None) -> None:
+        """Find what was there before, where the operation has to do with it by its kind, its plan, or its charts."""
+        found = await life.former_work(self._host, self._work, plan, manifest)
         if found is not None:
             self._left = await asyncio.to_thread(life.read, found)
             self._lifecycle.begin(self._lifecycle.present, await asyncio.to_thread(life.subject, found))
