@@ -180,11 +180,12 @@ async def logs(
 def watch(name: str | None, namespace: str | None, wanted: watching.Wanted) -> None:
     """Show what becomes of a release until its operation has ended, or the events of all releases as they happen.
 
-    With a NAME it shows resources, how long they take, what they wait for and what they print: as a tree on a terminal,
-    elsewhere as a line for each change. It fails unless the operation succeeds.
+    With a NAME it shows resources, how long they take, what they wait for and what they print, and what scripts have
+    heard and said: as a tree on a terminal, elsewhere as a line for each change. It fails unless the operation
+    succeeds.
 
-    Without a NAME, and with any of the options, it shows the events of releases, operations, nodes and steps, and
-    begins and ends as `tinkwell events watch` does.
+    Without a NAME, and with any of the options, it shows the events of releases, operations, nodes, steps and their
+    lifecycle, and begins and ends as `tinkwell events watch` does.
     """
     if namespace is not None and name is None:
         raise click.UsageError("--namespace is that of a NAME; events of all namespaces come in one order")
