@@ -59,7 +59,7 @@ def decide(view: OperationView, running: Collection[StepKey]) -> Sequence[Comman
     left = [node for node in nodes if not node.state.is_final and node.has_calls]
     events = [node for node in nodes if not node.state.is_final and node.kind is NodeKind.EVENT]
     survey = walk.Survey(view.plan, {path: node.state for path, node in view.nodes.items()})
-    commands = [command for node in left for command in _care(node, running, stop)]
+    commands = [command for node in left for command in _care(view, node, running, stop)]
     commands += _go_on(view, left, stop)
     commands += event.proceed(events, running, is_stopped=stop is not None)
     commands += chart.end(view, survey)
@@ -81,7 +81,7 @@ def _stop(view: OperationView) -> _Stop | None:
     return None if late is None else _Stop(State.TIMEOUT, "the operation's deadline passed", late)
 
 
-def _care(node: NodeView, running: Collection[StepKey], stop: _Stop | None) -> list[Command]:
+def _care(view: OperationView, node: NodeView, running: Collection[StepKey], stop: _Stop | None) -> list[Command]:
     """Return what becomes of steps that cannot be left as they are."""
     commands: list[Command | None] = []
     for step in node.steps:
@@ -89,7 +89,7 @@ def _care(node: NodeView, running: Collection[StepKey], stop: _Stop | None) -> l
             commands.append(_hold_back(node, step, stop))
         elif step.state is State.RUNNING:
             commands.append(_find(node, step, stop))
-        elif step.state is State.PENDING and step.is_former and stop is None:
+        elif _is_over(view, node, step) and stop is None:
             commands.append(StopStep(step=node.key(step), reason="its round is over"))
     return [command for command in commands if command is not None]
 
@@ -119,7 +119,7 @@ def _go_on(view: OperationView, left: Sequence[NodeView], stop: _Stop | None) ->
     busy = {node.settings.concurrency_key for node in left if _runs_effect(node)} | view.busy_keys
     commands: list[Command] = []
     for node in left:
-        if node.state not in walk.BEGUN or _is_occupied(node):
+        if node.state not in walk.BEGUN or _is_occupied(view, node):
             continue
         command = _proceed(view, node)
         if isinstance(command, StartStep) and command.kind.has_effects:
@@ -144,9 +144,14 @@ def _runs_effect(node: NodeView) -> bool:
     return any(step.state is State.RUNNING and step.kind.has_effects for step in node.steps)
 
 
-def _is_occupied(node: NodeView) -> bool:
+def _is_occupied(view: OperationView, node: NodeView) -> bool:
     """Whether a step runs, or must be cleared away before the node goes on."""
-    return any(s.state is State.RUNNING or (s.state is State.PENDING and s.is_former) for s in node.steps)
+    return any(step.state is State.RUNNING or _is_over(view, node, step) for step in node.steps)
+
+
+def _is_over(view: OperationView, node: NodeView, step: StepView) -> bool:
+    """Whether a step that has not ended belongs to an earlier round, and nothing is left to be known of it."""
+    return step.state is State.PENDING and step.is_former and not hook.is_undecided(view, node, step)
 
 
 def _alone(node: NodeView, command: StartStep, busy: set[str]) -> Command:
@@ -188,13 +193,13 @@ def _ask_inits(view: OperationView, pending: Sequence[NodeView]) -> list[Command
     """Return the inits that begin, and the ends of nodes with which something is wrong: all are told of at once."""
     # After a change of owner hooks are asked once more, while others go on.
     working = sum(node.state in walk.BEGUN and node.has_calls for node in view.nodes.values())
-    vacant = view.options.parallel - working - sum(_is_occupied(node) for node in pending)
+    vacant = view.options.parallel - working - sum(_is_occupied(view, node) for node in pending)
     commands: list[Command] = []
     for node in pending:
         last = node.steps[-1] if node.steps else None
         if node.problem:
             commands.append(installation.fail(node, node.problem))
-        elif _is_occupied(node) or not _needs_init(node):
+        elif _is_occupied(view, node) or not _needs_init(node):
             continue
         elif last is not None and not last.is_former and last.state is not State.SUCCEEDED:
             commands.append(installation.fail(node, installation.describe(last)))

@@ -1,21 +1,48 @@
 """What is next for a hook: it is brought about as a resource is, whatever the operation does with the release.
 
 Nothing is kept of a hook beyond its operation, so its image is asked for `init` in each, and after a change of owner
-once more.
+once more. Only then is it known how often an action is tried that the former owner has left, and that has failed: until
+then it is PENDING.
 """
+
+from dataclasses import replace
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.decision import installation
 from tinkwell.core.release.decision.command import Command
-from tinkwell.core.release.decision.view import NodeView, OperationView
-from tinkwell.core.release.kinds import StepKind
+from tinkwell.core.release.decision.view import NodeView, OperationView, StepView
+from tinkwell.core.release.kinds import NodeKind, StepKind
 
 
 def proceed(view: OperationView, node: NodeView) -> Command:
     """Return what is next for a hook that was begun, none of whose steps runs."""
-    if node.init is not None:
-        return installation.proceed(view, node)
-    last = node.steps[-1] if node.steps else None
-    if last is not None and not last.is_former and last.kind is StepKind.INIT and last.state is not State.SUCCEEDED:
-        return installation.fail(node, installation.describe(last))
-    return installation.start_new(node, StepKind.INIT)
+    if node.init is None:
+        last = node.steps[-1] if node.steps else None
+        if last is not None and not last.is_former and last.kind is StepKind.INIT and last.state is not State.SUCCEEDED:
+            return installation.fail(node, installation.describe(last))
+        return installation.start_new(node, StepKind.INIT)
+    spent = next((step for step in node.steps if is_spent(view, node, step)), None)
+    if spent is not None:
+        return installation.fail(node, installation.describe(replace(spent, state=State.FAILED)))
+    return installation.proceed(view, node)
+
+
+def is_rule_unknown(node: NodeView) -> bool:
+    """Whether it is for the image to say how often an action is tried, and it has not been asked yet."""
+    return node.kind is NodeKind.HOOK and node.init is None and node.settings.retry is None
+
+
+def is_spent(view: OperationView, node: NodeView, step: StepView) -> bool:
+    """Whether an action that a former owner has left has failed, and is not tried again by what the image has said."""
+    if node.kind is not NodeKind.HOOK or not _has_failed(step) or node.init is None:
+        return False
+    return installation.retry_seconds(view, node, step, exit_code=step.exit_code) is None
+
+
+def is_undecided(view: OperationView, node: NodeView, step: StepView) -> bool:
+    """Whether a step stays PENDING that a former owner has left: until its image is asked, or its hook has failed."""
+    return _has_failed(step) and (is_rule_unknown(node) or is_spent(view, node, step))
+
+
+def _has_failed(step: StepView) -> bool:
+    return step.is_former and step.kind is StepKind.ACTION and step.state is State.PENDING and step.attempt > 0

@@ -18,12 +18,14 @@ from tinkwell.core.release.decision.view import (
     STATE_SECONDS,
     NodeView,
     OperationView,
+    Retry,
     StepKey,
     StepView,
     done_state,
 )
 from tinkwell.core.release.kinds import NodeState, ResourceStatus, StepKind
 from tinkwell.core.release.report import Call
+from tinkwell.core.workflow import retry
 
 _UNSUCCESSFUL = (State.FAILED, State.TIMEOUT)
 
@@ -76,6 +78,22 @@ def start_again(node: NodeView, step: StepView, *, reason: str) -> Command:
         attempt=step.attempt + 1,
         call=step.call,
         timeout_seconds=timeout_seconds(node, step.kind),
+    )
+
+
+def retry_seconds(view: OperationView, node: NodeView, step: StepView, *, exit_code: int | None) -> int | None:
+    """Return the seconds after which an action is tried again that ended so; None where it is not.
+
+    What took too long has no exit code.
+    """
+    rule = node.settings.retry or Retry()
+    if view.cancel_seconds is not None or (rule.exit_codes and exit_code not in rule.exit_codes):
+        return None
+    return retry.wait_seconds(
+        attempt=step.attempt,
+        retries=rule.attempts - 1,
+        first_delay_seconds=rule.delay_seconds,
+        workflow_remaining_seconds=view.remaining_seconds,
     )
 
 

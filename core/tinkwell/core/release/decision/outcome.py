@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import report
+from tinkwell.core.release.decision import hook, installation
 from tinkwell.core.release.decision.command import MoveNode, StartStep
 from tinkwell.core.release.decision.view import (
     Answer,
     InitFacts,
     NodeView,
     OperationView,
-    Retry,
     StepKey,
     StepView,
     done_state,
@@ -24,7 +24,6 @@ from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask, ResourceS
 from tinkwell.core.release.lifecycle_event.name import ONLY_WARNS
 from tinkwell.core.release.lifecycle_event.run import Outcome as LifecycleOutcome
 from tinkwell.core.release.report import LifecycleReport, NodeReport, RemovedReport, Report, ResourceReport, StepReport
-from tinkwell.core.workflow import retry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,15 +141,9 @@ def _retry_seconds(view: OperationView, node: NodeView, step: StepView, outcome:
     """Return the seconds until an attempt that ended without success is repeated; None where it is not."""
     if not step.kind.has_effects or outcome.state not in (State.FAILED, State.TIMEOUT):
         return None
-    rule = node.settings.retry or Retry()
-    if view.cancel_seconds is not None or (rule.exit_codes and outcome.exit_code not in rule.exit_codes):
-        return None
-    return retry.wait_seconds(
-        attempt=step.attempt,
-        retries=rule.attempts - 1,
-        first_delay_seconds=rule.delay_seconds,
-        workflow_remaining_seconds=view.remaining_seconds,
-    )
+    if view.cancel_seconds is None and hook.is_rule_unknown(node):
+        return 0  # its image is asked first, and says whether it is
+    return installation.retry_seconds(view, node, step, exit_code=outcome.exit_code)
 
 
 def _succeeded(

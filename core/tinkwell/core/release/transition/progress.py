@@ -13,7 +13,8 @@
     LEFT                      the node is that of a resource
     an emitted event          in every phase, and writes over what was told of the same event of the same chart
     any step but INIT, STATE  the operation is no PLAN, whose other steps stay PENDING until their node ends
-    any step begins           all earlier steps of the node are final, and the attempt is the next one
+    any step begins           all earlier steps of the node are final, and the attempt is the next one; INIT may begin
+                              while some are PENDING, since it may say what becomes of them
     another end of a step     it is RUNNING, and the attempt is the present one; or it is PENDING, and CANCELLED
 
 So no two steps of a node run at once, and nothing runs once a node is final. A group of reports may come again, whole,
@@ -378,6 +379,8 @@ def _needed(node: NodeRow, states: Sequence[NodeState]) -> str:
 def _check_turn(before: Sequence[StepRow], step: StepRow) -> None:
     """Refuse the start of a step before which others must end, or have succeeded."""
     unfinished = next((each for each in before if not each.state.is_final), None)
+    if step.kind is StepKind.INIT:
+        unfinished = next((each for each in before if each.state is State.RUNNING), None)
     if unfinished is not None:
         raise _illegal_step(step, f"step {unfinished.ordinal} comes first, and is {unfinished.state}")
     if step.kind not in (StepKind.ACTION, StepKind.RECHECK):
