@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import pytest
 
-from support.log_model import mistake
+from support.log_model import mistake, tail_mistake
 from support.log_model.explore import explore
 from support.log_model.state import Bounds
 from support.log_model.world import LogModel
@@ -29,6 +29,8 @@ BOUNDS = [
     Bounds(2, inserts=2, savepoints=True),
     Bounds(2, joins=True, losses=1),
     Bounds(2, losses=2),
+    Bounds(2, delays=True),
+    Bounds(1, readers=2, losses=1, delays=True),
     Bounds(1, readers=2, losses=1, joins=True),
     Bounds(2, joins=True, crashes=1),
     Bounds(2, inserts=2, page=1, waiting_bytes=1),
@@ -54,5 +56,12 @@ def test_a_mistake_is_found(name: str, record_property: Callable[[str, object], 
 
 
 def test_holders_kept_over_a_lost_connection_are_no_mistake_but_only_slower() -> None:
-    explored = explore(LogModel(Bounds(2, losses=1), mistake.with_tail(mistake.KeepsHolders)))
+    explored = explore(LogModel(Bounds(2, losses=1), tail_mistake.with_tail(tail_mistake.KeepsHolders)))
+    assert not explored.broken, explored
+
+
+@pytest.mark.parametrize("bounds", [Bounds(3), Bounds(2, inserts=2, page=1, waiting_bytes=1)], ids=str)
+def test_asking_about_one_gap_at_a_time_keeps_every_promise(bounds: Bounds) -> None:
+    explored = explore(LogModel(bounds, tail_mistake.with_tail(tail_mistake.OneByOne)))
+    print(f"one gap at a time, {bounds}: {explored}")
     assert not explored.broken, explored

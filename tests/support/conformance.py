@@ -13,6 +13,7 @@ pytest.register_assert_rewrite(
     "support.release_lifecycle_conformance",
     "support.release_looking_conformance",
     "support.release_secret_conformance",
+    "support.retention_conformance",
 )
 
 from support import (  # noqa: E402
@@ -26,12 +27,14 @@ from support import (  # noqa: E402
     release_lifecycle_conformance,
     release_looking_conformance,
     release_secret_conformance,
+    retention_conformance,
 )
 
 CHECKS = (
     *client_conformance.CHECKS,
     *lease_conformance.CHECKS,
     *deadline_conformance.CHECKS,
+    *retention_conformance.CHECKS,
     *release_conformance.CHECKS,
     *release_end_conformance.CHECKS,
     *release_chart_conformance.CHECKS,

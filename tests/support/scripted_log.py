@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 from support.log_event import make_event
 from tinkwell.core.event.event import Event
+from tinkwell.core.event.holder import Holder
 from tinkwell.core.event.page import History, Page, Replay, SourceLost
 from tinkwell.core.event.selection import Selection
 from tinkwell.server.log.fanout.hub import Hub
 from tinkwell.server.log.fanout.pacing import Spread
-from tinkwell.server.log.read.reader import Pace, Reader
+from tinkwell.server.log.read.pace import Pace
+from tinkwell.server.log.read.reader import Reader
 
 FAST = Pace(
     poll_seconds=0,
@@ -37,6 +39,9 @@ class Log:
         self.oldest = 1
         self.is_away = False
         self.silent_writers = 0
+        # While it is cleared, the bell does not answer.
+        self.bell_answers = asyncio.Event()
+        self.bell_answers.set()
         self.sleeper: Bell | None = None
         self.bells: list[Bell] = []
         self.sessions = 0
@@ -104,6 +109,7 @@ class Bell:
     async def request(self) -> bool:
         if self._log.is_away:
             raise SourceLost("away")
+        await self._log.bell_answers.wait()
         if self._log.silent_writers:
             return False
         self._log.sleeper = self
@@ -124,6 +130,7 @@ class Bell:
             return False
 
     async def release(self) -> None:
+        await self._log.bell_answers.wait()
         self._log.before_release()
         self._log.sleeper = None
         self.clear()
@@ -169,6 +176,9 @@ class Session:
     async def waiting(self) -> int:
         self._log.looks += 1
         return self._log.waiting
+
+    async def who(self, transactions: frozenset[str]) -> list[Holder]:
+        return [Holder(pid, role=name) for pid, name in enumerate(sorted(transactions), start=1)]
 
     async def holders(self) -> frozenset[str]:
         return self._log.holders

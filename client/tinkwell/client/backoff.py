@@ -3,6 +3,10 @@
 import random
 from collections.abc import Callable
 
+# Together with the channel's own pause it is less than two seconds: so soon does whoever waits for a server find that
+# it is back, however long it was away. While no server is there, a try costs no more than finding that out.
+LONGEST_SECONDS = 1.0
+
 
 class Backoff:
     """Capped exponential backoff with full jitter: each delay is drawn from zero to a bound that doubles."""
@@ -11,7 +15,7 @@ class Backoff:
         self,
         *,
         first_seconds: float = 0.2,
-        longest_seconds: float = 10.0,
+        longest_seconds: float = LONGEST_SECONDS,
         draw: Callable[[float, float], float] = random.uniform,
     ) -> None:
         self._first_seconds = first_seconds

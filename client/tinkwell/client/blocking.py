@@ -164,6 +164,7 @@ class WorkflowClient(_Service[workflow.WorkflowClient]):
     delete = _call(workflow.WorkflowClient.delete)
     cancel = _call(workflow.WorkflowClient.cancel)
     expire = _call(workflow.WorkflowClient.expire)
+    prune = _call(workflow.WorkflowClient.prune)
     events = _iterate(workflow.WorkflowClient.events)
     context = _call(workflow.WorkflowClient.context)
     contexts = _iterate(workflow.WorkflowClient.contexts)

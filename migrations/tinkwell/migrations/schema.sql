@@ -35,6 +35,9 @@ CREATE DOMAIN public.jsonb_document AS jsonb
 CREATE DOMAIN public.lifecycle_state AS text
 	CONSTRAINT lifecycle_state_known CHECK ((VALUE = ANY (ARRAY['PENDING'::text, 'RUNNING'::text, 'SUCCEEDED'::text, 'FAILED'::text, 'TIMEOUT'::text, 'CANCELLED'::text])));
 
+CREATE DOMAIN public.moment AS timestamp with time zone
+	CONSTRAINT moment_range CHECK (((VALUE >= '0001-01-01 00:00:00+00'::timestamp with time zone) AND (VALUE < '10000-01-01 00:00:00+00'::timestamp with time zone)));
+
 CREATE DOMAIN public.node_kind AS text
 	CONSTRAINT node_kind_known CHECK ((VALUE = ANY (ARRAY['RESOURCE'::text, 'CHART'::text, 'HOOK'::text, 'EVENT'::text])));
 
@@ -97,14 +100,14 @@ CREATE TABLE public.action (
     attempt integer DEFAULT 0 NOT NULL,
     message text DEFAULT ''::text NOT NULL,
     exit_code bigint,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    started_at timestamp with time zone,
-    deadline_at timestamp with time zone,
-    finished_at timestamp with time zone,
+    created_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    started_at public.moment,
+    deadline_at public.moment,
+    finished_at public.moment,
     retries integer DEFAULT 0 NOT NULL,
     retry_delay_seconds integer DEFAULT 5 NOT NULL,
-    retry_at timestamp with time zone,
+    retry_at public.moment,
     reboots boolean DEFAULT false NOT NULL
 );
 
@@ -158,9 +161,9 @@ CREATE TABLE public.chart (
     warnings text[] DEFAULT '{}'::text[] NOT NULL,
     archive public.chart_archive NOT NULL,
     size integer NOT NULL,
-    used_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    used_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    created_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT statement_timestamp() NOT NULL,
     CONSTRAINT chart_digest_form CHECK ((digest ~ '^sha256:[0-9a-f]{64}$'::text)),
     CONSTRAINT chart_size CHECK ((size = octet_length((archive)::bytea)))
 );
@@ -364,9 +367,9 @@ CREATE TABLE public.hardware (
     version bigint DEFAULT 1 NOT NULL,
     metadata public.jsonb_document DEFAULT '{}'::jsonb NOT NULL,
     network public.jsonb_document DEFAULT '{}'::jsonb NOT NULL,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    deleted_at timestamp with time zone
+    created_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    deleted_at public.moment
 );
 
 CREATE FUNCTION public.hardware_shape(h public.hardware) RETURNS json
@@ -429,6 +432,16 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION public.is_bell_broken() RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM pg_sequence_last_value('bell_wanted');
+    RETURN false;
+EXCEPTION WHEN internal_error OR data_corrupted THEN
+    RETURN true;
+END $$;
+
 CREATE FUNCTION public.is_bell_wanted() RETURNS boolean
     LANGUAGE sql
     AS $$
@@ -486,8 +499,8 @@ CREATE TABLE public.lifecycle (
     outcome text NOT NULL,
     message text DEFAULT ''::text NOT NULL,
     seconds double precision DEFAULT 0 NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT lifecycle_outcome_known CHECK ((outcome = ANY (ARRAY['SUCCEEDED'::text, 'WARNED'::text, 'FAILED'::text]))),
     CONSTRAINT lifecycle_size CHECK ((octet_length((handlers)::text) <= 1048576))
 );
@@ -511,6 +524,23 @@ CREATE FUNCTION public.log_identity() RETURNS text
       FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()
 $$;
 
+CREATE FUNCTION public.mend_bell() RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    IF NOT is_bell_broken() THEN
+        RETURN false;
+    END IF;
+    LOCK TABLE ONLY bell IN SHARE ROW EXCLUSIVE MODE;
+    IF NOT is_bell_broken() THEN
+        RETURN false;
+    END IF;
+    DROP SEQUENCE public.bell_wanted;
+    CREATE UNLOGGED SEQUENCE public.bell_wanted MINVALUE 0 MAXVALUE 1 START 0;
+    RETURN true;
+END $$;
+
 CREATE FUNCTION public.new_event_id(at timestamp with time zone) RETURNS uuid
     LANGUAGE sql
     RETURN (lpad(to_hex(((date_part('epoch'::text, at) * (1000000)::double precision))::bigint), 32, to_hex(((((random() * ('70368744177663'::bigint)::double precision))::bigint << 16) | ('1000000000000000000000000000000000000000000000001000000000000000'::"bit")::bigint))))::uuid;
@@ -528,10 +558,10 @@ CREATE TABLE public.node (
     state public.node_state DEFAULT 'PENDING'::text NOT NULL,
     changed boolean DEFAULT false NOT NULL,
     message text DEFAULT ''::text NOT NULL,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    started_at timestamp with time zone,
-    finished_at timestamp with time zone
+    created_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    started_at public.moment,
+    finished_at public.moment
 );
 
 CREATE FUNCTION public.node_shape(n public.node) RETURNS json
@@ -569,14 +599,14 @@ CREATE TABLE public.operation (
     failed_nodes integer DEFAULT 0 NOT NULL,
     skipped_nodes integer DEFAULT 0 NOT NULL,
     lease_id uuid,
-    cancel_requested_at timestamp with time zone,
+    cancel_requested_at public.moment,
     cancel_grace_seconds integer DEFAULT 0 NOT NULL,
     cancel_reason text DEFAULT ''::text NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    started_at timestamp with time zone,
-    deadline_at timestamp with time zone NOT NULL,
-    finished_at timestamp with time zone,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    started_at public.moment,
+    deadline_at public.moment NOT NULL,
+    finished_at public.moment,
     chart_id uuid,
     result public.release_document,
     plan_of uuid
@@ -625,11 +655,30 @@ BEGIN
     SELECT e.id, e.revision FROM write_event('CUSTOM', resource_id, NULL, 'CUSTOM', 0, data, name) e;
 END $$;
 
+CREATE FUNCTION public.refuse_identity() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'what a row of % is known by may not change, since who watches it would hear nothing: '
+                    'insert another row, and delete this one', TG_TABLE_NAME
+        USING ERRCODE = 'check_violation', CONSTRAINT = pg_catalog.concat(TG_TABLE_NAME, '_identity'),
+              TABLE = TG_TABLE_NAME;
+END $$;
+
+CREATE FUNCTION public.refuse_rewriting() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION '% of % would change what has been delivered; events are forgotten by whole partitions',
+            TG_OP, TG_TABLE_NAME
+        USING ERRCODE = 'feature_not_supported';
+END $$;
+
 CREATE FUNCTION public.refuse_truncate() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    RAISE EXCEPTION 'TRUNCATE of % would lose events; use DELETE', TG_TABLE_NAME USING ERRCODE = 'feature_not_supported';
+    RAISE EXCEPTION 'TRUNCATE of % would lose events', TG_TABLE_NAME USING ERRCODE = 'feature_not_supported';
 END $$;
 
 CREATE TABLE public.release (
@@ -643,9 +692,9 @@ CREATE TABLE public.release (
     operation_id uuid NOT NULL,
     engine text DEFAULT ''::text NOT NULL,
     description text DEFAULT ''::text NOT NULL,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    deleted_at timestamp with time zone,
+    created_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    deleted_at public.moment,
     chart_name text DEFAULT ''::text NOT NULL,
     chart_version text DEFAULT ''::text NOT NULL,
     drift text DEFAULT ''::text NOT NULL,
@@ -752,10 +801,10 @@ CREATE TABLE public.step (
     attempt integer DEFAULT 0 NOT NULL,
     exit_code bigint,
     message text DEFAULT ''::text NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    started_at timestamp with time zone,
-    finished_at timestamp with time zone
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    started_at public.moment,
+    finished_at public.moment
 );
 
 CREATE FUNCTION public.step_shape(s public.step) RETURNS json
@@ -778,9 +827,9 @@ CREATE TABLE public.template (
     version bigint DEFAULT 1 NOT NULL,
     name text NOT NULL,
     data public.template_text NOT NULL,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    deleted_at timestamp with time zone,
+    created_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    deleted_at public.moment,
     CONSTRAINT template_name_form CHECK ((name ~ '^[a-zA-Z0-9_-]{1,199}$'::text))
 );
 
@@ -797,7 +846,7 @@ $$;
 CREATE FUNCTION public.time_member(key text, moment timestamp with time zone) RETURNS text
     LANGUAGE sql STABLE
     AS $$
-    SELECT to_char(moment AT TIME ZONE INTERVAL '0', '", \"' || key || '\": \""YYYY-MM-DD"T"HH24:MI:SS.US"Z\""')
+    SELECT to_char(moment AT TIME ZONE INTERVAL '0', E'", \\"' || key || E'\\": \\""YYYY-MM-DD"T"HH24:MI:SS.US"Z\\""')
 $$;
 
 CREATE TABLE public.workflow (
@@ -812,12 +861,12 @@ CREATE TABLE public.workflow (
     completed_actions integer DEFAULT 0 NOT NULL,
     global_timeout_seconds bigint DEFAULT 0 NOT NULL,
     cause jsonb,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    started_at timestamp with time zone,
-    deadline_at timestamp with time zone,
-    finished_at timestamp with time zone,
-    deleted_at timestamp with time zone,
+    created_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    started_at public.moment,
+    deadline_at public.moment,
+    finished_at public.moment,
+    deleted_at public.moment,
     on_timeout text DEFAULT ''::text NOT NULL,
     on_failure text DEFAULT ''::text NOT NULL,
     recovers uuid,
@@ -1093,7 +1142,7 @@ CREATE TABLE public.action_status (
     seconds double precision NOT NULL,
     message text NOT NULL,
     exit_code bigint,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL
 );
 
 ALTER TABLE public.action_status ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -1130,8 +1179,8 @@ CREATE TABLE public.lease (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
     owner text NOT NULL,
     engine text NOT NULL,
-    acquired_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    expires_at timestamp with time zone NOT NULL
+    acquired_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    expires_at public.moment NOT NULL
 );
 
 CREATE TABLE public.machine_hold (
@@ -1148,7 +1197,7 @@ CREATE VIEW public.busy_machine AS
      JOIN public.workflow w ON ((w.id = h.workflow_id)))
   WHERE ((((w.state)::text = 'RUNNING'::text) AND (w.deleted_at IS NULL)) OR (EXISTS ( SELECT
            FROM public.lease l
-          WHERE ((l.id = h.lease_id) AND (l.expires_at > clock_timestamp())))));
+          WHERE ((l.id = h.lease_id) AND ((l.expires_at)::timestamp with time zone > clock_timestamp())))));
 
 CREATE TABLE public.event_discard (
     partition_name text NOT NULL,
@@ -1168,7 +1217,7 @@ CREATE TABLE public.event_position (
     revision bigint DEFAULT 0 NOT NULL,
     history_id uuid NOT NULL,
     token bigint DEFAULT 0 NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL
 );
 
 CREATE SEQUENCE public.events_revision
@@ -1202,8 +1251,18 @@ CREATE TABLE public.log_line (
     number bigint NOT NULL,
     stream text NOT NULL,
     line text NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT log_line_stream_known CHECK ((stream = ANY (ARRAY['STDOUT'::text, 'STDERR'::text])))
+);
+
+CREATE TABLE public.pruning_turn (
+    one boolean DEFAULT true NOT NULL,
+    holder uuid NOT NULL,
+    held_until public.moment NOT NULL,
+    CONSTRAINT pruning_turn_one_check CHECK (one)
+);
+
+CREATE TABLE public.relay (
 );
 
 CREATE TABLE public.release_resource (
@@ -1217,7 +1276,7 @@ CREATE TABLE public.release_resource (
     state public.resource_answer,
     status public.resource_status DEFAULT 'UNKNOWN'::text NOT NULL,
     owned boolean DEFAULT false NOT NULL,
-    observed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    observed_at public.moment DEFAULT clock_timestamp() NOT NULL
 );
 
 CREATE TABLE public.release_revision (
@@ -1232,8 +1291,8 @@ CREATE TABLE public.release_revision (
     rollback_of integer DEFAULT 0 NOT NULL,
     operation_id uuid NOT NULL,
     description text DEFAULT ''::text NOT NULL,
-    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    created_at public.moment DEFAULT statement_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT statement_timestamp() NOT NULL,
     chart_id uuid,
     CONSTRAINT release_revision_number CHECK ((revision > 0))
 );
@@ -1271,7 +1330,7 @@ ALTER TABLE public.sealed_value ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY
 
 CREATE TABLE public.self_enrolment (
     hardware_id uuid NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL
 );
 
 CREATE TABLE public.step_log (
@@ -1282,7 +1341,7 @@ CREATE TABLE public.step_log (
     number bigint NOT NULL,
     stream text NOT NULL,
     line text NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT step_log_stream_known CHECK ((stream = ANY (ARRAY['STDOUT'::text, 'STDERR'::text])))
 );
 
@@ -1300,7 +1359,7 @@ CREATE TABLE public.workflow_data (
     version integer NOT NULL,
     metadata json NOT NULL,
     data json,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL
 );
 
 ALTER TABLE ONLY public.events ALTER COLUMN revision SET DEFAULT nextval('public.events_revision'::regclass);
@@ -1386,6 +1445,9 @@ ALTER TABLE ONLY public.node
 ALTER TABLE ONLY public.operation
     ADD CONSTRAINT operation_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.pruning_turn
+    ADD CONSTRAINT pruning_turn_pkey PRIMARY KEY (one);
+
 ALTER TABLE ONLY public.release
     ADD CONSTRAINT release_pkey PRIMARY KEY (id);
 
@@ -1438,6 +1500,8 @@ CREATE INDEX chart_used ON public.chart USING btree (used_at);
 
 CREATE INDEX hardware_address_hardware ON public.hardware_address USING btree (hardware_id);
 
+CREATE INDEX hardware_deleted ON public.hardware USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
+
 CREATE INDEX machine_hold_workflow ON public.machine_hold USING btree (workflow_id);
 
 CREATE UNIQUE INDEX operation_active ON public.operation USING btree (release_id) WHERE ((state)::text = ANY (ARRAY['PENDING'::text, 'RUNNING'::text]));
@@ -1462,15 +1526,29 @@ CREATE INDEX sealed_value_key ON public.sealed_value USING btree (SUBSTRING(seal
 
 CREATE INDEX step_log_operation ON public.step_log USING btree (operation_id, id);
 
+CREATE INDEX template_deleted ON public.template USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
+
 CREATE INDEX template_live ON public.template USING btree (created_at, id) WHERE (deleted_at IS NULL);
 
 CREATE UNIQUE INDEX template_name ON public.template USING btree (name) WHERE (deleted_at IS NULL);
 
+CREATE INDEX workflow_ended ON public.workflow USING btree (LEAST(finished_at, deleted_at), id) WHERE ((finished_at IS NOT NULL) OR (deleted_at IS NOT NULL));
+
 CREATE INDEX workflow_live ON public.workflow USING btree (created_at, id) WHERE (deleted_at IS NULL);
+
+CREATE INDEX workflow_recovers ON public.workflow USING btree (recovers) WHERE (recovers IS NOT NULL);
+
+CREATE INDEX workflow_template ON public.workflow USING btree (template_id);
 
 CREATE INDEX workflow_unfinished ON public.workflow USING btree (created_at, id) WHERE ((deleted_at IS NULL) AND ((state)::text = ANY (ARRAY['PENDING'::text, 'RUNNING'::text])));
 
 CREATE CONSTRAINT TRIGGER action_event AFTER INSERT OR DELETE OR UPDATE ON public.action DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_action_event();
+
+ALTER TABLE public.action ENABLE ALWAYS TRIGGER action_event;
+
+CREATE TRIGGER action_identity BEFORE UPDATE OF id, workflow_id ON public.action FOR EACH ROW WHEN (((old.id IS DISTINCT FROM new.id) OR (old.workflow_id IS DISTINCT FROM new.workflow_id))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.action ENABLE ALWAYS TRIGGER action_identity;
 
 CREATE TRIGGER action_retry BEFORE UPDATE OF state ON public.action FOR EACH ROW WHEN ((((old.state)::text = 'RUNNING'::text) AND ((new.state)::text = 'PENDING'::text))) EXECUTE FUNCTION public.check_retry();
 
@@ -1478,39 +1556,97 @@ CREATE TRIGGER action_transition BEFORE UPDATE OF state ON public.action FOR EAC
 
 CREATE TRIGGER action_truncate BEFORE TRUNCATE ON public.action FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.action ENABLE ALWAYS TRIGGER action_truncate;
+
 CREATE TRIGGER action_version BEFORE UPDATE ON public.action FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.action ENABLE ALWAYS TRIGGER action_version;
 
 CREATE CONSTRAINT TRIGGER chart_event AFTER INSERT OR DELETE ON public.chart DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_chart_event();
 
+ALTER TABLE public.chart ENABLE ALWAYS TRIGGER chart_event;
+
+CREATE TRIGGER chart_identity BEFORE UPDATE OF id, digest, name, chart_version, metadata, archive, size ON public.chart FOR EACH ROW WHEN ((((((((old.id IS DISTINCT FROM new.id) OR (old.digest IS DISTINCT FROM new.digest)) OR (old.name IS DISTINCT FROM new.name)) OR (old.chart_version IS DISTINCT FROM new.chart_version)) OR ((old.metadata)::text IS DISTINCT FROM (new.metadata)::text)) OR ((old.archive)::bytea IS DISTINCT FROM (new.archive)::bytea)) OR (old.size IS DISTINCT FROM new.size))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.chart ENABLE ALWAYS TRIGGER chart_identity;
+
 CREATE TRIGGER chart_truncate BEFORE TRUNCATE ON public.chart FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.chart ENABLE ALWAYS TRIGGER chart_truncate;
+
 CREATE TRIGGER chart_version BEFORE UPDATE ON public.chart FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.chart ENABLE ALWAYS TRIGGER chart_version;
+
+CREATE TRIGGER events_kept BEFORE DELETE OR UPDATE OF revision, id, resource_type, resource_id, parent_id, event_type, name, version, actor, data, size ON public.events FOR EACH ROW EXECUTE FUNCTION public.refuse_rewriting();
+
+ALTER TABLE public.events ENABLE ALWAYS TRIGGER events_kept;
+
+CREATE TRIGGER events_truncate BEFORE TRUNCATE ON public.events FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+ALTER TABLE public.events ENABLE ALWAYS TRIGGER events_truncate;
 
 CREATE TRIGGER hardware_addresses AFTER INSERT OR UPDATE ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.keep_addresses();
 
 CREATE CONSTRAINT TRIGGER hardware_event AFTER INSERT OR DELETE OR UPDATE ON public.hardware DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_hardware_event();
 
+ALTER TABLE public.hardware ENABLE ALWAYS TRIGGER hardware_event;
+
+CREATE TRIGGER hardware_identity BEFORE UPDATE OF id ON public.hardware FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.hardware ENABLE ALWAYS TRIGGER hardware_identity;
+
 CREATE TRIGGER hardware_truncate BEFORE TRUNCATE ON public.hardware FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+ALTER TABLE public.hardware ENABLE ALWAYS TRIGGER hardware_truncate;
 
 CREATE TRIGGER hardware_version BEFORE UPDATE ON public.hardware FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
+ALTER TABLE public.hardware ENABLE ALWAYS TRIGGER hardware_version;
+
 CREATE CONSTRAINT TRIGGER lifecycle_event AFTER INSERT OR UPDATE ON public.lifecycle DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_lifecycle_event();
+
+ALTER TABLE public.lifecycle ENABLE ALWAYS TRIGGER lifecycle_event;
+
+CREATE TRIGGER lifecycle_identity BEFORE UPDATE OF id ON public.lifecycle FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.lifecycle ENABLE ALWAYS TRIGGER lifecycle_identity;
 
 CREATE TRIGGER lifecycle_legal BEFORE INSERT OR UPDATE ON public.lifecycle FOR EACH ROW EXECUTE FUNCTION public.check_lifecycle();
 
 CREATE TRIGGER lifecycle_truncate BEFORE TRUNCATE ON public.lifecycle FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.lifecycle ENABLE ALWAYS TRIGGER lifecycle_truncate;
+
 CREATE TRIGGER lifecycle_version BEFORE UPDATE ON public.lifecycle FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
+ALTER TABLE public.lifecycle ENABLE ALWAYS TRIGGER lifecycle_version;
+
 CREATE CONSTRAINT TRIGGER node_event AFTER DELETE OR UPDATE ON public.node DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_node_event();
+
+ALTER TABLE public.node ENABLE ALWAYS TRIGGER node_event;
+
+CREATE TRIGGER node_identity BEFORE UPDATE OF id, operation_id, release_id ON public.node FOR EACH ROW WHEN ((((old.id IS DISTINCT FROM new.id) OR (old.operation_id IS DISTINCT FROM new.operation_id)) OR (old.release_id IS DISTINCT FROM new.release_id))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.node ENABLE ALWAYS TRIGGER node_identity;
 
 CREATE TRIGGER node_transition BEFORE UPDATE OF state ON public.node FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
 
 CREATE TRIGGER node_truncate BEFORE TRUNCATE ON public.node FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.node ENABLE ALWAYS TRIGGER node_truncate;
+
 CREATE TRIGGER node_version BEFORE UPDATE ON public.node FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
+ALTER TABLE public.node ENABLE ALWAYS TRIGGER node_version;
+
 CREATE CONSTRAINT TRIGGER operation_event AFTER INSERT OR DELETE OR UPDATE ON public.operation DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_operation_event();
+
+ALTER TABLE public.operation ENABLE ALWAYS TRIGGER operation_event;
+
+CREATE TRIGGER operation_identity BEFORE UPDATE OF id, release_id ON public.operation FOR EACH ROW WHEN (((old.id IS DISTINCT FROM new.id) OR (old.release_id IS DISTINCT FROM new.release_id))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.operation ENABLE ALWAYS TRIGGER operation_identity;
 
 CREATE TRIGGER operation_sealed AFTER DELETE ON public.operation FOR EACH ROW EXECUTE FUNCTION public.delete_sealed();
 
@@ -1518,9 +1654,23 @@ CREATE TRIGGER operation_transition BEFORE UPDATE OF state ON public.operation F
 
 CREATE TRIGGER operation_truncate BEFORE TRUNCATE ON public.operation FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.operation ENABLE ALWAYS TRIGGER operation_truncate;
+
 CREATE TRIGGER operation_version BEFORE UPDATE ON public.operation FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
+ALTER TABLE public.operation ENABLE ALWAYS TRIGGER operation_version;
+
 CREATE CONSTRAINT TRIGGER release_event AFTER INSERT OR DELETE OR UPDATE ON public.release DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_release_event();
+
+ALTER TABLE public.release ENABLE ALWAYS TRIGGER release_event;
+
+CREATE TRIGGER release_identity BEFORE UPDATE OF id ON public.release FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.release ENABLE ALWAYS TRIGGER release_identity;
+
+CREATE TRIGGER release_revision_identity BEFORE UPDATE OF release_id, revision ON public.release_revision FOR EACH ROW WHEN (((old.release_id IS DISTINCT FROM new.release_id) OR (old.revision IS DISTINCT FROM new.revision))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.release_revision ENABLE ALWAYS TRIGGER release_revision_identity;
 
 CREATE TRIGGER release_revision_sealed AFTER DELETE ON public.release_revision FOR EACH ROW EXECUTE FUNCTION public.delete_sealed();
 
@@ -1530,29 +1680,61 @@ CREATE TRIGGER release_revision_transition BEFORE UPDATE OF state ON public.rele
 
 CREATE TRIGGER release_revision_version BEFORE UPDATE ON public.release_revision FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
+ALTER TABLE public.release_revision ENABLE ALWAYS TRIGGER release_revision_version;
+
 CREATE TRIGGER release_sealed AFTER DELETE ON public.release FOR EACH ROW EXECUTE FUNCTION public.delete_sealed();
 
 CREATE TRIGGER release_transition BEFORE UPDATE OF state ON public.release FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
 
 CREATE TRIGGER release_truncate BEFORE TRUNCATE ON public.release FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.release ENABLE ALWAYS TRIGGER release_truncate;
+
 CREATE TRIGGER release_version BEFORE UPDATE ON public.release FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
+ALTER TABLE public.release ENABLE ALWAYS TRIGGER release_version;
+
 CREATE CONSTRAINT TRIGGER step_event AFTER INSERT OR DELETE OR UPDATE ON public.step DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_step_event();
+
+ALTER TABLE public.step ENABLE ALWAYS TRIGGER step_event;
+
+CREATE TRIGGER step_identity BEFORE UPDATE OF id, node_id, operation_id, release_id ON public.step FOR EACH ROW WHEN (((((old.id IS DISTINCT FROM new.id) OR (old.node_id IS DISTINCT FROM new.node_id)) OR (old.operation_id IS DISTINCT FROM new.operation_id)) OR (old.release_id IS DISTINCT FROM new.release_id))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.step ENABLE ALWAYS TRIGGER step_identity;
 
 CREATE TRIGGER step_transition BEFORE UPDATE OF state ON public.step FOR EACH ROW EXECUTE FUNCTION public.check_release_transition();
 
 CREATE TRIGGER step_truncate BEFORE TRUNCATE ON public.step FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.step ENABLE ALWAYS TRIGGER step_truncate;
+
 CREATE TRIGGER step_version BEFORE UPDATE ON public.step FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.step ENABLE ALWAYS TRIGGER step_version;
 
 CREATE CONSTRAINT TRIGGER template_event AFTER INSERT OR DELETE OR UPDATE ON public.template DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_template_event();
 
+ALTER TABLE public.template ENABLE ALWAYS TRIGGER template_event;
+
+CREATE TRIGGER template_identity BEFORE UPDATE OF id ON public.template FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.template ENABLE ALWAYS TRIGGER template_identity;
+
 CREATE TRIGGER template_truncate BEFORE TRUNCATE ON public.template FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+ALTER TABLE public.template ENABLE ALWAYS TRIGGER template_truncate;
 
 CREATE TRIGGER template_version BEFORE UPDATE ON public.template FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
+ALTER TABLE public.template ENABLE ALWAYS TRIGGER template_version;
+
 CREATE CONSTRAINT TRIGGER workflow_event AFTER INSERT OR DELETE OR UPDATE ON public.workflow DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_workflow_event();
+
+ALTER TABLE public.workflow ENABLE ALWAYS TRIGGER workflow_event;
+
+CREATE TRIGGER workflow_identity BEFORE UPDATE OF id ON public.workflow FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.workflow ENABLE ALWAYS TRIGGER workflow_identity;
 
 CREATE TRIGGER workflow_machines AFTER UPDATE OF state, deleted_at ON public.workflow FOR EACH ROW WHEN (((((old.state)::text = 'RUNNING'::text) AND (old.deleted_at IS NULL)) <> (((new.state)::text = 'RUNNING'::text) AND (new.deleted_at IS NULL)))) EXECUTE FUNCTION public.hold_machines();
 
@@ -1562,7 +1744,11 @@ CREATE TRIGGER workflow_transition BEFORE UPDATE OF state ON public.workflow FOR
 
 CREATE TRIGGER workflow_truncate BEFORE TRUNCATE ON public.workflow FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
+ALTER TABLE public.workflow ENABLE ALWAYS TRIGGER workflow_truncate;
+
 CREATE TRIGGER workflow_version BEFORE UPDATE ON public.workflow FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.workflow ENABLE ALWAYS TRIGGER workflow_version;
 
 ALTER TABLE ONLY public.action
     ADD CONSTRAINT action_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES public.workflow(id) ON DELETE CASCADE;

@@ -12,12 +12,11 @@ part of the URL the end of that password.
 """
 
 import difflib
-import os
+import ipaddress
 import re
 import urllib.parse
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeAlias
 
 # A host, empty where only a port is given, and its port, None for the usual one.
@@ -27,6 +26,8 @@ EXAMPLE = "postgresql://USER:PASSWORD@HOST/DATABASE"
 DEFAULT_PORT = 5432
 # Each connection has a limit, so `connect_timeout=0`, which means none to PostgreSQL's programs, is refused.
 MAX_CONNECT_SECONDS = 600
+# Of the path of a Unix socket, in Linux.
+_LONGEST_SOCKET_BYTES = 107
 
 # In the first, a name or a password may hold no "/", no "?" and no "@", as PostgreSQL demands. In the second they may,
 # up to the last "@" that can end them: whoever has not escaped such a password is understood all the same.
@@ -46,9 +47,9 @@ _SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full
 _TLS_VERSIONS = ("TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3")
 # What may be said beside the other parts of a URL; `database` is the driver's word for `dbname`.
 _PARTS = ("user", "password", "dbname", "database", "host", "port")
-_TLS_FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
+TLS_FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 # The driver takes these only as parameters of a URL, and by the same names.
-_TLS = ("sslmode", *_TLS_FILES, "sslpassword", "ssl_min_protocol_version", "ssl_max_protocol_version")
+_TLS = ("sslmode", *TLS_FILES, "sslpassword", "ssl_min_protocol_version", "ssl_max_protocol_version")
 _CHOICES: Mapping[str, Collection[str]] = {
     "sslmode": _SSL_MODES,
     "sslnegotiation": ("postgres", "direct"),
@@ -56,7 +57,7 @@ _CHOICES: Mapping[str, Collection[str]] = {
     "ssl_max_protocol_version": _TLS_VERSIONS,
 }
 # The driver takes these as arguments of the same names.
-_ARGUMENTS = ("krbsrvname", "passfile", "service", "target_session_attrs")
+_ARGUMENTS = ("krbsrvname", "passfile", "service")
 _UNDERSTOOD = frozenset((*_PARTS, *_TLS, *_CHOICES, *_ARGUMENTS, "connect_timeout", "options"))
 # The values that ask for what is done anyway, and why the others cannot be had.
 _ACCEPTED: Mapping[str, tuple[Collection[str], str]] = {
@@ -72,7 +73,7 @@ _ACCEPTED: Mapping[str, tuple[Collection[str], str]] = {
     "sslcertmode": (("allow",), "a certificate that is named is shown wherever a server asks for one"),
     "sslcompression": (("0",), "the driver does not compress"),
     "sslsni": (("1",), "the driver always names the host"),
-    "target_session_attrs": (("any", "primary", "read-write"), "a server writes, so no other session is of use"),
+    "target_session_attrs": (("any", "primary", "read-write"), "a server writes, and always looks for the primary"),
 }
 _KERNEL = "leave it out, and set it in the kernel (net.ipv4.tcp_keepalive_time and its like)"
 _NO_OAUTH = "leave it out, and log in with a password or a certificate: the driver knows no OAuth"
@@ -168,16 +169,10 @@ class DatabaseUrl:
         is_secret = self.password not in (None, self.user, self.database)
         return [secret for secret in (self.password if is_secret else None, self.tls.get("sslpassword")) if secret]
 
-    def missing_file(self) -> str | None:
-        """Return the parameter whose file cannot be read, None for none."""
-        named = ((name, self.tls[name]) for name in _TLS_FILES if name in self.tls)
-        return next((name for name, path in named if not (Path(path).is_file() and os.access(path, os.R_OK))), None)
-
 
 def parse(url: str) -> DatabaseUrl:
     """Read a URL; raises `InvalidUrl`."""
-    if "\0" in urllib.parse.unquote(url):
-        raise InvalidUrl("it holds a zero byte")
+    _check_characters(url)
     problem = InvalidUrl(f"it must look like {EXAMPLE}, where a password has %40 for @ and %2F for /")
     for form in _FORMS:
         if (found := form.fullmatch(url)) is not None:
@@ -188,6 +183,19 @@ def parse(url: str) -> DatabaseUrl:
             else:
                 return _read(found, authority)
     raise problem
+
+
+def _check_characters(url: str) -> None:
+    if url != url.strip():
+        raise InvalidUrl("a blank or the end of a line stands before or behind it: take that away")
+    if not url.isprintable():
+        raise InvalidUrl("it holds a character that cannot be printed, such as the end of a line: take that away")
+    try:
+        text = urllib.parse.unquote_to_bytes(url).decode()
+    except UnicodeDecodeError:
+        raise InvalidUrl("what it escapes by % is no UTF-8: write %25 for a % that is meant as such") from None
+    if "\0" in text:
+        raise InvalidUrl("it holds a zero byte")
 
 
 def _read(found: re.Match[str], authority: Sequence[Place]) -> DatabaseUrl:
@@ -258,6 +266,9 @@ def _unknown(name: str) -> str:
 
 def _tls(query: Mapping[str, str]) -> dict[str, str]:
     tls = {name: query[name] for name in _TLS if name in query}
+    lowest, highest = tls.get("ssl_min_protocol_version"), tls.get("ssl_max_protocol_version")
+    if lowest and highest and _TLS_VERSIONS.index(lowest) > _TLS_VERSIONS.index(highest):
+        raise InvalidUrl("its parameter ssl_min_protocol_version is above its ssl_max_protocol_version")
     if tls.get("sslrootcert") != "system":
         return tls
     if tls.get("sslmode", "verify-full") != "verify-full":
@@ -271,7 +282,7 @@ def _tls(query: Mapping[str, str]) -> dict[str, str]:
 def _connect_seconds(text: str | None) -> int | None:
     if text is None:
         return None
-    if not re.fullmatch(r"\d{1,3}", text) or not 1 <= int(text) <= MAX_CONNECT_SECONDS:
+    if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= MAX_CONNECT_SECONDS:
         raise InvalidUrl(f"its parameter connect_timeout must be a number of seconds from 1 to {MAX_CONNECT_SECONDS}")
     return int(text)
 
@@ -295,10 +306,34 @@ def _combined(
     if port is not None:
         if has_own_ports:
             raise InvalidUrl("its parameter port cannot be had together with ports in its parameter host")
-        ports = tuple(_port(text) for text in port.split(","))
+        ports = tuple(read_port(text) for text in port.split(","))
         if len(ports) not in (1, max(len(hosts), 1)):
             raise InvalidUrl("its parameter port must be one number, or as many as there are hosts")
+    for number, host in enumerate(hosts, 1):
+        _check_host(host, "its host" if len(hosts) == 1 else f"host {number} of its {len(hosts)}")
     return tuple(filter(None, hosts)), ports
+
+
+def _check_host(host: str, which: str) -> None:
+    """Refuse what cannot be looked up; `which` says which host it is, as it may be the end of a password."""
+    if host.startswith("/"):
+        if len(f"{host}/.s.PGSQL.65535".encode()) > _LONGEST_SOCKET_BYTES:
+            raise InvalidUrl(f"{which} is a folder whose path is too long for a socket in it")
+    elif ":" in host:
+        try:
+            ipaddress.IPv6Address(host)
+        except ValueError:
+            raise InvalidUrl(f"{which} is no address of IPv6") from None
+    elif host and not _is_name(host):
+        raise InvalidUrl(f"{which} is no name, no address, and no folder, which would begin with / or %2F")
+
+
+def _is_name(host: str) -> bool:
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return re.search(r"[\s/\\@#?<>\"'%=]", host) is None
 
 
 def _place(text: str, *, is_escaped: bool) -> Place:
@@ -310,14 +345,17 @@ def _place(text: str, *, is_escaped: bool) -> Place:
         if is_escaped or not re.fullmatch(r"[0-9a-fA-F:.]+", text):
             raise InvalidUrl("one of its hosts cannot be read; an address of IPv6 belongs into brackets")
         return text, None
+    if found[1] and ":" not in found[1]:
+        raise InvalidUrl("what stands in brackets must be an address of IPv6")
     host = found[1] or found[2] or ""
-    return urllib.parse.unquote(host) if is_escaped else host, _port(found[3] or "")
+    return urllib.parse.unquote(host) if is_escaped else host, read_port(found[3] or "")
 
 
-def _port(text: str) -> int | None:
+def read_port(text: str) -> int | None:
+    """Read a port; None for none. Raises `InvalidUrl`."""
     if not text:
         return None
-    if not re.fullmatch(r"\d{1,5}", text) or not 1 <= int(text) <= 65_535:
+    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= 65_535:
         raise InvalidUrl("a port in it is no number from 1 to 65535; characters such as / in a password need escaping")
     return int(text)
 

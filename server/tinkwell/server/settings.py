@@ -18,10 +18,12 @@ import pydantic_settings
 
 from tinkwell.core.process_log import redaction
 from tinkwell.server import database_url as urls
+from tinkwell.server import url_file
 
 _PREFIX = "TINKWELL_"
 _DEFAULT_FILE = Path("tinkwell.toml")
 _MEBIBYTE = 1 << 20
+_SHORTEST_RETENTION_SECONDS = 60
 # Variables of the same prefix that belong to the client, to the provisioner, and to the commands of this component.
 _OTHERS = frozenset(
     f"{_PREFIX}{name}"
@@ -136,7 +138,10 @@ class Settings(pydantic_settings.BaseSettings):
     retention_count: int = pydantic.Field(default=100_000, ge=0, le=10_000_000)
     """How many of the newest events are kept, whatever their age."""
     retention_interval_seconds: float = pydantic.Field(default=300.0, ge=0, le=86_400)
-    """How often one of the servers looks after that; 0 leaves it to `tinkwell db maintain`."""
+    """How often one of the servers looks after that, and after what follows; 0 leaves it to `tinkwell db maintain`."""
+    workflow_retention_seconds: float = pydantic.Field(default=90 * 86_400.0, ge=0, le=36_500 * 86_400.0)
+    """How long workflows are kept once they were finished or deleted, and machines and templates once deleted: a minute
+    or more, or 0 for ever."""
 
     nats_url: pydantic.SecretStr | None = None
     """Nodes of NATS, joined by commas, through which servers share one reading of the log: `nats://USER:PASSWORD@HOST:4222`
@@ -177,8 +182,8 @@ class Settings(pydantic_settings.BaseSettings):
     @pydantic.field_validator("database_url")
     @classmethod
     def _is_postgresql(cls, url: pydantic.SecretStr) -> pydantic.SecretStr:
-        if missing := urls.parse(url.get_secret_value()).missing_file():
-            raise ValueError(f"the file that its parameter {missing} names cannot be read")
+        if problem := url_file.problem(urls.parse(url.get_secret_value())):
+            raise ValueError(problem)
         return url
 
     @pydantic.field_validator("nats_url")
@@ -206,6 +211,13 @@ class Settings(pydantic_settings.BaseSettings):
         if len(set(secrets)) < len(secrets):
             raise ValueError("two names have the same token")
         return tokens
+
+    @pydantic.field_validator("workflow_retention_seconds")
+    @classmethod
+    def _leaves_time_to_look(cls, seconds: float) -> float:
+        if 0 < seconds < _SHORTEST_RETENTION_SECONDS:
+            raise ValueError(f"it must be {_SHORTEST_RETENTION_SECONDS} or more, or 0 to keep workflows for ever")
+        return seconds
 
     @pydantic.model_validator(mode="after")
     def _tls_is_complete(self) -> Self:
@@ -256,14 +268,22 @@ def load(config: Path | None = None, **options: object) -> Settings:
         raise InvalidSettings(f'{_PREFIX}TOKENS: it must be a JSON object such as {{"alice": "TOKEN"}}') from error
     except pydantic.ValidationError as error:
         sources = [
-            (given, lambda name: f"--{name.replace('_', '-')}"),
-            (from_environment, lambda name: f"{_PREFIX}{name.upper()}"),
+            (given, _option),
+            (from_environment, _variable),
             (from_file, lambda name: f"{name} in {file}"),
         ]
         lines = [_sentence(problem, sources) for problem in error.errors()]
         raise InvalidSettings("\n".join(lines)) from error
     redaction.register(*chosen.secrets())
     return chosen
+
+
+def source(name: str, config: Path | None = None, **options: object) -> str:
+    """Return where `load` of the same arguments takes a setting from, as people would name it."""
+    if options.get(name) is not None:
+        return _option(name)
+    is_variable = name in pydantic_settings.EnvSettingsSource(Settings)()
+    return _variable(name) if is_variable else f"{name} in {_file(config)}"
 
 
 def nats_urls(joined: pydantic.SecretStr) -> list[str]:
@@ -323,15 +343,23 @@ def _sentence(problem: Mapping[str, Any], sources: Iterable[tuple[Mapping[str, o
     if not location:
         return _without_prefix(problem["msg"])
     name = location[0]
-    place = next((label(name) for source, label in sources if name in source), f"{_PREFIX}{name.upper()}")
+    place = next((label(name) for values, label in sources if name in values), _variable(name))
     match problem["type"]:
         case "missing":
-            return f"{place} is not set: set it, pass --{name.replace('_', '-')}, or put {name} into {_DEFAULT_FILE}"
+            return f"{place} is not set: set it, pass {_option(name)}, or put {name} into {_DEFAULT_FILE}"
         case "extra_forbidden":
             return f"{place}: there is no such setting{_hint(name, list(Settings.model_fields))}"
         case _:
             where = f"{place}, {'.'.join(location[1:])}" if location[1:] else place
             return f"{where}: {_without_prefix(problem['msg'])}"
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _variable(name: str) -> str:
+    return f"{_PREFIX}{name.upper()}"
 
 
 def _without_prefix(message: str) -> str:

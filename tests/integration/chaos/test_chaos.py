@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.chaos import run
-from support.chaos.fault import Kind
+from support.chaos.kind import Kind
 from tinkwell.server.app.dev import place
 
 SEED = 20

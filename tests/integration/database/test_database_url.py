@@ -9,14 +9,11 @@ import pytest_asyncio
 import sqlalchemy
 import trustme
 
-from support import process, tcp_postgres
+from support import connecting, process, tcp_postgres
 from support.tcp_postgres import Site
 from tinkwell.core import errors
 from tinkwell.server.app.dev import place
 from tinkwell.server.database import engine, readiness, schema
-from tinkwell.server.database.election import PostgresElection
-from tinkwell.server.log.store import partition
-from tinkwell.server.log.store.log import PostgresLog
 
 PASSWORD = "a/password with %@?"
 ESCAPED = "a%2Fpassword%20with%20%25%40%3F"
@@ -53,23 +50,6 @@ def ca(authority: trustme.CA, tmp_path: Path) -> Path:
     return tmp_path / "ca.pem"
 
 
-async def connect_in_every_way(url: str) -> None:
-    """Connect as each part of a server does."""
-    await readiness.wait(url, allow_unsafe=True, patience_seconds=0)
-    pool = engine.create(url, pool_size=1)
-    try:
-        async with pool.connect() as connection:
-            assert (await connection.execute(sqlalchemy.text("SHOW application_name"))).scalar_one() == "tinkwell"
-    finally:
-        await pool.dispose()
-    async with PostgresLog(url, table_readers=1).open() as log, log.session() as session:
-        assert await log.last_drawn() == await session.last_drawn()
-    async with partition.session(url) as partitions:
-        assert await partitions.may_change()
-    async with PostgresElection(url).stand() as leadership:
-        assert leadership is not None
-
-
 async def run(tmp_path: Path, url: str, *arguments: str) -> tuple[int, str]:
     environment = {"TINKWELL_DATABASE_URL": url, "TINKWELL_THROWAWAY_DATABASE": "true"}
     async with process.running(*arguments, log=tmp_path / "command.log", environment=environment) as command:
@@ -88,7 +68,7 @@ async def run(tmp_path: Path, url: str, *arguments: str) -> tuple[int, str]:
     ],
 )
 async def test_parameters_are_taken_in_every_way_of_connecting(plain: Site, parameters: dict[str, str]) -> None:
-    await connect_in_every_way(plain.url(password=ESCAPED, **parameters))
+    await connecting.in_every_way(plain.url(password=ESCAPED, **parameters))
 
 
 async def test_a_setting_in_options_holds_for_the_session(plain: Site) -> None:
@@ -105,7 +85,7 @@ async def test_a_password_is_found_in_a_file(plain: Site, tmp_path: Path) -> Non
     (tmp_path / "pgpass").write_text(f"*:*:*:tinkwell:{PASSWORD}\n")
     (tmp_path / "pgpass").chmod(0o600)
     url = f"postgresql://tinkwell@127.0.0.1:{plain.port}/postgres?passfile={tmp_path}/pgpass"
-    await connect_in_every_way(url)
+    await connecting.in_every_way(url)
 
 
 async def test_the_first_host_that_answers_is_taken_however_several_are_written(plain: Site) -> None:
@@ -117,7 +97,7 @@ async def test_the_first_host_that_answers_is_taken_however_several_are_written(
             f"postgresql://{login}@/postgres?host=127.0.0.1:{dead}&host=127.0.0.1:{plain.port}",
             f"postgresql://{login}@/postgres?host=127.0.0.1,{plain.socket}&port={dead},{plain.port}",
         ):
-            await connect_in_every_way(url)
+            await connecting.in_every_way(url)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +125,9 @@ async def test_tls_that_a_server_does_not_do_is_one_clear_error(
 
 
 async def test_a_local_socket_needs_no_tls_whatever_is_demanded(plain: Site) -> None:
-    await connect_in_every_way(f"postgresql://tinkwell@/postgres?host={plain.socket}&port={plain.port}&sslmode=require")
+    await connecting.in_every_way(
+        f"postgresql://tinkwell@/postgres?host={plain.socket}&port={plain.port}&sslmode=require"
+    )
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -182,7 +164,7 @@ async def test_a_parameter_that_cannot_be_had_is_one_clear_error(
 @needs_tls
 @pytest.mark.parametrize("mode", ["allow", "prefer", "require", "verify-ca"])
 async def test_tls_is_used_in_every_way_of_connecting(secure: Site, ca: Path, mode: str) -> None:
-    await connect_in_every_way(secure.url(password=ESCAPED, sslmode=mode, sslrootcert=str(ca)))
+    await connecting.in_every_way(secure.url(password=ESCAPED, sslmode=mode, sslrootcert=str(ca)))
 
 
 @needs_tls
@@ -190,7 +172,7 @@ async def test_the_host_in_a_certificate_is_checked_when_that_is_demanded(
     secure: Site, ca: Path, tmp_path: Path
 ) -> None:
     demanded = {"password": ESCAPED, "sslmode": "verify-full", "sslrootcert": str(ca)}
-    await connect_in_every_way(secure.url(host="localhost", **demanded))
+    await connecting.in_every_way(secure.url(host="localhost", **demanded))
     with pytest.raises(errors.Unavailable, match="certificate is not valid for"):
         await readiness.wait(secure.url(**demanded), allow_unsafe=True)
     code, output = await run(tmp_path, secure.url(**demanded), "db", "current")
@@ -209,7 +191,7 @@ async def test_a_server_of_another_authority_is_refused_at_once(secure: Site, tm
 @needs_tls
 async def test_what_the_system_trusts_can_be_asked_for(secure: Site, ca: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(ca))
-    await connect_in_every_way(secure.url(password=ESCAPED, host="localhost", sslrootcert="system"))
+    await connecting.in_every_way(secure.url(password=ESCAPED, host="localhost", sslrootcert="system"))
 
 
 @needs_tls

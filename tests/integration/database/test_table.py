@@ -13,9 +13,10 @@ import tinkwell.server
 from tinkwell.server.database import engine
 from tinkwell.server.database.metadata import metadata
 
-# SQL alone has the log, its history, what of it is discarded, the doorbell and its secret, and what the schema is.
-_LOG = {"events", "event_history", "event_discard", "bell", "bell_secret"}
-_OTHERS = _LOG | {"alembic_version", "schema_file", "schema_release"}
+# SQL alone has the log, its history, what of it is discarded, the doorbell and its secret, the lock of the relay, whose
+# turn it is to forget, and what the schema is.
+_LOG = {"events", "event_history", "event_discard", "bell", "bell_secret", "relay"}
+_OTHERS = _LOG | {"pruning_turn", "alembic_version", "schema_file", "schema_release"}
 
 
 def _tables() -> sqlalchemy.MetaData:

@@ -17,7 +17,7 @@ from support import server as servers
 from support.waiting import eventually
 from tinkwell.core.event.page import SourceLost
 from tinkwell.server.app.dev import place, postgres
-from tinkwell.server.database import engine, schema
+from tinkwell.server.database import engine, schema, session
 from tinkwell.server.log.store import log
 
 
@@ -195,7 +195,7 @@ async def test_a_url_that_leads_to_more_than_one_server_is_refused(
     async with source.session():
         pass
     # As another server would, the listener's tells of another start.
-    monkeypatch.setitem(log._LISTENER, "search_path", "public, pg_catalog")
+    monkeypatch.setitem(session.LISTENER, "search_path", "public, pg_catalog")
     with pytest.raises(SourceLost, match="more than one server"):
         async with source.session():
             raise AssertionError("the listener would hear nothing of what the reader's server is told")

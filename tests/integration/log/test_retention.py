@@ -448,7 +448,7 @@ async def test_an_owner_caretaker_the_log_by_a_command(
     async with process.running("db", "maintain", log=tmp_path / "log", environment=environment) as command:
         assert (await command.wait(deadline_seconds=60), "was dropped" in command.output) == (0, True)
     assert await is_looked_after(past)
-    await past.execute("SELECT pg_advisory_lock($1)", partition.LOCK)
+    await past.execute(f"BEGIN; {partition.LOCK}")
     async with process.running("db", "maintain", log=tmp_path / "log", environment=environment) as command:
         assert await command.wait(deadline_seconds=60) == 1
         assert "Error: nothing was done: another one is at it" in command.output

@@ -29,7 +29,13 @@ RELEASES = 1_000
 
 # A few operations of many are unfinished, as on a site in use.
 _FILL = f"""
-    SET LOCAL session_replication_role = replica;
+    ALTER TABLE release DISABLE TRIGGER ALL;
+    ALTER TABLE release_revision DISABLE TRIGGER ALL;
+    ALTER TABLE operation DISABLE TRIGGER ALL;
+    ALTER TABLE node DISABLE TRIGGER ALL;
+    ALTER TABLE step DISABLE TRIGGER ALL;
+    ALTER TABLE lifecycle DISABLE TRIGGER ALL;
+    ALTER TABLE chart DISABLE TRIGGER ALL;
     INSERT INTO release (id, namespace, name, state, operation_id, revision, latest_revision)
     SELECT gen_random_uuid(), 'n' || n % 7, 'shop-' || n, 'DEPLOYED', gen_random_uuid(), 2, 2
       FROM generate_series(1, {RELEASES}) n;

@@ -1,5 +1,6 @@
 """The queries that every report, look and line of output runs find their rows by an index."""
 
+import datetime
 import json
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -11,18 +12,28 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.event.kinds import State
 from tinkwell.server.database import engine
-from tinkwell.server.workflow.store import action_status, output, progress, queries, step, table
+from tinkwell.server.workflow.store import action_status, output, progress, pruning, queries, step, table
 
 WORKFLOWS = 1_500
 WORKER = uuid.UUID(int=7)
 
 # A few workflows of many are unfinished, and a few actions of many are a worker's, as on a site in use.
 _FILL = f"""
-    SET LOCAL session_replication_role = replica;
+    ALTER TABLE hardware DISABLE TRIGGER ALL;
+    ALTER TABLE template DISABLE TRIGGER ALL;
+    ALTER TABLE workflow DISABLE TRIGGER ALL;
+    ALTER TABLE action DISABLE TRIGGER ALL;
+    INSERT INTO hardware (id, deleted_at)
+    SELECT gen_random_uuid(), CASE WHEN n % 10 = 0 THEN now() - make_interval(days => n) END
+      FROM generate_series(1, {WORKFLOWS}) n;
+    INSERT INTO template (id, name, data, deleted_at)
+    SELECT gen_random_uuid(), 't' || n, '', now() - make_interval(days => n) FROM generate_series(1, {WORKFLOWS}) n;
     INSERT INTO template (id, name, data) VALUES ('{uuid.UUID(int=1)}', 't', '');
-    INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions, completed_actions, state)
+    INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions, completed_actions, state,
+                          finished_at)
     SELECT gen_random_uuid(), '{uuid.UUID(int=1)}', 't', '{{}}', repeat('x', 100), 4,
-           CASE WHEN n % 50 = 0 THEN 1 ELSE 4 END, CASE WHEN n % 50 = 0 THEN 'RUNNING' ELSE 'SUCCEEDED' END
+           CASE WHEN n % 50 = 0 THEN 1 ELSE 4 END, CASE WHEN n % 50 = 0 THEN 'RUNNING' ELSE 'SUCCEEDED' END,
+           CASE WHEN n % 50 <> 0 THEN now() - make_interval(days => n) END
       FROM generate_series(1, {WORKFLOWS}) n;
     INSERT INTO action (id, workflow_id, action_index, task_name, name, image, worker_id, state)
     SELECT gen_random_uuid(), w.id, n, 't', 'a' || n, 'image',
@@ -134,3 +145,28 @@ async def test_queries_go_by_their_indexes(connection: AsyncConnection) -> None:
     assert indexes(within) == {"log_line_pkey"}
     # The lines before the page are not even looked at.
     assert not [node for node in within if "Filter" in node or node["Node Type"] == "Sort"]
+
+
+async def test_what_is_past_its_time_is_found_by_an_index(connection: AsyncConnection) -> None:
+    workflow_id, _ = await one(connection)
+    before = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=100)
+    start = pruning.beginning(before)
+    page = await plan(
+        connection, pruning.PAGE, {"before": before, "after": start.ended_at, "id": start.id, "limit": 10}
+    )
+    held = {"machine_hold_workflow", "lease_id", "workflow_recovers"}
+    assert indexes(page) == {"workflow_ended", *held}
+    # The index has the order, too.
+    assert [node.get("Index Name") for node in page[:2]] == [None, "workflow_ended"]
+    some = {"ids": [workflow_id], "limit": 100}
+    assert indexes(await plan(connection, pruning.LOCKED, {"ids": [workflow_id]})) == {"workflow_pkey", *held}
+    # Either index of actions begins with their workflow.
+    assert "log_line_pkey" in indexes(await plan(connection, pruning.FORGET_LINES, some))
+    assert "action_status_workflow" in indexes(await plan(connection, pruning.FORGET_STATUSES, some))
+    strays = await plan(connection, pruning.FORGET_STRAYS, {"before": before, "after": 0, "limit": 100})
+    assert {"action_status_pkey", "workflow_pkey"} <= indexes(strays)
+    unused = {"before": before, "limit": 200}
+    assert {"hardware_deleted", "action_worker"} <= indexes(await plan(connection, pruning.FORGET_HARDWARE, unused))
+    assert {"template_deleted", "workflow_template"} <= indexes(
+        await plan(connection, pruning.FORGET_TEMPLATES, unused)
+    )

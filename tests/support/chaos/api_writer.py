@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import tinkwell.client
+from support.chaos.gate import Gate
 from support.chaos.ledger import Ledger, Marks
 from support.chaos.server import Server
 from support.history.record import Change, Outcome
@@ -25,13 +26,21 @@ class ApiWriter:
     """Writes until it is over; a server that does not answer is left for the other."""
 
     def __init__(
-        self, name: str, servers: Sequence[Server], ledger: Ledger, *, hot: Sequence[uuid.UUID], chance: random.Random
+        self,
+        name: str,
+        servers: Sequence[Server],
+        ledger: Ledger,
+        *,
+        hot: Sequence[uuid.UUID],
+        chance: random.Random,
+        gate: Gate,
     ) -> None:
         self._name = name
         self._servers = servers
         self._ledger = ledger
         self._hot = hot
         self._chance = chance
+        self._gate = gate
         self._marks = Marks(name)
         self._machines: list[tuple[str, str]] = []
 
@@ -41,8 +50,9 @@ class ApiWriter:
             address = self._chance.choice(self._servers).address
             async with tinkwell.client.connect(address, timeout_seconds=_TIMEOUT_SECONDS, actor=self._name) as client:
                 for _ in range(self._chance.randint(1, 200)):
-                    if is_over.is_set() or not await self._write(client):
-                        break
+                    async with self._gate.passed():
+                        if is_over.is_set() or not await self._write(client):
+                            break
                     await asyncio.sleep(self._chance.uniform(0, 0.1))
             await asyncio.sleep(0.05)
 
@@ -82,7 +92,7 @@ class ApiWriter:
         return await self._call(call, Change(token, "UPDATED", machine, version + 1))
 
     async def _call(self, call: Coroutine[Any, Any, change.Change | Published], change: Change) -> bool:
-        outcome = Outcome.UNKNOWN
+        outcome, began = Outcome.UNKNOWN, time.time()
         began_at = time.monotonic()
         try:
             change = dataclasses.replace(change, revision=(await call).revision)
@@ -90,7 +100,7 @@ class ApiWriter:
         except errors.Error as error:
             outcome = self._note(error, began_at)
         finally:
-            self._ledger.add(self._name, outcome, [change])
+            self._ledger.add(self._name, outcome, [change], began=began)
         return outcome is not Outcome.UNKNOWN
 
     def _note(self, error: errors.Error, began_at: float) -> Outcome:

@@ -2,15 +2,16 @@
 
 import datetime
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import asyncpg
 
+from support.chaos import session
 from support.chaos.ledger import digest, find_token
-from support.history.record import History, Row, Watcher
+from support.history.record import Era, History, Row, Watcher
 from tinkwell.core.event.retention import StepFailed
-from tinkwell.server.database import engine
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -25,13 +26,12 @@ _PAGE = 2_000
 async def read_rows(database_url: str, *, first: int = 0, end: int = 1 << 62) -> list[Row]:
     """Read the events from a revision up to but not including another one. Raises `StepFailed` as retention does."""
     try:
-        connection = await asyncpg.connect(database_url, timeout=10, command_timeout=60)
-        try:
-            async with connection.transaction(readonly=True):
-                return [_row(record) async for record in connection.cursor(_ROWS, first, end, prefetch=_PAGE)]
-        finally:
-            connection.terminate()
-    except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
+        async with (
+            session.connected(database_url, command_seconds=60) as connection,
+            connection.transaction(readonly=True),
+        ):
+            return [_row(record) async for record in connection.cursor(_ROWS, first, end, prefetch=_PAGE)]
+    except session.ERRORS as error:
         raise StepFailed(str(error)) from error
 
 
@@ -53,11 +53,12 @@ def _row(record: asyncpg.Record) -> Row:
             actor,
             data,
         ),
-        resource_type=resource_type,
+        # There are few of these, and hundreds of thousands of rows.
+        resource_type=sys.intern(resource_type),
         resource_id=resource_id,
-        parent_id=parent_id,
-        event_type=event_type,
-        name=name,
+        parent_id=sys.intern(parent_id),
+        event_type=sys.intern(event_type),
+        name=sys.intern(name),
         version=version,
         token=find_token(data),
         created_at=microseconds / 1e6,
@@ -72,14 +73,32 @@ def write(history: History, path: Path) -> None:
         def put(**fields: object) -> None:
             file.write(json.dumps(fields, default=str) + "\n")
 
-        put(history_id=history.history_id, oldest=history.oldest)
-        for row in history.rows:
-            put(revision=row.revision, token=row.token, event=row.name, resource=row.resource_id, version=row.version)
+        before: Sequence[Row] = ()
+        for era in history.eras:
+            _write_era(era, before, put)
+            before = era.rows
         for transaction in history.transactions:
             changes = [(change.token, change.event_type, change.revision) for change in transaction.changes]
             put(writer=transaction.writer, outcome=transaction.outcome.value, changes=changes)
         for watcher in history.watchers:
             _write_watcher(watcher, put)
+
+
+def _write_era(era: Era, before: Sequence[Row], put: Callable[..., None]) -> None:
+    """Write what is new in a log, and which revisions of the former one it lacks."""
+    known, kept = set(map(id, before)), set(map(id, era.rows))
+    put(
+        history_id=era.history_id,
+        oldest=era.oldest,
+        begun_at=era.begun_at,
+        whole_at=era.whole_at,
+        holds_until=era.holds_until,
+        is_piecemeal=era.is_piecemeal,
+        lacks=[row.revision for row in before if id(row) not in kept],
+    )
+    for row in era.rows:
+        if id(row) not in known:
+            put(revision=row.revision, token=row.token, event=row.name, resource=row.resource_id, version=row.version)
 
 
 def _write_watcher(watcher: Watcher, put: Callable[..., None]) -> None:

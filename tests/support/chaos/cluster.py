@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from support import role
+from support import role, standby
 from tinkwell.server.app.dev import postgres
 from tinkwell.server.database import schema
 
@@ -37,13 +37,33 @@ class Cluster:
         await asyncio.sleep(down_seconds)
         await self._start()
 
-    async def stop(self) -> None:
-        """Stop it for good."""
+    async def begin_again(self) -> None:
+        """Start it after it was stopped for good."""
+        await self._start()
+
+    async def follow(self, primary_url: str) -> standby.Standby:
+        """Be a new standby of another cluster, in the place of whatever has been here. Raises what that raises."""
+        following = await self._stack.enter_async_context(
+            standby.running(primary_url, self._state_dir, bin_dir=self._bin_dir, durable=True)
+        )
+        self._note(following.cluster)
+        return following
+
+    async def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Stop it for good, fast or in another way."""
+        if self._running is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._running.process.pid, how)
+        self._running = None
         await self._stack.aclose()
 
     async def _start(self) -> None:
-        self._running = await self._stack.enter_async_context(
-            postgres.embedded(self._state_dir, bin_dir=self._bin_dir, roles=role.ALL)
+        self._note(
+            await self._stack.enter_async_context(
+                postgres.embedded(self._state_dir, bin_dir=self._bin_dir, roles=role.ALL)
+            )
         )
-        assert self.url in ("", self._running.url), "writers and servers know it by its address"
-        self.url, self.version = self._running.url, self._running.version
+
+    def _note(self, running: postgres.Cluster) -> None:
+        assert self.url in ("", running.url), "writers and servers know it by its address"
+        self._running, self.url, self.version = running, running.url, running.version

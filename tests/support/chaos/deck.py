@@ -32,6 +32,7 @@ class Deck(Generic[K]):
         chance: random.Random,
         seconds: float,
         rounds: int,
+        at_once: int = _AT_ONCE,
     ) -> None:
         self.kinds = kinds
         self.injected: Counter[K] = Counter()
@@ -41,7 +42,7 @@ class Deck(Generic[K]):
         self._seconds = seconds
         self._rounds = rounds
         self._interval = seconds * _SHARE / (rounds * len(kinds))
-        self._free = asyncio.Semaphore(_AT_ONCE)
+        self._free = asyncio.Semaphore(at_once)
         self._open: Counter[K] = Counter()
         self._given_up: set[K] = set()
         self._end = 0.0

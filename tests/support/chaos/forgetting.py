@@ -2,18 +2,19 @@
 
 import contextlib
 import datetime
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import asyncpg
 
 from support.chaos import archive
-from support.history.record import Row
+from support.chaos.chronicle import Chronicle
 from tinkwell.core.event.retention import Partition, Policy, StepFailed
 from tinkwell.server.log.retention import Retention
 from tinkwell.server.log.store import partition
 
 _WIDTH = 50_000
-_AHEAD = 6 * _WIDTH
+# A transaction of many rows may fill one by itself.
+_AHEAD = 12 * _WIDTH
 _PATIENCE_SECONDS = 20
 
 
@@ -33,33 +34,35 @@ async def narrow_partitions(database_url: str) -> None:
 
 
 class Forgetting:
-    """Runs the product's own retention, and keeps the events that it forgets in `forgotten`."""
+    """Runs the product's own retention, and keeps the events that it forgets in a chronicle."""
 
-    def __init__(self, *, age_seconds: float) -> None:
-        self.forgotten: dict[int, Row] = {}
+    def __init__(self, chronicle: Chronicle, *, age_seconds: float) -> None:
         self.oldest = 1
+        self._chronicle = chronicle
         self._policy = Policy(age=datetime.timedelta(seconds=age_seconds), count=0, width=_WIDTH, ready=_AHEAD - _WIDTH)
 
-    async def run(self, database_url: str) -> bool:
+    async def run(self, database_url: Callable[[], str]) -> bool:
         """Close and drop what is due; return whether a partition was dropped."""
-        retention = Retention(lambda: self._session(database_url), self._policy, interval_seconds=60)
-        with contextlib.suppress(StepFailed):
-            await retention.run_once()
-        self.oldest = max(self.oldest, retention.status.oldest_revision)
-        return retention.status.partitions_dropped > 0
+        async with self._chronicle.lock:
+            url = database_url()
+            retention = Retention(lambda: self._session(url), self._policy, interval_seconds=60)
+            with contextlib.suppress(StepFailed):
+                await retention.run_once()
+            self.oldest = retention.status.oldest_revision or self.oldest
+            return retention.status.partitions_dropped > 0
 
     @contextlib.asynccontextmanager
     async def _session(self, database_url: str) -> AsyncIterator["_CopyingSession"]:
         async with partition.session(database_url, patience_seconds=_PATIENCE_SECONDS) as session:
-            yield _CopyingSession(session, database_url, self.forgotten)
+            yield _CopyingSession(session, database_url, self._chronicle)
 
 
 class _CopyingSession:
     """A session that copies the events of a partition before it promises to forget them."""
 
-    def __init__(self, session: partition.PartitionSession, database_url: str, forgotten: dict[int, Row]) -> None:
+    def __init__(self, session: partition.PartitionSession, database_url: str, chronicle: Chronicle) -> None:
         self._url = database_url
-        self._forgotten = forgotten
+        self._chronicle = chronicle
         self._session = session
         self.may_change = session.may_change
         self.lock = session.lock
@@ -73,5 +76,5 @@ class _CopyingSession:
     async def forget(self, partition: Partition) -> None:
         """Copy, then forget; its transactions have ended by now, so that the copy is complete."""
         rows = await archive.read_rows(self._url, first=partition.first, end=partition.end)
-        self._forgotten.update((row.revision, row) for row in rows)
+        self._chronicle.forget(rows)
         await self._session.forget(partition)

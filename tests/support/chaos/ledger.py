@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import time
 from collections import Counter
 from collections.abc import Sequence
 
@@ -29,10 +30,11 @@ class Ledger:
         self.transactions: list[Transaction] = []
         self.complaints: list[str] = []
 
-    def add(self, writer: str, outcome: Outcome, changes: Sequence[Change]) -> None:
-        """Note a transaction; one without changes is nothing to note."""
+    def add(self, writer: str, outcome: Outcome, changes: Sequence[Change], *, began: float = 0.0) -> None:
+        """Note a transaction that has just ended, and a moment before its commit; without changes there is nothing."""
         if changes:
-            self.transactions.append(Transaction(writer, outcome, tuple(changes)))
+            kept = tuple(changes) if isinstance(changes, list) else changes
+            self.transactions.append(Transaction(writer, outcome, kept, began=began, ended=time.time()))
 
     def outcomes(self) -> Counter[str]:
         """Count the transactions by how they ended."""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from support.chaos.deck import Deck, K
-from support.chaos.fault import Kind
+from support.chaos.kind import Kind
 from support.chaos.ledger import Ledger
 from support.chaos.server import Server
 from support.chaos.worker import Worker
@@ -53,9 +53,11 @@ def _load(history: History, ledger: Ledger) -> Iterator[str]:
     ends = Counter(stream.end or "open at the end" for stream in streams)
     delivered = sum(len(stream.revisions) for stream in streams)
     responses = sum(1 for stream in streams for _ in stream.responses())
-    count = len(history.rows)
-    drawn = history.rows[-1].revision if count else 0
-    yield f"events     {count} in the log, {drawn - count} revisions drawn in vain"
+    rows = {id(row) for era in history.eras for row in era.rows}
+    kept = history.present.rows
+    drawn = kept[-1].revision if kept else 0
+    yield f"events     {len(kept)} in the log, {drawn - len(kept)} revisions drawn in vain"
+    yield f"histories  {len(history.eras)}, {len(rows) - len(kept)} events lost from one to the next"
     yield f"writers    {outcomes.total()} transactions: {counted(outcomes)}"
     yield f"watchers   {len(history.watchers)}, {len(streams)} streams: {counted(ends)}"
     yield f"delivered  {delivered} events in {responses} responses"

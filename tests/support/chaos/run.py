@@ -15,19 +15,26 @@ from pathlib import Path
 
 import asyncpg
 
-from support.chaos import archive, forgetting, report
+from support import role
+from support.chaos import archive, forgetting, gateway, report, session
 from support.chaos.api_writer import ApiWriter
 from support.chaos.audience import Audience
-from support.chaos.cluster import Cluster
+from support.chaos.chronicle import Chronicle
 from support.chaos.deck import Deck
-from support.chaos.fault import Faults, Kind
+from support.chaos.fault import Faults
 from support.chaos.forgetting import Forgetting
+from support.chaos.gate import Gate
+from support.chaos.gateway import Gateway
+from support.chaos.kind import Kind
 from support.chaos.ledger import Ledger
+from support.chaos.pair import Pair
+from support.chaos.scene import Scene
 from support.chaos.server import Server, workers_option
 from support.chaos.sql_writer import SqlWriter
 from support.history import verdict
-from support.history.record import Change, History, Outcome, Violation
+from support.history.record import Change, Era, History, Outcome, Violation
 from support.waiting import eventually
+from tinkwell.server.app.dev import place
 
 _SQL_WRITERS = 10
 _API_WRITERS = 3
@@ -35,6 +42,8 @@ _HOT_MACHINES = 6
 _THOROUGH_SECONDS = 120
 _SETTLE_SECONDS = 90
 _PROGRESS_SECONDS = 30
+# Several wait for each other: one alone may restart PostgreSQL, restore it, or let another take over.
+_AT_ONCE = 8
 
 logger = logging.getLogger(__name__)
 
@@ -75,81 +84,107 @@ class _Run:
         self._chance = random.Random(options.seed)
         self._ledger = Ledger()
         self._is_thorough = options.seconds >= _THOROUGH_SECONDS
-        self._forgetting = Forgetting(age_seconds=30 if self._is_thorough else 3)
+        self._chronicle = Chronicle()
+        self._forgetting = Forgetting(self._chronicle, age_seconds=30 if self._is_thorough else 3)
+        self._gate = Gate()
         self._hot = [uuid.UUID(int=self._chance.getrandbits(128), version=4) for _ in range(_HOT_MACHINES)]
-        bin_dir = Path(os.environ["PG_BIN"]) if os.environ.get("PG_BIN") else None
-        self._cluster = Cluster(options.directory, bin_dir=bin_dir)
+        self._bin_dir = Path(os.environ["PG_BIN"]) if os.environ.get("PG_BIN") else None
 
     async def run(self) -> Result:
-        await self._cluster.start()
-        try:
-            logger.info("PostgreSQL runs")
-            await forgetting.narrow_partitions(self._cluster.url)
-            await self._add_hot_machines()
-            async with self._servers() as servers:
-                logger.info("the servers run")
-                return await self._disturb(servers)
-        finally:
-            await self._cluster.stop()
+        with place.temporary() as other_home:
+            pair = Pair((self._options.directory, other_home), bin_dir=self._bin_dir)
+            await pair.start()
+            try:
+                logger.info("PostgreSQL runs")
+                await forgetting.narrow_partitions(pair.url)
+                await self._add_hot_machines(pair.url)
+                doors_log = self._options.directory / "doors.log"
+                async with gateway.running(pair.sockets, log=doors_log) as doors, self._servers(pair, doors) as servers:
+                    logger.info("the servers run")
+                    return await self._disturb(pair, doors, servers)
+            finally:
+                await pair.stop()
 
-    async def _disturb(self, servers: list[Server]) -> Result:
+    async def _disturb(self, pair: Pair, doors: Gateway, servers: list[Server]) -> Result:
+        await self._begin_chronicle(pair.url)
         audience = Audience(servers, hot=self._hot, chance=self._derived())
-        faults = Faults(
-            self._cluster,
-            servers,
-            audience,
-            self._ledger,
-            self._forgetting,
+        scene = Scene(
+            pair=pair,
+            servers=servers,
+            audience=audience,
+            ledger=self._ledger,
+            chronicle=self._chronicle,
+            forgetting=self._forgetting,
+            gate=self._gate,
+            gateway=doors,
             chance=self._derived(),
             is_thorough=self._is_thorough,
         )
         deck = Deck(
             list(Kind),
-            faults.inject,
+            Faults(scene, directory=self._options.directory).inject,
             chance=self._derived(),
             seconds=self._options.seconds,
             rounds=self._options.rounds,
+            at_once=_AT_ONCE,
         )
         async with asyncio.TaskGroup() as watchers:
             tasks = [watchers.create_task(consumer.run(), name=consumer.name) for consumer in audience.residents]
             tasks.append(watchers.create_task(self._observe(servers, deck)))
             is_over = asyncio.Event()
             async with asyncio.TaskGroup() as writers:
-                self._start_writers(writers, servers, is_over)
+                self._start_writers(writers, scene, is_over)
                 await deck.deal()
                 is_over.set()
             logger.info("no more faults; everybody may arrive")
-            history = await self._settle(audience)
+            history = await self._settle(pair.url, audience)
             logger.info("everybody has arrived, or had the time to")
-            # While this judges, nothing else of this process runs, so the records stay as they are.
-            violations = verdict.judge(history) + self._complaints(servers, deck)
-            told = report.tell(
-                deck,
-                servers,
-                self._ledger,
-                history,
-                violations,
-                seed=self._options.seed,
-                postgres=self._cluster.version,
-            )
-            if violations or self._options.is_kept:
-                archive.write(history, self._options.output)
+            result = self._judge(history, scene, deck)
             for task in tasks:
                 task.cancel()
+        return result
+
+    def _judge(self, history: History, scene: Scene, deck: Deck[Kind]) -> Result:
+        # While this judges, nothing else of this process runs, so the records stay as they are.
+        violations = verdict.judge(history) + self._complaints(scene.servers, deck)
+        told = report.tell(
+            deck,
+            scene.servers,
+            self._ledger,
+            history,
+            violations,
+            seed=self._options.seed,
+            postgres=scene.pair.version,
+        )
+        if violations or self._options.is_kept:
+            archive.write(history, self._options.output)
         return Result(violations, deck.injected, told)
 
-    def _start_writers(self, writers: asyncio.TaskGroup, servers: list[Server], is_over: asyncio.Event) -> None:
+    def _start_writers(self, writers: asyncio.TaskGroup, scene: Scene, is_over: asyncio.Event) -> None:
         for number in range(_SQL_WRITERS):
-            sql = SqlWriter(f"sql{number}", self._cluster.url, self._ledger, hot=self._hot, chance=self._derived())
+            sql = SqlWriter(
+                f"sql{number}",
+                lambda: scene.pair.url,
+                self._ledger,
+                hot=self._hot,
+                chance=self._derived(),
+                gate=self._gate,
+            )
             writers.create_task(sql.run(is_over))
         for number in range(_API_WRITERS):
-            api = ApiWriter(f"api{number}", servers, self._ledger, hot=self._hot, chance=self._derived())
+            api = ApiWriter(
+                f"api{number}", scene.servers, self._ledger, hot=self._hot, chance=self._derived(), gate=self._gate
+            )
             writers.create_task(api.run(is_over))
 
-    async def _settle(self, audience: Audience) -> History:
+    async def _begin_chronicle(self, database_url: str) -> None:
+        async with session.connected(database_url) as connection:
+            history_id = await connection.fetchval("SELECT history_id::text FROM event_history")
+        self._chronicle.present = Era(history_id, [])
+
+    async def _settle(self, database_url: str, audience: Audience) -> History:
         """Wait until no transaction is open and everybody has received everything, or the patience is over."""
-        connection = await asyncpg.connect(self._cluster.url, timeout=10, command_timeout=60)
-        try:
+        async with session.connected(database_url, command_seconds=60) as connection:
             with contextlib.suppress(TimeoutError):
                 await eventually(lambda: _is_quiet(connection), deadline_seconds=60, interval_seconds=0.1)
             last = await connection.fetchval("SELECT coalesce(max(revision), 0) FROM events")
@@ -160,13 +195,13 @@ class _Run:
             history_id, oldest = await connection.fetchrow(
                 "SELECT history_id::text, oldest_revision FROM event_history"
             )
-        finally:
-            await connection.close(timeout=10)
-        kept = {row.revision: row for row in await archive.read_rows(self._cluster.url)}
-        rows = [row for _, row in sorted((self._forgetting.forgotten | kept).items())]
-        return History(history_id, rows, self._ledger.transactions, audience.records, oldest)
+        eras = self._chronicle.end(await archive.read_rows(database_url), oldest)
+        if history_id != eras[-1].history_id:
+            text = f"the log's history is {history_id}, which nothing has made of {eras[-1].history_id}"
+            self._ledger.complaints.append(text)
+        return History(eras, self._ledger.transactions, audience.records)
 
-    def _complaints(self, servers: list[Server], deck: Deck[Kind]) -> list[Violation]:
+    def _complaints(self, servers: Sequence[Server], deck: Deck[Kind]) -> list[Violation]:
         """What nobody's records show: processes that ended badly, calls that were answered with a fault, and faults
         that did not happen.
         """
@@ -176,8 +211,8 @@ class _Run:
         found += [Violation("W9", "chaos", text) for text in deck.shortfalls]
         return found + [Violation("W9", "writer", text) for text in self._ledger.complaints]
 
-    async def _add_hot_machines(self) -> None:
-        connection = await asyncpg.connect(self._cluster.url, timeout=10)
+    async def _add_hot_machines(self, database_url: str) -> None:
+        connection = await asyncpg.connect(database_url, timeout=10)
         try:
             for number, machine in enumerate(self._hot):
                 token = f"chaos-setup-{number}-1"
@@ -189,13 +224,14 @@ class _Run:
             await connection.close(timeout=10)
 
     @contextlib.asynccontextmanager
-    async def _servers(self) -> AsyncIterator[list[Server]]:
+    async def _servers(self, pair: Pair, doors: Gateway) -> AsyncIterator[list[Server]]:
         """Run two servers, one of them with two workers where servers can have workers."""
-        options = await workers_option(2)
+        url = role.url_of_server(pair.url)
         servers = [
-            Server("one", self._options.directory, self._cluster.url),
-            Server("two", self._options.directory, self._cluster.url, options=options),
+            Server(name, self._options.directory, await doors.add(name, url), options=options)
+            for name, options in (("one", ()), ("two", await workers_option(2)))
         ]
+        await doors.shut(pair.spare)
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(server.run(), name=server.name) for server in servers]
             try:

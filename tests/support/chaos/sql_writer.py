@@ -5,20 +5,22 @@ import contextlib
 import dataclasses
 import json
 import random
+import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import asyncpg
 
+from support.chaos import session
+from support.chaos.gate import Gate
 from support.chaos.ledger import Ledger, Marks, find_token
 from support.history.record import Change, Outcome
 from tinkwell.server.database import engine
 
 APPLICATION = "chaos writer"
-_ERRORS = (asyncpg.PostgresError, *engine.CONNECTION_ERRORS)
 _CONNECT_SECONDS = 5
 _COMMAND_SECONDS = 30
-_SETTINGS = {"application_name": APPLICATION, "lock_timeout": "8s"}
+_SETTINGS = {**session.SETTINGS, "application_name": APPLICATION, "lock_timeout": "8s"}
 _LONGEST_HOLD_SECONDS = 3.0
 _BIG_BYTES = 120_000
 # What the session saw of its own transaction once it was committed.
@@ -35,13 +37,24 @@ class _Machine:
 
 
 class SqlWriter:
-    """Writes until cancelled, and comes back after a lost connection. `hot` are machines that all writers change."""
+    """Writes until cancelled, and comes back after a lost connection, to wherever the database's URL leads then.
+
+    `hot` are machines that all writers change. Each transaction passes the gate.
+    """
 
     def __init__(
-        self, name: str, database_url: str, ledger: Ledger, *, hot: Sequence[uuid.UUID], chance: random.Random
+        self,
+        name: str,
+        database_url: Callable[[], str],
+        ledger: Ledger,
+        *,
+        hot: Sequence[uuid.UUID],
+        chance: random.Random,
+        gate: Gate | None = None,
     ) -> None:
         self._name = name
         self._url = database_url
+        self._gate = gate or Gate()
         self._ledger = ledger
         self._hot = hot
         self._chance = chance
@@ -53,13 +66,14 @@ class SqlWriter:
     async def run(self, is_over: asyncio.Event) -> None:
         """Write until it is over."""
         while not is_over.is_set():
-            with contextlib.suppress(*_ERRORS):
+            with contextlib.suppress(*session.ERRORS):
                 connection = await asyncpg.connect(
-                    self._url, timeout=_CONNECT_SECONDS, command_timeout=_COMMAND_SECONDS, server_settings=_SETTINGS
+                    self._url(), timeout=_CONNECT_SECONDS, command_timeout=_COMMAND_SECONDS, server_settings=_SETTINGS
                 )
                 try:
                     while not is_over.is_set() and not connection.is_closed():
-                        await self._transact(connection)
+                        async with self._gate.passed():
+                            await self._transact(connection)
                         await asyncio.sleep(self._chance.uniform(0, 0.12))
                 finally:
                     connection.terminate()
@@ -69,7 +83,7 @@ class SqlWriter:
         self._marks.begin()
         changes: list[Change] = []
         machines: list[_Machine] = []
-        outcome = Outcome.ROLLED_BACK
+        outcome, began = Outcome.ROLLED_BACK, time.time()
         try:
             await connection.execute("BEGIN")
             low = await connection.fetchval("SELECT last_value FROM events_revision")
@@ -82,14 +96,14 @@ class SqlWriter:
             outcome = Outcome.COMMITTED
             self._machines += machines
             changes[:] = await self._learn(connection, low, changes)
-        except _ERRORS as error:
+        except session.ERRORS as error:
             if outcome is Outcome.UNKNOWN and not isinstance(error, engine.CONNECTION_ERRORS):
                 outcome = Outcome.ROLLED_BACK
             if not connection.is_closed():
-                with contextlib.suppress(*_ERRORS):
+                with contextlib.suppress(*session.ERRORS):
                     await connection.execute("ROLLBACK")
         finally:
-            self._ledger.add(self._name, outcome, changes)
+            self._ledger.add(self._name, outcome, changes, began=began)
 
     async def _change(self, connection: asyncpg.Connection, changes: list[Change], machines: list[_Machine]) -> None:
         """Make some changes, with savepoints, revisions drawn early, and pauses in between."""
@@ -105,6 +119,7 @@ class SqlWriter:
     async def _try_in_vain(self, connection: asyncpg.Connection) -> None:
         """Roll a savepoint back, so that what was written in it must never be seen."""
         undone: list[Change] = []
+        began = time.time()
         try:
             await connection.execute("SAVEPOINT attempt")
             undone += await self._insert(connection, [])
@@ -112,7 +127,7 @@ class SqlWriter:
                 await connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
             await connection.execute("ROLLBACK TO SAVEPOINT attempt")
         finally:
-            self._ledger.add(f"{self._name} savepoint", Outcome.ROLLED_BACK, undone)
+            self._ledger.add(f"{self._name} savepoint", Outcome.ROLLED_BACK, undone, began=began)
 
     async def _step(self, connection: asyncpg.Connection, machines: list[_Machine]) -> list[Change]:
         (step,) = self._chance.choices(
@@ -158,7 +173,8 @@ class SqlWriter:
 
     async def _delete(self, connection: asyncpg.Connection, machine: _Machine) -> list[Change]:
         version = await connection.fetchval("DELETE FROM hardware WHERE id = $1 RETURNING version", machine.id)
-        return [Change(machine.token, "DELETED", str(machine.id), version + 1)]
+        # Another log may have taken the place of the one that it was in.
+        return [Change(machine.token, "DELETED", str(machine.id), version + 1)] if version else []
 
     async def _create_template(self, connection: asyncpg.Connection) -> list[Change]:
         template, token = uuid.UUID(int=self._chance.getrandbits(128), version=4), self._marks.next()
@@ -191,7 +207,7 @@ class SqlWriter:
         """Read which revisions the committed changes got; they may never be others from then on."""
         try:
             rows = await connection.fetch(_LEARN, low, self._marks.prefix)
-        except _ERRORS:
+        except session.ERRORS:
             return changes
         learned = {(find_token(text), kind): revision for revision, kind, text in rows}
         return [

@@ -6,7 +6,7 @@ import itertools
 import logging
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, NoReturn, Protocol
@@ -56,9 +56,11 @@ async def running(services: Sequence[Service]) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def serving(directory: Path, database_url: str, *, lease_seconds: float) -> AsyncIterator[list[Server]]:
-    """Run two servers that give leases of this length."""
-    settings = {"TINKWELL_LEASE_SECONDS": str(lease_seconds)}
+async def serving(
+    directory: Path, database_url: str, *, lease_seconds: float, more: Mapping[str, str] | None = None
+) -> AsyncIterator[list[Server]]:
+    """Run two servers that give leases of this length, with `more` variables if any."""
+    settings = {"TINKWELL_LEASE_SECONDS": str(lease_seconds), **(more or {})}
     servers = [Server(name, directory, database_url, settings=settings) for name in ("one", "two")]
     async with running(servers):
         for server in servers:

@@ -69,7 +69,7 @@ class Recorded:
 
     def _end(self, end: str, reason: str) -> None:
         if self._stream.end == OPEN:
-            self._stream.end, self._stream.reason = end, reason
+            self._stream.end, self._stream.reason, self._stream.ended_at = end, reason, time.time()
 
 
 class Consumer:

@@ -2,10 +2,10 @@
 
 import bisect
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from support.history.log import Log
-from support.history.record import LEFT, OPEN, FromRevision, Selection, Since, Stream, Violation
+from support.history.record import LEFT, OPEN, Era, FromRevision, Selection, Since, Stream, Violation
 
 _AROUND = 4
 # Two sessions that write at the same time may draw their revisions and look at the clock in different orders.
@@ -16,17 +16,15 @@ _UNAVAILABLE = "UNAVAILABLE"
 _NEVER_BEGUN = "CANCELLED"
 _TOO_SLOW = "RESOURCE_EXHAUSTED", "TOO_SLOW"
 _COMPACTED = "OUT_OF_RANGE", "COMPACTED"
+_OTHER_HISTORY = "OUT_OF_RANGE", "OTHER_HISTORY"
 
 
-def check(
-    log: Log, selection: Selection, stream: Stream, *, who: str, history_id: str, oldest: int
-) -> Iterator[Violation]:
-    """Yield what is wrong with the stream."""
+def check(log: Log, selection: Selection, stream: Stream, *, who: str, history_id: str) -> Iterator[Violation]:
+    """Yield what is wrong with what the stream of this history delivered."""
     if stream.is_live:
         yield from _check_form(stream, who, history_id)
         yield from _check_start(log, stream, who)
         yield from _check_delivery(log, selection, stream, who)
-    yield from _check_end(stream, who, oldest)
 
 
 def _check_form(stream: Stream, who: str, history_id: str) -> Iterator[Violation]:
@@ -112,16 +110,30 @@ def _numbers(numbers: Iterable[int]) -> str:
     return ", ".join(shown[: 2 * _AROUND]) + more
 
 
-def _check_end(stream: Stream, who: str, oldest: int) -> Iterator[Violation]:
-    if stream.end in (OPEN, LEFT, _UNAVAILABLE) or (stream.end, stream.reason) == _TOO_SLOW:
+def check_end(stream: Stream, who: str, eras: Sequence[Era], number: int | None) -> Iterator[Violation]:
+    """Yield what is wrong with the end of a stream of a watcher in the log of that number; None if it got into none."""
+    how = stream.end, stream.reason
+    if stream.end in (OPEN, LEFT, _UNAVAILABLE) or how == _TOO_SLOW:
         return
     if stream.end == _NEVER_BEGUN and not stream.is_live:
         return
-    if (stream.end, stream.reason) != _COMPACTED:
+    if how == _OTHER_HISTORY:
+        if not _has_changed(stream.ended_at, eras, number or 0):
+            yield Violation("W5", who, "was told of another history, but there was none")
+        return
+    if how != _COMPACTED:
         yield Violation("W9", who, f"ended with {stream.end} ({stream.reason})")
         return
+    oldest = eras[number].oldest if number is not None else max(era.oldest for era in eras)
     needed = stream.reached + 1
     if not stream.is_live and isinstance(stream.start, FromRevision):
         needed = stream.start.revision
     if needed >= oldest:
         yield Violation("W5", who, f"was told that {needed} is no longer kept, but {oldest} is the oldest")
+
+
+def _has_changed(moment: float, eras: Sequence[Era], number: int) -> bool:
+    """Whether by then the log of that number had begun to make room for another, or still came back in pieces."""
+    if eras[number].is_piecemeal and moment <= eras[number].whole_at:
+        return True
+    return any(era.begun_at <= moment for era in eras[number + 1 :])

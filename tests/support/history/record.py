@@ -1,4 +1,4 @@
-"""Records of a run: what the log holds in the end, what each writer knows, and what each watcher received.
+"""Records of a run: what the log held, what each writer knows, and what each watcher received.
 
 They are plain data, compact enough for millions of deliveries, so that judging them needs nothing that was running.
 """
@@ -76,11 +76,16 @@ class Change:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Transaction:
-    """Changes that are committed together or not at all."""
+    """Changes that are committed together or not at all.
+
+    `began` is a moment before its commit, `ended` one after its writer knew how it ended, in seconds since the epoch.
+    """
 
     writer: str
     outcome: Outcome
     changes: Sequence[Change]
+    began: float = 0.0
+    ended: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,6 +121,7 @@ class Stream:
         "_revisions",
         "created",
         "end",
+        "ended_at",
         "histories",
         "live_at",
         "reason",
@@ -133,6 +139,8 @@ class Stream:
         # OPEN, LEFT, or the name of a status, and what was said beside it.
         self.end = OPEN
         self.reason = ""
+        # When it ended, in seconds since the epoch; 0 before.
+        self.ended_at = 0.0
         self._revisions = array("q")
         self._digests = array("q")
         self._counts = array("q")
@@ -218,18 +226,38 @@ class Watcher:
         return max((stream.reached for stream in self.streams), default=0)
 
 
-@dataclasses.dataclass(slots=True)
-class History:
-    """Everything that is known in the end. `oldest` is the first revision still kept.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Era:
+    """A log from one change of history to the next: a database before and after a fail-over or a restore.
 
-    `rows` are all that were ever in the log, in revision order, those included that were forgotten meanwhile.
+    `rows` are all that were ever in it, in revision order, those included that were forgotten meanwhile; a row that it
+    has taken over from the former log is the same object. `oldest` is the first revision that was kept at its end.
     """
 
     history_id: str
     rows: Sequence[Row]
+    oldest: int = 1
+    # When the former log began to be taken away, and when this one was all there, in seconds since the epoch.
+    begun_at: float = 0.0
+    whole_at: float = 0.0
+    # What was committed in the former log before this moment is in this one, too.
+    holds_until: float = 0.0
+    # Whether it came back piece by piece. Until it was whole, servers may have given it other names.
+    is_piecemeal: bool = False
+
+
+@dataclasses.dataclass(slots=True)
+class History:
+    """Everything that is known in the end: the logs one after the other, writers, and watchers."""
+
+    eras: Sequence[Era]
     transactions: Sequence[Transaction]
     watchers: Sequence[Watcher]
-    oldest: int = 1
+
+    @property
+    def present(self) -> Era:
+        """The log as it is in the end."""
+        return self.eras[-1]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tinkwell.core.event.event import Event
 from tinkwell.core.event.page import Page, SourceLost
-from tinkwell.server.log.read.order import Gap, Tail
+from tinkwell.server.log.read.order import Span, Tail
 from tinkwell.server.log.read.state_machine import Cycle, HistoryEnded
 
 # A reader whose watchers were told that their events are gone.
@@ -72,7 +72,7 @@ class Machines:
 
 
 def _attributes(value: object) -> list[str]:
-    if isinstance(value, Gap):
+    if isinstance(value, Span):
         return [field.name for field in dataclasses.fields(value)]
     return sorted(vars(value))
 
@@ -81,7 +81,7 @@ def _clone(value: object) -> object:
     """Copy what a cycle changes in place; the rest may be shared."""
     if isinstance(value, list):
         return [_clone(item) for item in value]
-    if not isinstance(value, (Cycle, Tail, Gap)):
+    if not isinstance(value, (Cycle, Tail, Span)):
         return value
     clone = copy.copy(value)
     for name in _attributes(value):
@@ -97,6 +97,6 @@ def _freeze(value: object) -> object:
         return (tuple(event.revision for event in value.events), value.is_cut)
     if isinstance(value, list):
         return tuple(_freeze(item) for item in value)
-    if isinstance(value, (Cycle, Tail, Gap)):
+    if isinstance(value, (Cycle, Tail, Span)):
         return tuple(_freeze(getattr(value, name)) for name in _attributes(value))
     return value

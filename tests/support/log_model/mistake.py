@@ -2,95 +2,14 @@
 
 from collections.abc import Iterator
 
+from support.log_model import tail_mistake
 from support.log_model.state import ASKING, HAS_BELL, LOST, RUNG, Bounds, Log, Reader, ReaderMove, World
 from support.log_model.world import LogModel
 from support.log_model.writer import ABORTED, Number, Rule, Writer
 from tinkwell.core import errors
 from tinkwell.core.event.event import Event
 from tinkwell.core.event.page import Page
-from tinkwell.server.log.read.order import Tail
 from tinkwell.server.log.read.state_machine import Cycle, HistoryEnded, Step
-
-# What order the tail gives.
-
-
-class Plain(Tail):
-    """Everything above the last one seen."""
-
-    def observe(self, page: Page) -> list[Event]:
-        new = [event for event in page.events if event.revision > self.tail]
-        if new:
-            self.tail = new[-1].revision
-            self.next = self.tail + 1
-        return new
-
-
-class OneForAll(Tail):
-    """Later gaps take the holders of earlier ones for theirs."""
-
-    def observe_holders(self, holders: frozenset[str]) -> None:
-        known = next((gap.holders for gap in self._gaps if gap.holders is not None), holders)
-        for gap in self._gaps:
-            gap.holders = known & holders
-
-
-class NeverReads(Tail):
-    """A gap is dead as soon as nobody can close it any more, without looking whether somebody has."""
-
-    def observe_holders(self, holders: frozenset[str]) -> None:
-        super().observe_holders(holders)
-        self._gaps = [gap for gap in self._gaps if not gap.is_abandoned]
-
-
-class TrustsCutPages(Tail):
-    """What a page does not show is missing, even above its end."""
-
-    def observe(self, page: Page) -> list[Event]:
-        return super().observe(Page(page.events, is_cut=False))
-
-
-class BelievesTellers(Tail):
-    """What is told of comes in order, so nothing is missing below it."""
-
-    def tell(self, event: Event) -> list[Event]:
-        if event.revision <= self.tail:
-            return []
-        self.tail = event.revision
-        self.next = self.tail + 1
-        return [event]
-
-
-class TakesTalesForPages(Tail):
-    """What a ring does not tell of is missing, as what a page does not show."""
-
-    def tell(self, event: Event) -> list[Event]:
-        return self.observe(Page([event], is_cut=False))
-
-
-class RepeatsTales(Tail):
-    """An event that was told of is new, though a page may have shown it."""
-
-    def tell(self, event: Event) -> list[Event]:
-        return super().tell(event) or [event]
-
-
-class KeepsHolders(Tail):
-    """Holders are kept when the connection is lost that they were read over: slower at worst."""
-
-    def forget_holders(self) -> None:
-        pass
-
-
-def with_tail(tail: type[Tail]) -> type[Cycle]:
-    """Return a cycle that uses another tail."""
-
-    class WithTail(Cycle):
-        def _start_at(self, last: int) -> None:
-            super()._start_at(last)
-            self.tail = tail(last=last, waiting_bytes=self._waiting_bytes)
-
-    return WithTail
-
 
 # The order of a cycle's steps.
 
@@ -158,6 +77,16 @@ class PollsBeforeTheGrant(Cycle):
     def asked(self, *, is_granted: bool) -> None:
         super().asked(is_granted=is_granted)
         if is_granted:
+            self.step = Step.DOZE
+
+
+class TrustsPollsMeanwhile(Cycle):
+    """A poll that was made while the bell did not answer is as good as one after the grant."""
+
+    def asked(self, *, is_granted: bool) -> None:
+        was_delayed = self._awaited is not None
+        super().asked(is_granted=is_granted)
+        if is_granted and was_delayed:
             self.step = Step.DOZE
 
 
@@ -352,12 +281,12 @@ class SilencesSleepers(LogModel):
 
 # Mistake, model, cycle, and bounds that are wide enough to meet it.
 ALL: dict[str, tuple[type[LogModel], type[Cycle], Bounds]] = {
-    "plain revision > last": (LogModel, with_tail(Plain), Bounds(2)),
+    "plain revision > last": (LogModel, tail_mistake.with_tail(tail_mistake.Plain), Bounds(2)),
     "settling gaps by snapshots": (Snapshot, Cycle, Bounds(2)),
     "rows and holders in one statement": (LogModel, OneStatement, Bounds(2)),
     "one set of holders for all gaps": (
         LogModel,
-        with_tail(OneForAll),
+        tail_mistake.with_tail(tail_mistake.OneForAll),
         Bounds(
             4,
             aborts=False,
@@ -372,11 +301,35 @@ ALL: dict[str, tuple[type[LogModel], type[Cycle], Bounds]] = {
             ),
         ),
     ),
-    "a gap given up without looking again": (LogModel, with_tail(NeverReads), Bounds(2)),
+    "a gap given up without looking again": (LogModel, tail_mistake.with_tail(tail_mistake.NeverReads), Bounds(2)),
     "a cut page believed above its end": (
         LogModel,
-        with_tail(TrustsCutPages),
+        tail_mistake.with_tail(tail_mistake.TrustsCutPages),
         Bounds(2, inserts=2, aborts=False, page=1),
+    ),
+    "a page believed where it was not asked": (
+        LogModel,
+        tail_mistake.with_tail(tail_mistake.TrustsPagesBeyond),
+        Bounds(
+            4,
+            aborts=False,
+            begun=(
+                "writer 0: lock",
+                "writer 0: draw",
+                "writer 1: lock",
+                "writer 1: draw",
+                "writer 1: be silent",
+                "writer 1: commit",
+                "writer 1: unlock",
+                "writer 2: lock",
+                "writer 2: draw",
+                "writer 3: lock",
+                "writer 3: draw",
+                "writer 3: be silent",
+                "writer 3: commit",
+                "writer 3: unlock",
+            ),
+        ),
     ),
     "drawing before the lock": (DrawsBeforeTheLock, Cycle, Bounds(2)),
     "cached numbers": (CachedNumbers, Cycle, Bounds(3, aborts=False)),
@@ -385,12 +338,21 @@ ALL: dict[str, tuple[type[LogModel], type[Cycle], Bounds]] = {
     "commits that a crash takes back": (Undurable, Cycle, Bounds(2, crashes=1)),
     "what is kept read before the page": (LogModel, ChecksKeptFirst, Bounds(2, forgets=True)),
     "sleeping with an open gap": (LogModel, SleepsOverGaps, Bounds(2)),
-    "what is told of released whatever is missing": (LogModel, with_tail(BelievesTellers), Bounds(2)),
-    "what is not told of taken for missing": (LogModel, with_tail(TakesTalesForPages), Bounds(3, aborts=False)),
-    "what is told of taken for new": (LogModel, with_tail(RepeatsTales), Bounds(1)),
+    "what is told of released whatever is missing": (
+        LogModel,
+        tail_mistake.with_tail(tail_mistake.BelievesTellers),
+        Bounds(2),
+    ),
+    "what is not told of taken for missing": (
+        LogModel,
+        tail_mistake.with_tail(tail_mistake.TakesTalesForPages),
+        Bounds(3, aborts=False),
+    ),
+    "what is told of taken for new": (LogModel, tail_mistake.with_tail(tail_mistake.RepeatsTales), Bounds(1)),
     "sleep until the missing is told of": (LogModel, DozesOverTales, Bounds(2)),
     "a wait for what is missing that ends in sleep": (LogModel, TrustsTellers, Bounds(2)),
     "the last poll before the grant": (LogModel, PollsBeforeTheGrant, Bounds(1)),
+    "a poll before the bell's late answer": (LogModel, TrustsPollsMeanwhile, Bounds(1, delays=True)),
     "rings forgotten after the last poll": (LogModel, ClearsLate, Bounds(1)),
     "the bell given back before the sleep": (LogModel, GivesTheBellBackFirst, Bounds(1)),
     "one connection for both": (OneConnection, Cycle, Bounds(1)),

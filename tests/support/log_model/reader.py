@@ -118,7 +118,11 @@ class ReaderModel:
         number, bits = reader.number, reader.bits
         if bits & (NO_HOLDER | LOST):
             yield self._reconnected(number)
-        elif step is Step.RELEASE:
+            return
+        if self.bounds.delays:
+            delayed = self.machines.tell(number, "delayed").number
+            yield ReaderMove("reader: polls while the bell does not answer", reader._replace(number=delayed))
+        if step is Step.RELEASE:
             released = self._cleared(reader, self.machines.tell(number, "released").number, bits & ~HAS_BELL)
             yield ReaderMove("reader: gives the bell back", released, is_wanted=self.silenced(is_alone=is_alone))
         else:

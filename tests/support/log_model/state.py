@@ -88,8 +88,9 @@ class ReaderMove(NamedTuple):
 class Bounds:
     """How much is explored. `joins` makes readers begin by joining; otherwise they read on from revision 0.
 
-    Writers that ring tell of their events, or do so or not when some of those are `long`.
-    `begun` are steps that have been taken before; every interleaving of the others is explored.
+    `delays` lets readers poll while the bell has not answered. Writers that ring tell of their events, or do so or not
+    when some of those are `long`. `begun` are steps that have been taken before; every interleaving of the others is
+    explored.
     """
 
     writers: int
@@ -102,6 +103,7 @@ class Bounds:
     forgets: bool = False
     long: bool = False
     joins: bool = False
+    delays: bool = False
     page: int = 100
     waiting_bytes: int = 1 << 20
     begun: tuple[str, ...] = ()

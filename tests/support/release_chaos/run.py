@@ -169,7 +169,7 @@ class _Run:
         finally:
             await connection.close(timeout=10)
         rows = await log_archive.read_rows(self._cluster.url)
-        return history, record.History(history_id, rows, [], audience.records)
+        return history, record.History([record.Era(history_id, rows)], [], audience.records)
 
     async def _note_holds(self) -> None:
         connection = await asyncpg.connect(self._cluster.url, timeout=10, command_timeout=60)

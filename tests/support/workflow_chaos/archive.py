@@ -18,9 +18,37 @@ _EVENTS = """
 _STATUSES = """
     SELECT workflow_id::text, action_id::text, worker_id::text, state, attempt, exit_code,
            CAST(extract(epoch FROM created_at) AS double precision) AS at
-      FROM action_status ORDER BY id
+      FROM (TABLE action_status UNION ALL TABLE kept_status) every ORDER BY id
 """
+# What is forgotten of the journal is still to be judged.
+_KEEP_STATUSES = """
+    CREATE TABLE kept_status (LIKE action_status);
+    CREATE FUNCTION keep_status() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+    AS $$
+    BEGIN
+        INSERT INTO kept_status VALUES (OLD.*);
+        RETURN OLD;
+    END $$;
+    CREATE TRIGGER keep_status BEFORE DELETE ON action_status FOR EACH ROW EXECUTE FUNCTION keep_status();
+"""
+_REMAINS = ("workflow", "action", "action_status", "log_line", "workflow_data", "machine_hold")
 _HOLDS = "SELECT worker_id::text, workflow_id::text, coalesce(action_id::text, 'nothing') FROM machine_hold"
+
+
+async def keep_statuses(database_url: str) -> None:
+    """Have the journal kept from now on, whatever is forgotten."""
+    connection = await asyncpg.connect(database_url)
+    try:
+        await connection.execute(_KEEP_STATUSES)
+    finally:
+        await connection.close(timeout=10)
+
+
+async def read_remains(connection: asyncpg.Connection) -> list[str]:
+    """Tell what is there of workflows, all of which were to be forgotten."""
+    counts = {name: await connection.fetchval(f"SELECT count(*) FROM {name}") for name in _REMAINS}
+    return [f"{count} rows of {name} were not forgotten" for name, count in counts.items() if count]
 
 
 async def read_events(connection: asyncpg.Connection) -> list[Event]:

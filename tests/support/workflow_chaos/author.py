@@ -48,7 +48,10 @@ class Author:
         if errand.cancel_after is not None:
             await asyncio.sleep(errand.cancel_after)
             await self._call(
-                lambda: self._client.workflows.cancel(id_, "by plan"), f"cancel {id_}", (errors.IllegalTransition,)
+                lambda: self._client.workflows.cancel(id_, "by plan"),
+                f"cancel {id_}",
+                # It may have ended, and be forgotten by now.
+                (errors.IllegalTransition, errors.NotFound),
             )
 
     async def _call(

@@ -9,6 +9,7 @@ from support.chaos.server import Server
 from support.chaos.worker import Worker
 from support.history.record import Violation, Watcher
 from support.workflow_chaos.fault import Kind
+from support.workflow_chaos.pruner import Pruner
 from support.workflow_history.record import History, Mark
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 
@@ -19,6 +20,7 @@ def tell(
     workers: Sequence[Worker],
     history: History,
     watchers: Sequence[Watcher],
+    pruner: Pruner,
     violations: Sequence[Violation],
     *,
     seed: int,
@@ -31,6 +33,7 @@ def tell(
             "",
             *_workflows(history),
             *_attempts(history),
+            _forgotten(pruner),
             *report.watchers(watchers),
             f"settled    {settled_seconds:.0f} s after the last fault",
             "",
@@ -46,11 +49,19 @@ def _workflows(history: History) -> Iterator[str]:
     ends = Counter(
         event.state.value
         for event in history.events
-        if event.resource_type is ResourceType.WORKFLOW and event.state.is_final
+        if event.resource_type is ResourceType.WORKFLOW
+        and event.state.is_final
+        and event.event_type is not EventType.DELETED
     )
     ends["unfinished"] = len(history.plans) - ends.total()
     machines = {worker for plan in history.plans for worker in plan.workers}
     yield f"workflows  {len(history.plans)} on {len(machines)} machines: {report.counted(ends)}"
+
+
+def _forgotten(pruner: Pruner) -> str:
+    pruned = pruner.pruned
+    told = f"forgotten  {pruned.workflows} workflows, {pruned.log_lines} lines of output by {pruner.calls} calls"
+    return f"{told}; {pruner.interrupted} of these were cut off, and servers forgot the rest"
 
 
 def _attempts(history: History) -> Iterator[str]:

@@ -27,10 +27,13 @@ from support.workflow_chaos import archive, report, scenario
 from support.workflow_chaos.author import Author
 from support.workflow_chaos.fault import Faults, Kind
 from support.workflow_chaos.journal import Journal
+from support.workflow_chaos.pruner import Pruner
 from support.workflow_history import verdict
 from support.workflow_history.record import History
 
 _RESYNC_SECONDS = 10
+# Servers forget by themselves, too.
+_FORGETFUL = {"TINKWELL_WORKFLOW_RETENTION_SECONDS": "60", "TINKWELL_RETENTION_INTERVAL_SECONDS": "5"}
 # Of the time of the faults, which may last longer when some are late: those that befall a run need one.
 _CREATION_SHARE = 1.1
 _READY = "workflows are watched"
@@ -91,8 +94,9 @@ class _Run:
         try:
             logger.info("PostgreSQL runs")
             lease_seconds = self._options.lease_seconds
+            await archive.keep_statuses(self._cluster.url)
             async with stage.serving(
-                self._options.directory, self._cluster.url, lease_seconds=lease_seconds
+                self._options.directory, self._cluster.url, lease_seconds=lease_seconds, more=_FORGETFUL
             ) as servers:
                 logger.info("the servers run")
                 sites = self._make_sites(servers)
@@ -113,27 +117,30 @@ class _Run:
             seconds=self._options.seconds,
             rounds=self._options.rounds,
         )
-        async with _author(servers) as author:
+        async with _author(servers) as author, _pruner(servers, self._derived()) as pruner:
             observer = stage.Observer(
                 servers, lambda: f"{deck.injected.total()} faults, {author.created} workflows created"
             )
-            async with stage.running([*audience.residents, observer]):
+            async with stage.running([*audience.residents, observer, pruner]):
                 await author.prepare(self._machines, self._errands)
                 async with asyncio.TaskGroup() as chaos:
                     chaos.create_task(author.run(self._errands), name="author")
                     chaos.create_task(deck.deal(), name="deck")
                 logger.info("no more faults; everything may come to its end")
                 began = asyncio.get_running_loop().time()
-                history, log = await self._settle(audience, sites)
+                history, log = await self._settle(audience, sites, pruner)
                 settled = asyncio.get_running_loop().time() - began
                 violations = verdict.judge(history) + log_verdict.judge_watchers(log)
-                violations += stage.complaints(servers, sites, author.complaints, deck.shortfalls)
+                violations += stage.complaints(
+                    servers, sites, [*author.complaints, *pruner.complaints], deck.shortfalls
+                )
         told = report.tell(
             deck,
             servers,
             stage.workers_of(sites),
             history,
             audience.records,
+            pruner,
             violations,
             seed=self._options.seed,
             settled_seconds=settled,
@@ -142,13 +149,20 @@ class _Run:
             archive.write(history, audience.records, self._options.output)
         return Result(violations, deck.injected, told)
 
-    async def _settle(self, audience: Spectators, sites: Sequence[Site]) -> tuple[History, record.History]:
-        """Wait until all workflows have ended, nothing is left and everybody knows, or the patience is over."""
+    async def _settle(
+        self, audience: Spectators, sites: Sequence[Site], pruner: Pruner
+    ) -> tuple[History, record.History]:
+        """Wait until all workflows have ended, all is forgotten and everybody knows, or the patience is over."""
         connection = await asyncpg.connect(self._cluster.url, timeout=10, command_timeout=60)
         try:
-            await stage.calm_down(
+            is_calm = await stage.calm_down(
                 lambda: archive.count_unfinished(connection), lambda: self._leftovers(connection, sites)
             )
+            leftovers = await self._leftovers(connection, sites)
+            if is_calm:
+                with contextlib.suppress(TimeoutError):
+                    await pruner.finish()
+                leftovers += await archive.read_remains(connection)
             last = await connection.fetchval("SELECT coalesce(max(revision), 0) FROM events")
             with contextlib.suppress(TimeoutError):
                 await eventually(lambda: audience.has_arrived(last), deadline_seconds=60, interval_seconds=0.1)
@@ -158,12 +172,12 @@ class _Run:
                 await archive.read_events(connection),
                 await archive.read_statuses(connection),
                 self._journal.read(),
-                await self._leftovers(connection, sites),
+                leftovers,
             )
         finally:
             await connection.close(timeout=10)
         rows = await log_archive.read_rows(self._cluster.url)
-        return history, record.History(history_id, rows, [], audience.records)
+        return history, record.History([record.Era(history_id, rows)], [], audience.records)
 
     async def _leftovers(self, connection: asyncpg.Connection, sites: Sequence[Site]) -> list[str]:
         return [
@@ -206,3 +220,12 @@ async def _author(servers: Sequence[Server]) -> AsyncIterator[Author]:
         yield author
     finally:
         await author.close()
+
+
+@contextlib.asynccontextmanager
+async def _pruner(servers: Sequence[Server], chance: random.Random) -> AsyncIterator[Pruner]:
+    pruner = Pruner(",".join(server.address for server in servers), chance=chance)
+    try:
+        yield pruner
+    finally:
+        await pruner.close()

@@ -12,6 +12,8 @@ E3   scripts run in the order of their actions
 O1   every workflow ends
 O2   it ends as it was meant to, and for that reason
 O3   nothing of it is left behind
+F1   a workflow is deleted once, after its end, and its actions once, after that
+F2   what is deleted is so with all its actions
 """
 
 from collections.abc import Iterator
@@ -31,6 +33,8 @@ def judge(history: History) -> list[Violation]:
     found += effect.check(history.effects, world.workflows)
     for plan in history.plans:
         found += _check_outcome(plan, world.workflows.get(plan.workflow_id))
+    for id_, workflow in world.workflows.items():
+        found += _check_forgotten(id_, workflow)
     known = {plan.workflow_id for plan in history.plans}
     found += [Violation("O2", f"workflow {id_}", "nobody has meant it") for id_ in world.workflows.keys() - known]
     found += [Violation("O3", "leftover", text) for text in history.leftovers]
@@ -53,6 +57,12 @@ def _check_outcome(plan: Plan, workflow: Workflow | None) -> Iterator[Violation]
         yield Violation("O2", who, f"ended as {workflow.state} by {_blamed(workflow)}, and was meant to end as {meant}")
     elif workflow.state in (State.FAILED, State.TIMEOUT) and _blamed(workflow) != plan.culprit:
         yield Violation("O2", who, f"ended by {_blamed(workflow)}, and was meant to end by {plan.culprit}")
+
+
+def _check_forgotten(id_: str, workflow: Workflow) -> Iterator[Violation]:
+    left = [action.index for action in workflow.in_order() if not action.is_forgotten]
+    if workflow.is_forgotten and left:
+        yield Violation("F2", f"workflow {id_}", f"is deleted, and of its actions {left} nobody was told that")
 
 
 def _blamed(workflow: Workflow) -> int | None:

@@ -19,6 +19,7 @@ class Action:
     state: State
     attempt: int
     version: int
+    is_forgotten: bool = False
 
 
 @dataclasses.dataclass(slots=True)
@@ -31,6 +32,7 @@ class Workflow:
     total: int
     completed: int = 0
     blamed: str = ""
+    is_forgotten: bool = False
     actions: dict[str, Action] = dataclasses.field(default_factory=dict)
 
     def in_order(self) -> list[Action]:
@@ -67,6 +69,9 @@ class World:
             return
         yield from _check_version(event, known.version)
         known.version = event.version
+        if event.event_type is EventType.DELETED or known.is_forgotten:
+            yield from _check_forgotten(event, known)
+            return
         if event.event_type is EventType.WORKFLOW_INPROGRESS:
             if known.state is not State.RUNNING or event.state is not State.RUNNING:
                 yield "L1", f"{_show(event)} while it is {known.state}"
@@ -101,6 +106,12 @@ class World:
             )
             return
         yield from _check_version(event, known.version)
+        if event.event_type is EventType.DELETED or known.is_forgotten:
+            known.version = event.version
+            if not workflow.is_forgotten:
+                yield "F1", f"{_show(event)} of action {known.index} while its workflow is there"
+            yield from _check_forgotten(event, known)
+            return
         if not _is_allowed(lifecycle.ACTION_RULES, known.state, event):
             yield "L1", f"{_show(event)} of action {known.index} follows {known.state}"
         yield from _check_attempt(event, known)
@@ -125,6 +136,14 @@ def _is_allowed(rules: Sequence[lifecycle.Rule], source: State, event: Event) ->
 def _check_version(event: Event, before: int) -> Iterator[tuple[str, str]]:
     if event.version != before + 1:
         yield "L1", f"{_show(event)} is version {event.version} and follows version {before}"
+
+
+def _check_forgotten(event: Event, known: Workflow | Action) -> Iterator[tuple[str, str]]:
+    if known.is_forgotten:
+        yield "F1", f"{_show(event)} comes after it was deleted"
+    elif not known.state.is_final or event.state is not known.state:
+        yield "F1", f"{_show(event)} while it is {known.state}"
+    known.is_forgotten = True
 
 
 def _check_attempt(event: Event, known: Action) -> Iterator[tuple[str, str]]:

@@ -88,6 +88,18 @@ def test_variables_of_other_components_are_not_taken_for_settings(monkeypatch: p
         ("server_cert = 'tinkwell.toml'", {}, {}, "server_cert and server_key belong together"),
         ("client_ca = 'tinkwell.toml'", {}, {}, "client_ca needs server_cert and server_key"),
         ("", {"TRUSTED_PROXIES": "10.0.0.1/8"}, {}, "TINKWELL_TRUSTED_PROXIES: 10.0.0.1/8 has host bits set; give"),
+        (
+            "",
+            {"WORKFLOW_RETENTION_SECONDS": "59"},
+            {},
+            "TINKWELL_WORKFLOW_RETENTION_SECONDS: it must be 60 or more, or 0",
+        ),
+        (
+            "workflow_retention_seconds = -1",
+            {},
+            {},
+            "workflow_retention_seconds in tinkwell.toml: Input should be greater",
+        ),
         ("", {"TRUSTED_PROXIES": "a proxy"}, {}, "TINKWELL_TRUSTED_PROXIES: 'a proxy' does not appear to be"),
     ],
 )

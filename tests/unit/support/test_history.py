@@ -10,6 +10,7 @@ from support.history import verdict
 from support.history.record import (
     LEFT,
     Change,
+    Era,
     FromRevision,
     History,
     Now,
@@ -86,14 +87,15 @@ def watcher(*streams: Stream, selection: Selection = ALL, **more: object) -> Wat
     return made
 
 
-def judge(*watchers: Watcher, transactions: Sequence[Transaction] | None = None, **more: object) -> list[Violation]:
-    history = History(
-        history_id=HISTORY,
-        rows=[row(revision) for revision in REVISIONS],
-        transactions=[transaction(revision) for revision in REVISIONS] if transactions is None else transactions,
-        watchers=watchers,
-    )
-    return verdict.judge(dataclasses.replace(history, **more))  # type: ignore[arg-type] # by name
+def judge(
+    *watchers: Watcher,
+    transactions: Sequence[Transaction] | None = None,
+    rows: Sequence[Row] | None = None,
+    oldest: int = 1,
+) -> list[Violation]:
+    era = Era(HISTORY, [row(revision) for revision in REVISIONS] if rows is None else rows, oldest)
+    written = [transaction(revision) for revision in REVISIONS] if transactions is None else transactions
+    return verdict.judge(History([era], written, watchers))
 
 
 def rules(violations: Sequence[Violation]) -> set[str]:
@@ -169,7 +171,7 @@ def with_other_history(made: Stream) -> Stream:
         ("W7", "`created`", lambda: with_second_created(everything())),
         ("W9", "INTERNAL", lambda: everything(end="INTERNAL")),
         ("W9", "CANCELLED", lambda: everything(end="CANCELLED")),
-        ("W9", "OTHER_HISTORY", lambda: everything(end="OUT_OF_RANGE", reason="OTHER_HISTORY")),
+        ("W5", "there was none", lambda: everything(end="OUT_OF_RANGE", reason="OTHER_HISTORY")),
         ("W9", "LIMIT_REACHED", lambda: everything(end="RESOURCE_EXHAUSTED", reason="LIMIT_REACHED")),
     ],
 )

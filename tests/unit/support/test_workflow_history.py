@@ -112,6 +112,18 @@ class Story:
         """An attempt ends as FAILED, and another one is to follow."""
         return self.action(State.PENDING, index).status(State.FAILED, index)
 
+    def forget(self, *indexes: int, flow: str = FLOW) -> "Story":
+        """The workflow is deleted, and then these actions, in the states in which they are."""
+        self.flow(EventType.DELETED, self._last[flow].state, flow)
+        return self.forget_actions(*indexes, flow=flow)
+
+    def forget_actions(self, *indexes: int, flow: str = FLOW) -> "Story":
+        """These actions are deleted alone."""
+        for index in indexes:
+            id_ = f"{flow}{index}"
+            self._add(ResourceType.ACTION, id_, flow, EventType.DELETED, self._last[id_].state)
+        return self
+
     def rules(self, *leftovers: str) -> set[str]:
         """The rules that were broken."""
         history = History(self.plans, self.events, self.statuses, self.effects, leftovers)
@@ -154,6 +166,8 @@ def fail(story: Story, state: State = State.FAILED) -> Story:
 GOOD: list[Callable[[], Story]] = [
     lambda: Story().whole(),
     lambda: Story().whole().whole(OTHER),
+    lambda: Story().whole().forget(0, 1).whole(OTHER),
+    lambda: fail(Story().create(ends=frozenset({State.FAILED}), culprit=0).start().begin()).forget(1, 0),
     # A run that is killed writes no end, and the next attempt may begin.
     lambda: Story().create().start().begin().lose().begin().succeed().advance().begin(1).succeed(1).finish(),
     # A run is lost before its script begins.
@@ -229,6 +243,17 @@ BAD: list[tuple[str, Callable[[], Story]]] = [
     ("O2", lambda: fail(Story().create().start().begin())),
     ("O2", lambda: fail(Story().create(ends=frozenset({State.FAILED}), culprit=1).start().begin())),
     ("O2", lambda: Story().whole(ends=frozenset({State.FAILED}), culprit=1)),
+    ("F1", lambda: Story().create().forget(0, 1)),
+    ("F1", lambda: Story().create().start().begin().forget(0, 1)),
+    ("F1", lambda: Story().whole().forget(0, 1).forget()),
+    ("F1", lambda: Story().whole().forget(0, 1, 1)),
+    ("F1", lambda: Story().whole().forget_actions(0, 1)),
+    ("F1", lambda: Story().whole().forget(0, 1).start()),
+    ("F1", lambda: Story().whole().forget(0, 1).action(State.CANCELLED)),
+    ("F1", lambda: Story().whole().flow(EventType.DELETED, State.FAILED)),
+    ("F1", lambda: Story().whole().forget(0, 1).create()),
+    ("F2", lambda: Story().whole().forget()),
+    ("F2", lambda: Story().whole().forget(0)),
 ]
 
 

@@ -1,5 +1,6 @@
 """`tinkwell workflow`: templates at work on machines."""
 
+import dataclasses
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -99,6 +100,32 @@ async def list_(client: "Client", states: tuple[State, ...], output_format: outp
 async def delete(client: "Client", ids: tuple[str, ...]) -> None:
     """Delete workflows; unfinished ones are cancelled first. One that does not exist does not keep the others."""
     await several.delete(ids, client.workflows.delete)
+
+
+@workflow.command()
+@click.option(
+    "--older-than",
+    type=duration.Duration(),
+    metavar="DURATION",
+    help="How long ago they ended, such as 30d.  [default: as the server's workflow_retention_seconds]",
+)
+@click.option("--yes", "is_wanted", is_flag=True, help="Delete them for good; without this, nothing is changed.")
+@option.object_format
+@session.connected
+async def prune(client: "Client", older_than: float | None, is_wanted: bool, output_format: output.Format) -> None:
+    """Delete for good what ended long ago, or say what would be deleted.
+
+    These are workflows that were finished or deleted so long ago, with all that belongs to them, and machines and
+    templates that were deleted so long ago and that nothing refers to. Servers do it by themselves. It may be stopped
+    and begun again.
+    """
+    pruned = dataclasses.asdict(await client.workflows.prune(older_than, apply=is_wanted))
+    if output_format is not output.Format.TABLE:
+        output.whole({**pruned, "is_applied": is_wanted}, output_format)
+        return
+    output.table(("KIND", "COUNT"), [(name.replace("_", " "), f"{count:,}") for name, count in pruned.items()])
+    if not is_wanted:
+        output.note("nothing was deleted; --yes does it")
 
 
 @workflow.command()

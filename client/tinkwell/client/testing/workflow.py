@@ -15,7 +15,7 @@ from typing import Any
 from tinkwell.api.v1 import event_service_pb2, workflow_service_pb2_grpc
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.client.template.model import Template
-from tinkwell.client.testing import encode, report, status
+from tinkwell.client.testing import encode, report, retention, status
 from tinkwell.client.testing.gate import Gate, ReceivedCall
 from tinkwell.client.testing.world import World
 from tinkwell.client.value import shape
@@ -26,6 +26,9 @@ from tinkwell.core.event.kinds import ResourceType, State
 from tinkwell.core.template import template as core_template
 from tinkwell.core.workflow import devices as core_devices
 from tinkwell.core.workflow import transition
+
+# As a server keeps workflows where nothing is set.
+_RETENTION_SECONDS = 90 * 86_400.0
 
 
 class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
@@ -75,6 +78,15 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         return pb.ExpireWorkflowResponse(
             revision=self._world.log.tail if changes.steps else 0, remaining_seconds=self._world.clock.told(left)
         )
+
+    async def PruneWorkflows(
+        self, request: pb.PruneWorkflowsRequest, context: Any
+    ) -> AsyncIterator[pb.PruneWorkflowsResponse]:
+        seconds = request.older_than_seconds if request.HasField("older_than_seconds") else _RETENTION_SECONDS
+        for workflow in retention.forgettable(self._world, seconds):
+            yield encode.fill(pb.PruneWorkflowsResponse(), retention.count(self._world, workflow))
+            if request.apply:
+                retention.forget(self._world, workflow)
 
     async def ShowWorkflowEvents(
         self, request: pb.ShowWorkflowEventsRequest, context: Any

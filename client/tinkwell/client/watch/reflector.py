@@ -78,6 +78,7 @@ class Reflector(Generic[T]):
                 yield event
 
     async def _list(self) -> Listed[T]:
+        level = logging.WARNING
         while True:
             try:
                 return Listed(tuple([item async for item in self._list_all()]), self._floor)
@@ -85,5 +86,6 @@ class Reflector(Generic[T]):
                 if watch.is_final(error):
                     raise
                 delay = self._pause.next_seconds()
-                logger.warning("listing failed, next try in %.1f s: %s", delay, error)
+                logger.log(level, "listing failed, next try in %.1f s: %s", delay, error)
+                level = logging.DEBUG  # it was said once
                 await self._sleep(delay)

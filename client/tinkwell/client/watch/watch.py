@@ -100,6 +100,8 @@ class Watch:
         self._began_at: float | None = None
         self._was_live = False
         self._failure: errors.Error | None = None
+        # What was logged of the present interruption.
+        self._said = ""
         self.history_id = wanted.history_id
         self.revision = 0 if self._position is None else self._position
         self.is_live = False
@@ -219,6 +221,7 @@ class Watch:
             if self._was_live:
                 logger.info("watch is live again after revision %d", self._position)
             self.is_live = self._was_live = True
+            self._said = ""
         else:
             # Only a stream that goes on beyond its first response is healthy.
             self._pause.reset()
@@ -232,7 +235,10 @@ class Watch:
             self._closed.set()
             raise error
         delay = self._pause.next_seconds()
-        logger.warning("watch was interrupted, next try in %.1f s: %s", delay, error)
+        # It is said once, however long it lasts, and again if the reason is another one.
+        level = logging.DEBUG if str(error) == self._said else logging.WARNING
+        self._said = str(error)
+        logger.log(level, "watch was interrupted, next try in %.1f s: %s", delay, error)
         await _notify(self._on_disconnect, self, error, delay)
         await self._sleep(delay)
 

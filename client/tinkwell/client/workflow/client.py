@@ -3,6 +3,7 @@
 import dataclasses
 import uuid
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
+from datetime import timedelta
 
 from grpc import aio
 
@@ -19,6 +20,7 @@ from tinkwell.client.workflow.model import (
     Document,
     Expired,
     LogLine,
+    Pruned,
     Report,
     Reported,
     Unfinished,
@@ -103,6 +105,27 @@ class WorkflowClient(service.Service):
         answer = await self._caller.unary(self._stub.ExpireWorkflow, request, may_repeat=True)
         remaining = answer.remaining_seconds if answer.HasField("remaining_seconds") else None
         return Expired(answer.revision, remaining)
+
+    async def prune(self, older_than: timedelta | float | None = None, *, apply: bool = False) -> Pruned:
+        """Say which workflows, with all that belongs to them, ended so long ago, and with `apply` delete them for good.
+
+            await client.workflows.prune(timedelta(days=30), apply=True)
+
+        `older_than` is in seconds or a timedelta, by the database's clock; None means what the server does by itself.
+        Machines and templates that were deleted so long ago go as well when nothing refers to them. It goes by small
+        pieces: after an error, such as `Unavailable`, a part is done, and a further call goes on.
+        """
+        seconds = older_than.total_seconds() if isinstance(older_than, timedelta) else older_than
+        request = field.build(pb.PruneWorkflowsRequest, older_than_seconds=seconds, apply=apply)
+        total = Pruned()
+        # A piece may have many lines of output; there the connection's keepalive finds a dead server.
+        stream = self._caller.stream(self._stub.PruneWorkflows, request)
+        try:
+            while (answer := await stream.read()) is not None:
+                total += workflow_message.pruned(answer)
+        finally:
+            stream.cancel()
+        return total
 
     def events(self, id: str) -> AsyncIterator[ActionStatus]:  # noqa: A002
         """Iterate over what was reported about a workflow's actions, in order; also for a deleted workflow."""

@@ -15,6 +15,7 @@ from tinkwell.client.workflow.model import (
     LogLine,
     LogStream,
     MachineHold,
+    Pruned,
     Report,
     Reported,
     Unfinished,
@@ -62,6 +63,11 @@ def workflow(source: workflow_service_pb2.Workflow) -> Workflow:
 def unfinished(source: workflow_service_pb2.ListUnfinishedWorkflowsResponse) -> Unfinished:
     """Read the ids of workflows that are not finished."""
     return Unfinished(tuple(source.running_ids), tuple(source.pending_ids))
+
+
+def pruned(source: workflow_service_pb2.PruneWorkflowsResponse) -> Pruned:
+    """Read what is gone, or would be."""
+    return Pruned(**{name: getattr(source, name) for name in Pruned.__slots__})
 
 
 def action(source: workflow_service_pb2.WorkflowAction) -> Action:

@@ -1,6 +1,6 @@
 """Workflows, their actions, reports and output, as calls return and events carry them."""
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -46,6 +46,21 @@ class Unfinished:
 
     running_ids: tuple[str, ...] = ()
     pending_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """How many of each are gone, or would be; `reports` are entries of journals, as `events` gives them."""
+
+    workflows: int = 0
+    actions: int = 0
+    log_lines: int = 0
+    reports: int = 0
+    hardware: int = 0
+    templates: int = 0
+
+    def __add__(self, other: "Pruned") -> "Pruned":
+        return Pruned(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
 
 
 @shaped.resource(ResourceType.ACTION)

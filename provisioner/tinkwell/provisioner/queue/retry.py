@@ -11,7 +11,7 @@ from tinkwell.client.watch import watch
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-LONGEST_SECONDS = 5.0
+LONGEST_SECONDS = backoff.LONGEST_SECONDS
 # What only an operator can mend.
 HOPELESS = (errors.Unauthenticated, errors.Unimplemented, errors.Closed)
 

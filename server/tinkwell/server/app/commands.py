@@ -71,7 +71,10 @@ def server(config: Path | None, **options: object) -> None:
     chosen = _load(config, **options)
     setup.set_up(chosen.log_level, log_format=chosen.log_format)
     serve = supervisor.run if chosen.workers > 1 else main.serve
-    _run(serve(chosen, ready=lambda addresses: _announce(gRPC=addresses.grpc, HTTP=f"http://{addresses.http}")))
+    _run(
+        serve(chosen, ready=lambda addresses: _announce(gRPC=addresses.grpc, HTTP=f"http://{addresses.http}")),
+        url_from=settings.source("database_url", config, **options),
+    )
 
 
 @click.command()
@@ -150,7 +153,7 @@ def upgrade(config: Path | None, database_url: str | None, server_role: str | No
     What a later release has brought further stays as it is, if this release may still run on it.
     """
     upgraded = schema.upgrade(_database_url(config, database_url), server_role=server_role)
-    state = _run(upgraded) or schema.State()
+    state = _run(upgraded, url_from=_source(config, database_url)) or schema.State()
     if schema.is_newer(state, schema.this_release()):
         click.echo("Nothing was done: a later release has brought the schema further.")
     click.echo(_told(state))
@@ -160,7 +163,8 @@ def upgrade(config: Path | None, database_url: str | None, server_role: str | No
 @_configured
 def current(config: Path | None, database_url: str | None) -> None:
     """Tell which revision the schema is at, which is the newest, and which functions it has."""
-    state = _run(schema.current(_database_url(config, database_url))) or schema.State()
+    reading = schema.current(_database_url(config, database_url))
+    state = _run(reading, url_from=_source(config, database_url)) or schema.State()
     click.echo(f"{_told(state)} The newest revision is {schema.this_release().head}.")
     ours = schema.this_release().files
     for name in sorted(state.files.keys() | ours.keys() if state.files else ()):
@@ -174,7 +178,7 @@ def current(config: Path | None, database_url: str | None) -> None:
 @click.confirmation_option("--yes", prompt="This deletes what the older schema has no place for. Go on?")
 def downgrade(config: Path | None, database_url: str | None, revision: str) -> None:
     """Take the schema back to REVISION; "base" removes everything."""
-    _run(schema.downgrade(_database_url(config, database_url), revision))
+    _run(schema.downgrade(_database_url(config, database_url), revision), url_from=_source(config, database_url))
     click.echo(f"The schema is at {revision}.")
 
 
@@ -187,7 +191,7 @@ def maintain(config: Path | None, database_url: str | None) -> None:
     """
     chosen = _load(config, database_url=database_url)
     setup.set_up(chosen.log_level, log_format=chosen.log_format)
-    if _run(main.maintain(chosen)) == "watched":
+    if _run(main.maintain(chosen), url_from=_source(config, database_url)) == "watched":
         raise click.ClickException("nothing was done: another one is at it, or this role does not own the event log")
 
 
@@ -220,7 +224,7 @@ def rekey(config: Path | None, database_url: str | None) -> None:
     """
     chosen = _load(config, database_url=database_url)
     setup.set_up(chosen.log_level, log_format=chosen.log_format)
-    outcome = _run(main.rekey(chosen))
+    outcome = _run(main.rekey(chosen), url_from=_source(config, database_url))
     if outcome is None:
         raise click.ClickException("it was stopped before the end; begin it again to go on")
     click.echo(f"{outcome.sealed:,} values were sealed anew by the key {outcome.key}.")
@@ -241,7 +245,7 @@ def forget(config: Path | None, database_url: str | None, key: str, is_wanted: b
     id_ = _key_id(key)
     chosen = _load(config, database_url=database_url)
     setup.set_up(chosen.log_level, log_format=chosen.log_format)
-    losses = _run(main.forget(chosen, id_, is_wanted=is_wanted))
+    losses = _run(main.forget(chosen, id_, is_wanted=is_wanted), url_from=_source(config, database_url))
     if losses is None:
         raise click.ClickException("it was stopped before the end; begin it again")
     for loss in losses:
@@ -290,6 +294,10 @@ def _database_url(config: Path | None, database_url: str | None) -> str:
     return chosen.database_url.get_secret_value()
 
 
+def _source(config: Path | None, database_url: str | None) -> str:
+    return settings.source("database_url", config, database_url=database_url)
+
+
 def _load(config: Path | None, **options: object) -> Settings:
     try:
         return settings.load(config, **options)
@@ -297,13 +305,18 @@ def _load(config: Path | None, **options: object) -> Settings:
         raise click.ClickException(str(error)) from error
 
 
-def _run(work: Coroutine[Any, Any, T]) -> T | None:
+def _run(work: Coroutine[Any, Any, T], *, url_from: str = "") -> T | None:
+    """Run the work; an error that may lie in the database's URL begins with where that comes from."""
     try:
         return process.run(work)
     except _EXPECTED as error:
-        raise click.ClickException(redaction.redact(str(error)) or type(error).__name__) from error
+        said = str(error) or type(error).__name__
+        is_about_url = url_from and said.startswith(readiness.UNREACHABLE)
+        raise click.ClickException(redaction.redact(f"{url_from}: {said}" if is_about_url else said)) from error
     except _REFUSALS as error:
-        raise click.ClickException(redaction.redact(engine.reason(error))) from error
+        said = engine.reason(error)
+        is_about_url = url_from and engine.is_about_connecting(error)
+        raise click.ClickException(redaction.redact(f"{url_from}: {said}" if is_about_url else said)) from error
 
 
 def _announce(**values: str) -> None:

@@ -72,6 +72,15 @@ class EventLog:
         """Whether watchers are accepted, and get what is committed."""
         return self.reader.is_connected and self.hub.is_open
 
+    @property
+    def readiness(self) -> bool | str:
+        """True, or what keeps the log from being ready."""
+        if closed_by := self.reader.counts.closed_by:
+            return f"open transactions keep the event log closed: {closed_by}"
+        if not self.reader.is_connected:
+            return "the event log is not read: the database is out of reach, or another one than before"
+        return self.is_ready or "the event log is not open yet"
+
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Let the group own the tasks of the log, which run until they are cancelled."""
         tasks.create_task(self.reader.run(), name="reader")

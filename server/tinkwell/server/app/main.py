@@ -45,12 +45,13 @@ from tinkwell.server.settings import Settings
 from tinkwell.server.template.room import TemplateRoom
 from tinkwell.server.tink.edge import Edge
 from tinkwell.server.workflow.room import WorkflowRoom
+from tinkwell.server.workflow.service.upkeep import Upkeep
 
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.005
 _PHONE_CONNECTIONS = 2
-_SECRET_CONNECTIONS = 1
+_COMMAND_CONNECTIONS = 1
 # A client that vanished without goodbye is found within half a minute; clients may ask as often about us. gRPC waits
 # for the answer to a ping as long as ping_timeout says, a minute by default, however short the keepalive timeout is.
 _OPTIONS = (
@@ -116,13 +117,19 @@ async def open_phone_home(settings: Settings) -> AsyncIterator[PhoneHome | None]
 
 
 async def maintain(settings: Settings) -> Result:
-    """Look after the event log's partitions once.
+    """Look after the event log's partitions, and after workflows that are past their time, once.
 
-    Raises `readiness.NotUsable`, `errors.Unavailable`, and `tinkwell.core.event.retention.StepFailed`.
+    Returns what became of the partitions. Raises `readiness.NotUsable`, `errors.TinkwellError`, and
+    `tinkwell.core.event.retention.StepFailed`.
     """
-    database_url = settings.database_url.get_secret_value()
-    await readiness.wait(database_url, allow_unsafe=settings.throwaway_database)
-    return await event_log.retention(settings).run_once()
+    async with _open(settings) as database:
+        upkeep = Upkeep(database, age_seconds=settings.workflow_retention_seconds, interval_seconds=0)
+        try:
+            return await event_log.retention(settings).run_once()
+        finally:
+            # Neither waits for the other.
+            if upkeep.is_wanted:
+                await upkeep.run_once()
 
 
 async def rekey(settings: Settings) -> Outcome:
@@ -133,7 +140,7 @@ async def rekey(settings: Settings) -> Outcome:
     if settings.secret_keys is None:
         raise keys.InvalidKeys("TINKWELL_SECRET_KEYS is not set: let it name the key file")
     known = keys.read(settings.secret_keys)
-    async with _open_for_secrets(settings) as database:
+    async with _open(settings) as database:
         return await Rekey(database, known).run()
 
 
@@ -148,16 +155,16 @@ async def forget(settings: Settings, key: bytes, *, is_wanted: bool) -> Sequence
             f"{settings.secret_keys} has the key {key.hex()}, so that nothing is lost; "
             "`tinkwell secret rekey` seals by another one what it has sealed"
         )
-    async with _open_for_secrets(settings) as database:
+    async with _open(settings) as database:
         forgetting = Forgetting(database)
         return await (forgetting.forget(key) if is_wanted else forgetting.look(key))
 
 
 @asynccontextmanager
-async def _open_for_secrets(settings: Settings) -> AsyncIterator[Database]:
+async def _open(settings: Settings) -> AsyncIterator[Database]:
     database_url = settings.database_url.get_secret_value()
     await readiness.wait(database_url, allow_unsafe=settings.throwaway_database)
-    pool = engine.create(database_url, pool_size=_SECRET_CONNECTIONS)
+    pool = engine.create(database_url, pool_size=_COMMAND_CONNECTIONS)
     try:
         yield Database(pool)
     finally:
@@ -177,7 +184,13 @@ class _Server:
         watches = Watches(self._log.watches)
         hardware = HardwareRoom(database, watches)
         template = TemplateRoom(database, watches)
-        workflow = WorkflowRoom(database, watches)
+        workflow = WorkflowRoom(
+            database,
+            watches,
+            retention_seconds=settings.workflow_retention_seconds,
+            interval_seconds=settings.retention_interval_seconds,
+        )
+        self._upkeep = workflow.upkeep
         release = ReleaseRoom(database, watches, secrets)
         lease = LeaseRoom(
             database,
@@ -210,6 +223,7 @@ class _Server:
             functools.partial(metric.storage, self._database),
             working,
             functools.partial(metric.retention, log.retention.status),
+            functools.partial(metric.pruning, self._upkeep.status),
         ):
             metric.register(registry, collect)
         if isinstance(log.reader, Relay):
@@ -221,6 +235,8 @@ class _Server:
         aside = side(probe) if side else self._http(probe).listen()
         async with asyncio.TaskGroup() as tasks:
             self._log.start(tasks)
+            if self._upkeep.is_wanted and self._settings.retention_interval_seconds > 0:
+                tasks.create_task(self._upkeep.run(), name="upkeep")
             async with aside as http_address, self._listen() as (grpc_address, tink_address):
                 await self._log.hub.opened.wait()
                 if self._tink is not None:
@@ -297,4 +313,4 @@ class _Server:
         return prometheus_client.generate_latest(self._registry)
 
     async def _readiness(self) -> dict[str, bool | str]:
-        return {"database": await self._database.answers(), "event_log": self._log.is_ready}
+        return {"database": await self._database.answers(), "event_log": self._log.readiness}

@@ -5,6 +5,7 @@ Hot paths keep plain counts of their own, which are read here when Prometheus as
 
 import asyncio
 import bisect
+import dataclasses
 import itertools
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -31,6 +32,7 @@ from tinkwell.server.log.relay.count import Role
 from tinkwell.server.log.relay.relay import Relay
 from tinkwell.server.log.retention import Status
 from tinkwell.server.log.store.log import PostgresLog
+from tinkwell.server.workflow.service import upkeep
 from tinkwell.server.workflow.service.operations import WorkflowService
 
 _DELAY_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -189,6 +191,20 @@ def retention(status: Status) -> Iterable[Metric]:
     yield _counter(f"{prefix}_partitions_added", "Partitions that were added.", status.partitions_added)
     yield _counter(f"{prefix}_partitions_closed", "Partitions that were closed early.", status.partitions_closed)
     yield _counter(f"{prefix}_partitions_dropped", "Partitions that were dropped.", status.partitions_dropped)
+
+
+def pruning(status: upkeep.Status) -> Iterable[Metric]:
+    """Tell what this process has forgotten, and when it looked last."""
+    prefix, pruned = "tinkwell_pruning", status.pruned
+    yield _gauge(
+        f"{prefix}_last_run_timestamp_seconds", "When it was last looked for old workflows.", status.last_run_at
+    )
+    yield _counter(f"{prefix}_runs", "How often this process looked for old workflows.", status.runs)
+    yield _counter(f"{prefix}_failures", "How often that failed.", status.failures)
+    rows = CounterMetricFamily(f"{prefix}_rows", "Rows that were forgotten.", labels=["kind"])
+    for field in dataclasses.fields(pruned):
+        rows.add_metric([field.name], getattr(pruned, field.name))
+    yield rows
 
 
 def relaying(counts: RelayCounts) -> Iterable[Metric]:

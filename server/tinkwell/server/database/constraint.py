@@ -47,6 +47,8 @@ def translate(error: object) -> errors.TinkwellError | None:
         return errors.MachineBusy(busy["worker_id"], held_by=busy["workflow_id"])
     if name.endswith("_transition"):
         return errors.IllegalTransition(name.removesuffix("_transition"), "its state does not allow this")
+    if name == "moment_range":
+        return errors.InvalidField.of("", "a time lies outside the years 1 to 9999")
     if sqlstate.startswith("22"):
         return errors.InvalidField.of("", "a value is outside what can be stored")
     return None

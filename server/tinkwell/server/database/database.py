@@ -92,7 +92,7 @@ class Database:
     def __init__(self, pool: AsyncEngine) -> None:
         self._engine = pool
         self._long_reads = asyncio.Semaphore(max(1, self.connections // 2))
-        event.listen(pool.sync_engine, "handle_error", _leave_nameless_ring)
+        event.listen(pool.sync_engine, "handle_error", _leave_spent_session)
 
     @property
     def connections(self) -> int:
@@ -243,7 +243,7 @@ async def _guarded(raw: PoolProxiedConnection, call: Callable[[Any], Awaitable[T
         return await call(raw.driver_connection)
     except asyncpg.PostgresError as error:
         # It has answered. Where that was its last word, whoever takes the session up will see.
-        if reach.is_nameless_ring(error):
+        if reach.is_spent(error):
             raw.invalidate()
         raise
     except BaseException:
@@ -252,9 +252,9 @@ async def _guarded(raw: PoolProxiedConnection, call: Callable[[Any], Awaitable[T
         raise
 
 
-def _leave_nameless_ring(context: ExceptionContext) -> None:
-    """Have a session replaced that would find no channel again: what it has found out once it never asks anew."""
-    if reach.is_nameless_ring(context.original_exception):
+def _leave_spent_session(context: ExceptionContext) -> None:
+    """Have a session replaced whose next writer would fail as this one did."""
+    if reach.is_spent(context.original_exception):
         context.is_disconnect = True
         context.invalidate_pool_on_disconnect = False
 
@@ -267,7 +267,7 @@ async def _run(once: Callable[[], Awaitable[T]]) -> T:
             raise errors.Unavailable("the database does not answer; try again") from error
         except (exc.DBAPIError, asyncpg.PostgresError) as error:
             sqlstate = _sqlstate(error)
-            if sqlstate not in _RETRIED or attempt == _TRIES:
+            if not (sqlstate in _RETRIED or _is_outdated(error)) or attempt == _TRIES:
                 raise _translate(error, sqlstate) from error
             longest = min(_FIRST_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS)
             logger.debug("transaction is run again", extra={"sqlstate": sqlstate, "attempt": attempt})
@@ -277,6 +277,12 @@ async def _run(once: Callable[[], Awaitable[T]]) -> T:
 
 def _sqlstate(error: exc.DBAPIError | asyncpg.PostgresError) -> str:
     return str(getattr(_original(error), "sqlstate", None) or "")
+
+
+def _is_outdated(error: exc.DBAPIError | asyncpg.PostgresError) -> bool:
+    """Whether an upgrade of the schema has changed what a statement returns; the driver prepares it anew then."""
+    cause = getattr(_original(error), "__cause__", None) or error
+    return isinstance(cause, asyncpg.InvalidCachedStatementError)
 
 
 def _original(error: exc.DBAPIError | asyncpg.PostgresError) -> object:
@@ -290,6 +296,11 @@ def _translate(error: exc.DBAPIError | asyncpg.PostgresError, sqlstate: str) -> 
     if reach.is_incomplete(original):
         logger.warning("the database is not usable yet, as in the middle of a restore", extra={"cause": str(original)})
         return errors.Unavailable("the database is not usable yet; try again")
+    if _is_outdated(error):
+        return errors.Unavailable("the schema has just been upgraded; try again")
+    if reach.is_read_only(original):
+        logger.warning("the database takes no writes, as a standby does", extra={"cause": str(original)})
+        return errors.Unavailable("the database takes no writes at this moment; try again")
     is_lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
     if is_lost or sqlstate.startswith(_UNAVAILABLE):
         return errors.Unavailable("the database does not answer; try again")

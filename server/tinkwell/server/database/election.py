@@ -1,7 +1,8 @@
-"""Which server relays the log: the one whose session holds an advisory lock.
+"""Which server relays the log: the one whose session has locked the table `relay`, which is there for nothing else.
 
-A lock of a session ends with the session, so a server that dies gives it back. One that merely stops, frozen or cut
-off, gives it back as well: its session is ended when it says nothing for a while.
+A lock ends with the session, so a server that dies gives it back. One that merely stops, frozen or cut off, gives it
+back as well: its session is ended when it says nothing for a while. It is no advisory lock, which any role may take:
+who has no privilege on the table keeps nobody from relaying.
 """
 
 from collections.abc import AsyncIterator
@@ -9,32 +10,30 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from tinkwell.server.database import engine, reach
+from tinkwell.server.database import engine, reach, session
 
-# An arbitrary number that no other lock of ours has; locks belong to the database they were taken in.
-_KEY = 0x74696E6B72656C79
-_TRY = "SELECT CASE WHEN pg_is_in_recovery() THEN false ELSE pg_try_advisory_lock($1) END"
+_LOCK = "BEGIN; LOCK TABLE ONLY relay IN SHARE UPDATE EXCLUSIVE MODE NOWAIT"
+# Gives the lock back for a moment, so that nobody waits for ever who wants to drop the table, as a restore does.
+_LOCK_AGAIN = f"COMMIT; {_LOCK}"
 _TIMEOUT_SECONDS = 5
-_SESSION = {
-    "application_name": "tinkwell relay",
-    "idle_session_timeout": "15s",
-    "tcp_keepalives_idle": "10",
-    "tcp_keepalives_interval": "5",
-    "tcp_keepalives_count": "3",
-}
 
 
 class PostgresElection:
     """Implements `tinkwell.server.log.relay.broker.Election`."""
 
     def __init__(self, database_url: str) -> None:
-        self._arguments = engine.arguments(database_url, _SESSION, connect_seconds=_TIMEOUT_SECONDS)
+        self._database_url = database_url
 
     @asynccontextmanager
     async def stand(self) -> AsyncIterator["PostgresLeadership | None"]:
         """See `Election.stand`."""
         with reach.lost():
-            connection = await asyncpg.connect(**self._arguments, command_timeout=_TIMEOUT_SECONDS)
+            connection = await session.connect(
+                self._database_url,
+                session.RELAY,
+                connect_seconds=_TIMEOUT_SECONDS,
+                command_seconds=_TIMEOUT_SECONDS,
+            )
         try:
             yield PostgresLeadership(connection) if await _try(connection) else None
         finally:
@@ -51,7 +50,7 @@ class PostgresLeadership:
     async def confirm(self) -> bool:
         """See `Leadership.confirm`."""
         try:
-            await self._connection.execute("SELECT 1")
+            await self._connection.execute(_LOCK_AGAIN)
         except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS):
             return False
         return True
@@ -59,4 +58,10 @@ class PostgresLeadership:
 
 async def _try(connection: asyncpg.Connection) -> bool:
     with reach.lost():
-        return bool(await connection.fetchval(_TRY, _KEY))
+        if await connection.fetchval("SELECT pg_is_in_recovery()"):
+            return False
+        try:
+            await connection.execute(_LOCK)
+        except asyncpg.LockNotAvailableError:
+            return False
+        return True

@@ -1,18 +1,20 @@
-"""Connections to PostgreSQL. Every one carries the same timeouts, so that no session can hold others up for long."""
+"""Connections to PostgreSQL: the pool that requests share, and single ones for tasks."""
 
 import ssl
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
 from sqlalchemy import event, exc
 from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool, PoolProxiedConnection
 
 from tinkwell.server import database_url as urls
+from tinkwell.server.database import dial
+from tinkwell.server.database import session as sessions
 
 # What asyncpg raises when a connection is lost or cannot be made. It reports some losses as faults of its own.
 CONNECTION_ERRORS = (
@@ -33,21 +35,6 @@ _REFUSALS = (
 )
 _REFUSES_TLS = "rejected SSL upgrade"
 
-# A session that stops between its statements would hold its locks, and with them the delivery of events.
-_SESSION = {
-    "application_name": "tinkwell",
-    "idle_in_transaction_session_timeout": "10s",
-    "statement_timeout": "30s",
-    "lock_timeout": "10s",
-    "timezone": "UTC",
-    # Whatever the values, rows are found by their keys. To plan that anew takes longer than to do it.
-    "plan_cache_mode": "force_generic_plan",
-    # So a plan that was made while a table was nearly empty is still good when that has filled a moment later.
-    "enable_seqscan": "off",
-    "enable_bitmapscan": "off",
-    # To some releases of PostgreSQL what is off costs so much that compiling the plan seems worth it.
-    "jit": "off",
-}
 # A connection that was used more lately than this is there unless its socket says otherwise.
 _FRESH_SECONDS = 5.0
 _RESTS_SINCE = "tinkwell rests since"
@@ -57,25 +44,21 @@ _RESTS_SINCE = "tinkwell rests since"
 _PLANS_SINCE, _PLANS_UNTIL = "tinkwell plans since", "tinkwell plans until"
 _FIRST_PLANS_SECONDS = 1.0
 _PLANS_SECONDS = 60.0
-# Where to connect is said to the driver, not to SQLAlchemy, which would read the URL by other rules.
-_DIALECT = "postgresql+asyncpg://"
-_CONNECT_SECONDS = 10
+_PING_SECONDS = 5
 _COMMAND_SECONDS = 35
 
 
 def create(database_url: str, *, pool_size: int) -> AsyncEngine:
     """Make the pool that requests share; a request waits its turn for at most ten seconds when all are in use."""
-    pool = create_async_engine(
-        _DIALECT,
+    pool = sessions.create_engine(
+        database_url,
+        sessions.POOL,
+        command_seconds=_COMMAND_SECONDS,
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=10,
         # Few sessions have all to do where that is little, and have their plans at hand.
         pool_use_lifo=True,
-        connect_args={
-            **arguments(database_url, _SESSION, connect_seconds=_CONNECT_SECONDS),
-            "command_timeout": _COMMAND_SECONDS,
-        },
     )
     event.listen(pool.sync_engine, "checkin", _lay_aside)
     event.listen(pool.sync_engine, "checkout", _take_up)
@@ -97,11 +80,7 @@ async def session(pool: AsyncEngine) -> PoolProxiedConnection:
 @asynccontextmanager
 async def connect(database_url: str) -> AsyncIterator[AsyncConnection]:
     """Open one connection for a task that may take long, such as a migration."""
-    engine = create_async_engine(
-        _DIALECT,
-        poolclass=NullPool,
-        connect_args=arguments(database_url, {"application_name": "tinkwell"}, connect_seconds=_CONNECT_SECONDS),
-    )
+    engine = sessions.create_engine(database_url, sessions.TASK, poolclass=NullPool)
     try:
         async with engine.connect() as connection:
             yield connection
@@ -124,7 +103,7 @@ def _take_up(connection: Any, entry: ConnectionPoolEntry, _: PoolProxiedConnecti
     if time.monotonic() - entry.info.get(_RESTS_SINCE, time.monotonic()) < _FRESH_SECONDS:
         return
     try:
-        connection.ping()
+        connection.run_async(lambda driver: driver.execute(";", timeout=_PING_SECONDS))
     except (connection.dbapi.Error, *CONNECTION_ERRORS) as error:
         raise exc.DisconnectionError("it does not answer") from error
 
@@ -140,11 +119,6 @@ def _plan_anew(connection: Any, entry: ConnectionPoolEntry, _: PoolProxiedConnec
         connection.run_async(lambda driver: driver.execute("DISCARD PLANS"))
     except (connection.dbapi.Error, *CONNECTION_ERRORS) as error:
         raise exc.DisconnectionError("it does not answer") from error
-
-
-def arguments(database_url: str, session: Mapping[str, str], *, connect_seconds: float) -> dict[str, Any]:
-    """Return how the driver is to connect, with these settings of the session; raises `database_url.InvalidUrl`."""
-    return urls.parse(database_url).arguments(session, connect_seconds=connect_seconds)
 
 
 def place(database_url: str) -> str:
@@ -164,8 +138,17 @@ def reason(error: BaseException) -> str:
 def is_refusal(error: BaseException) -> bool:
     """Whether to try again is of no use: a wrong password, no such database, or TLS as it cannot be had."""
     cause = _cause(error)
+    if isinstance(cause, dial.CannotConnect):
+        return all(map(is_refusal, cause.causes))
     driver_error = cause.__cause__ if isinstance(error, exc.DBAPIError) else cause
     return isinstance(driver_error, _REFUSALS) or _REFUSES_TLS in str(cause)
+
+
+def is_about_connecting(error: BaseException) -> bool:
+    """Whether it tells of a connection that was not made, so that the URL may be wrong."""
+    cause = _cause(error)
+    driver_error = cause.__cause__ if isinstance(error, exc.DBAPIError) else cause
+    return isinstance(driver_error, (dial.CannotConnect, asyncpg.TooManyConnectionsError, *_REFUSALS))
 
 
 def _cause(error: BaseException) -> BaseException:

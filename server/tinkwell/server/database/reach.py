@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import asyncpg
 
 from tinkwell.core.event.page import Incomplete, SourceLost
-from tinkwell.server.database import engine
+from tinkwell.server.database import dial, engine
 
 _MISSING = (
     "42P01",  # a table or a sequence
@@ -19,20 +19,44 @@ _MISSING = (
     "3F000",  # the schema itself
     "55000",  # the trigger that draws the revision which is asked for next
 )
+# A transaction that may not write, as on a standby that a pooler or a proxy has put in the primary's place.
+_READ_ONLY = "25006"
 # PostgreSQL's function for NOTIFY. It refuses a channel that has no name, and has no SQLSTATE of its own for that.
 _RINGS = "Async_Notify"
+# That which reads a sequence. After a fail-over the bell's may be unreadable until a server makes it anew.
+_READS_SEQUENCE = "read_seq_tuple"
 
 
 def is_incomplete(error: object) -> bool:
     """Whether a statement failed because a part of our schema, or what belongs into it, is missing."""
-    return getattr(error, "sqlstate", None) in _MISSING or is_nameless_ring(error)
+    return getattr(error, "sqlstate", None) in _MISSING or _function(error) in (_RINGS, _READS_SEQUENCE)
+
+
+def is_read_only(error: object) -> bool:
+    """Whether a statement failed because its session's server takes no writes, so that another session is needed."""
+    return getattr(error, "sqlstate", None) == _READ_ONLY
+
+
+def is_spent(error: object) -> bool:
+    """Whether a session must be replaced, though it answers: what it has found out once it never asks anew."""
+    return is_read_only(error) or is_nameless_ring(error)
 
 
 def is_nameless_ring(error: object) -> bool:
     """Whether a writer that had to ring found no channel. Its session keeps to that when there is one again."""
+    return _function(error) == _RINGS
+
+
+def _function(error: object) -> object:
+    """Return the function of PostgreSQL that has raised it."""
     # SQLAlchemy wraps the driver's error, which alone has this.
     cause = getattr(error, "__cause__", None) or error
-    return getattr(cause, "server_source_function", None) == _RINGS
+    return getattr(cause, "server_source_function", None)
+
+
+def said(error: BaseException) -> str:
+    """Return what kind of error it is and its text, for the log; those of `dial` are whole sentences."""
+    return str(error) if isinstance(error, dial.CannotConnect) else f"{type(error).__name__}: {error}"
 
 
 @contextlib.contextmanager
@@ -43,4 +67,4 @@ def lost() -> Iterator[None]:
     except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
         if is_incomplete(error):
             raise Incomplete(str(error)) from error
-        raise SourceLost(f"{type(error).__name__}: {error}") from error
+        raise SourceLost(said(error)) from error

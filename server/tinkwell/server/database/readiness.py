@@ -12,6 +12,8 @@ from tinkwell.server.database import engine, schema
 
 logger = logging.getLogger(__name__)
 
+# How what `wait` says of a database that cannot be reached begins.
+UNREACHABLE = "the database at "
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.5
 
@@ -27,14 +29,17 @@ async def wait(database_url: str, *, allow_unsafe: bool, patience_seconds: float
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + patience_seconds
+    told = ""
     while True:
         try:
             return await _check(database_url, allow_unsafe=allow_unsafe)
         except (exc.DBAPIError, asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
             place, reason = engine.place(database_url), engine.reason(error)
             if engine.is_refusal(error) or loop.time() > deadline:
-                raise errors.Unavailable(f"the database at {place} cannot be used: {reason}") from error
-            logger.warning("waiting for the database", extra={"database": place, "cause": reason})
+                raise errors.Unavailable(f"{UNREACHABLE}{place} cannot be used: {reason}") from error
+            if reason != told:
+                logger.warning("waiting for the database", extra={"database": place, "cause": reason})
+            told = reason
             await asyncio.sleep(_PAUSE_SECONDS)
 
 
@@ -46,12 +51,7 @@ async def _check(database_url: str, *, allow_unsafe: bool) -> None:
     if text := schema.refusal(state, schema.this_release()):
         raise NotUsable(text)
     async with engine.connect(database_url) as connection:
-        encoding = (await connection.execute(sqlalchemy.text("SHOW server_encoding"))).scalar_one()
         fsync = (await connection.execute(sqlalchemy.text("SHOW fsync"))).scalar_one()
-    if encoding != "UTF8":
-        raise NotUsable(
-            f"the database's encoding is {encoding}, and events must be UTF-8: create it with ENCODING 'UTF8'"
-        )
     if fsync == "off" and not allow_unsafe:
         raise NotUsable(
             "the database runs with fsync = off: after a crash it would hand out delivered revisions again; "

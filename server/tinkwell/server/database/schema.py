@@ -5,6 +5,7 @@ run whole (`tinkwell.migrations.repeatable`). Two that upgrade at once take turn
 """
 
 import asyncio
+import contextlib
 import functools
 import re
 from collections.abc import Callable, Mapping
@@ -25,8 +26,10 @@ from tinkwell.server.database import engine
 
 T = TypeVar("T")
 
-# Any number will do, as long as every release takes the same.
-_UPGRADE_LOCK = 7_436_019_255
+# As Alembic makes it.
+_VERSIONS = "CREATE TABLE alembic_version (version_num varchar(32) NOT NULL CONSTRAINT alembic_version_pkc PRIMARY KEY)"
+# What is said to those who make a table that another one has just made.
+_MADE_BY_OTHERS = (asyncpg.UniqueViolationError, asyncpg.DuplicateTableError)
 _TIMEOUT_SECONDS = 300
 
 
@@ -176,16 +179,39 @@ async def _run(database_url: str, release: Release, step: Callable[[Connection, 
     """Take a step in one transaction, so that one that fails leaves the schema as it was."""
 
     def locked(connection: Connection) -> T:
-        connection.execute(sqlalchemy.select(sqlalchemy.func.pg_advisory_xact_lock(_UPGRADE_LOCK)))
+        _take_turn(connection)
         settings = release.config()
         settings.attributes["connection"] = connection
         return step(connection, settings)
 
-    async with asyncio.timeout(_TIMEOUT_SECONDS), engine.connect(database_url) as connection, connection.begin():
-        return await connection.run_sync(locked)
+    async with asyncio.timeout(_TIMEOUT_SECONDS), engine.connect(database_url) as connection:
+        while True:
+            with contextlib.suppress(_NotFirst):
+                async with connection.begin():
+                    return await connection.run_sync(locked)
+
+
+class _NotFirst(Exception):
+    """Another one was faster to make the table that is locked."""
+
+
+def _take_turn(connection: Connection) -> None:
+    """Let nobody else move the schema until the transaction ends.
+
+    It is a lock of a table, which only its owner may take, and no advisory lock, which would be anybody's.
+    """
+    if not connection.execute(sqlalchemy.text("SELECT to_regclass('alembic_version') IS NOT NULL")).scalar_one():
+        try:
+            connection.execute(sqlalchemy.text(_VERSIONS))
+        except exc.DBAPIError as error:
+            if error.orig and isinstance(error.orig.__cause__, _MADE_BY_OTHERS):
+                raise _NotFirst from error
+            raise
+    connection.execute(sqlalchemy.text("LOCK TABLE ONLY alembic_version IN SHARE ROW EXCLUSIVE MODE"))
 
 
 def _current(connection: Connection) -> State:
+    _refuse_encoding(connection)
     revision = migration.MigrationContext.configure(connection).get_current_revision()
     if revision is None:
         return State()
@@ -197,6 +223,16 @@ def _current(connection: Connection) -> State:
     kept = connection.execute(sqlalchemy.text("SELECT release, oldest_release FROM schema_release")).one_or_none()
     release, oldest_release = kept or (None, None)
     return State(revision, repeatable.kept(connection), release, oldest_release)
+
+
+def _refuse_encoding(connection: Connection) -> None:
+    """Refuse a database that cannot keep all text, or, as SQL_ASCII, keeps any bytes as if they were text."""
+    encoding = connection.execute(sqlalchemy.text("SHOW server_encoding")).scalar_one()
+    if encoding != "UTF8":
+        raise Refused(
+            f"the database's encoding is {encoding}, and must be UTF8: "
+            "create another one with ENCODING 'UTF8' TEMPLATE template0"
+        )
 
 
 def _leave(state: State, release: Release, server_role: str | None) -> None:

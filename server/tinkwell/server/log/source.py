@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from tinkwell.core.event.event import Event
+from tinkwell.core.event.holder import Holder
 from tinkwell.core.event.page import History, Page, Replay
 from tinkwell.core.event.selection import Selection
 
@@ -66,6 +67,9 @@ class Session(Protocol):
 
     async def holders(self) -> frozenset[str]:
         """Return the transactions that may have drawn a revision and have not ended."""
+
+    async def who(self, transactions: frozenset[str]) -> Sequence[Holder]:
+        """Return whose the transactions are that `holders` returned, for people; without those that have ended."""
 
     async def waiting(self) -> int:
         """Return how many transactions wait to commit until another one that has rung has done so."""

@@ -11,13 +11,17 @@ from tinkwell.server.workflow.service.data import WorkflowDataService
 from tinkwell.server.workflow.service.machine_hold import MachineHolds
 from tinkwell.server.workflow.service.operations import WorkflowService
 from tinkwell.server.workflow.service.output import LogService
+from tinkwell.server.workflow.service.upkeep import Upkeep
 
 
 class WorkflowRoom(Room):
     """Workflows over gRPC."""
 
-    def __init__(self, database: Database, watches: Watches) -> None:
-        self.service = WorkflowService(database)
+    def __init__(
+        self, database: Database, watches: Watches, *, retention_seconds: float, interval_seconds: float
+    ) -> None:
+        self.service = WorkflowService(database, retention_seconds=retention_seconds)
+        self.upkeep = Upkeep(database, age_seconds=retention_seconds, interval_seconds=interval_seconds)
         self.data = WorkflowDataService(database)
         self.machines = MachineHolds(database)
         self._output = LogService(database)

@@ -22,7 +22,7 @@ from support.chaos.ledger import Ledger
 from support.chaos.sql_writer import SqlWriter
 from support.chaos.watcher import LibraryWatcher, RawWatcher
 from support.history import verdict
-from support.history.record import Change, FromRevision, History, Outcome, Selection, Watcher
+from support.history.record import Change, Era, FromRevision, History, Outcome, Selection, Watcher
 from support.waiting import eventually
 from tinkwell.server.app import event_log
 from tinkwell.server.log.relay.count import Role
@@ -211,7 +211,7 @@ async def test_whatever_is_killed_every_watcher_receives_everything_once_and_in_
         async with asyncio.TaskGroup() as writers:
             for number in range(3):
                 writer = SqlWriter(
-                    f"sql{number}", site.database_url, ledger, hot=machines, chance=random.Random(number)
+                    f"sql{number}", lambda: site.database_url, ledger, hot=machines, chance=random.Random(number)
                 )
                 writers.create_task(writer.run(is_over))
             await disturb()
@@ -221,7 +221,7 @@ async def test_whatever_is_killed_every_watcher_receives_everything_once_and_in_
         history_id = await connection.fetchval("SELECT history_id::text FROM event_history")
         await connection.close()
         rows = await archive.read_rows(site.database_url)
-        violations = verdict.judge(History(history_id, rows, ledger.transactions, audience.records))
+        violations = verdict.judge(History([Era(history_id, rows)], ledger.transactions, audience.records))
         for task in tasks:
             task.cancel()
     assert violations == []

@@ -1,6 +1,7 @@
 """The commands for workflows."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,6 +14,7 @@ ID = "6f1c2b1e-8a54-4b7e-9a53-6f3f1f0f2a11"
 OTHER = "7f1c2b1e-8a54-4b7e-9a53-6f3f1f0f2a11"
 WORKER = "0eba0bf8-3772-4b4a-ab9f-6ebe93b90a94"
 START = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
+LONG_AGO = START.replace(year=2001)
 TEMPLATE = """version: "0.1"
 name: hello
 tasks:
@@ -230,3 +232,24 @@ def test_a_watch_of_a_workflow_shows_its_actions_too(running: CommandLine) -> No
     running.do(lambda server: server.put(Workflow(id=OTHER)))
     printed = running.ok("workflow", "watch", ID, "--count", "3", "-o", "jsonl")
     assert [json.loads(line)["resource_type"] for line in printed.splitlines()] == ["WORKFLOW", "ACTION", "ACTION"]
+
+
+def test_what_ended_long_ago_is_told_and_deleted_only_when_that_is_wanted(running: CommandLine) -> None:
+    running.do(lambda server: server.put(Workflow(id=OTHER, state=State.SUCCEEDED, finished_at=LONG_AGO)))
+    told = running.run("workflow", "prune")
+    assert re.search(r"^workflows +1$", told.stdout, re.MULTILINE)
+    assert told.stderr == "nothing was deleted; --yes does it\n"
+    assert running.json("workflow", "prune", "--older-than", "30000d")["workflows"] == 0
+    done = running.run("workflow", "prune", "--older-than", "1d", "--yes")
+    assert re.search(r"^workflows +1$", done.stdout, re.MULTILINE)
+    assert done.stderr == ""
+    assert running.fails("workflow", "get", OTHER) == f"Error: workflow {OTHER} does not exist\n"
+    assert running.ok("workflow", "get", ID)
+    assert running.json("workflow", "prune", "--yes") == {
+        **dict.fromkeys(("workflows", "actions", "log_lines", "reports", "hardware", "templates"), 0),
+        "is_applied": True,
+    }
+
+
+def test_a_time_without_a_unit_is_refused(running: CommandLine) -> None:
+    assert "has no unit" in running.fails("workflow", "prune", "--older-than", "30", code=2)

@@ -58,7 +58,7 @@ PARAMETERS: list[tuple[str, str | None, dict[str, Any]]] = [
     ("scram_client_key", None, {}),
     ("scram_server_key", None, {}),
     ("service", "main", {"service": "main"}),
-    ("target_session_attrs", "read-write", {"target_session_attrs": "read-write"}),
+    ("target_session_attrs", "read-write", {}),
     ("load_balance_hosts", "disable", {}),
     ("oauth_issuer", None, {}),
     ("oauth_client_id", None, {}),
@@ -236,7 +236,10 @@ def test_tls_from_the_first_byte_on_needs_a_mode_that_demands_tls() -> None:
         ),
         ("postgresql://u@h/d?connect_timeout=0", "connect_timeout must be a number of seconds from 1 to 600"),
         ("postgresql://u@h/d?connect_timeout=601", "connect_timeout must be a number of seconds"),
-        ("postgresql://u@h/d?target_session_attrs=standby", "can only be any, primary or read-write: a server writes"),
+        (
+            "postgresql://u@h/d?target_session_attrs=standby",
+            "can only be any, primary or read-write: a server writes, and always",
+        ),
         (
             "postgresql://u@h/d?channel_binding=require",
             "channel_binding can only be disable or prefer: the",

@@ -125,6 +125,36 @@ EXCEPTION WHEN lock_not_available THEN
     RETURN false;
 END $$;
 
+-- Whether the number cannot be read. When a standby is promoted, PostgreSQL fills what is unlogged from a copy; that of a
+-- sequence is empty where the standby has got it, with the schema, since it last wrote its memory to disk.
+CREATE OR REPLACE FUNCTION is_bell_broken() RETURNS boolean
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    PERFORM pg_sequence_last_value('bell_wanted');
+    RETURN false;
+EXCEPTION WHEN internal_error OR data_corrupted THEN
+    RETURN true;
+END $$;
+
+-- Makes the number anew where it is broken, and says whether it did. Nobody can be asleep then, and the lock keeps two
+-- that mend apart.
+CREATE OR REPLACE FUNCTION mend_bell() RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    IF NOT is_bell_broken() THEN
+        RETURN false;
+    END IF;
+    LOCK TABLE ONLY bell IN SHARE ROW EXCLUSIVE MODE;
+    IF NOT is_bell_broken() THEN
+        RETURN false;
+    END IF;
+    DROP SEQUENCE public.bell_wanted;
+    CREATE UNLOGGED SEQUENCE public.bell_wanted MINVALUE 0 MAXVALUE 1 START 0;
+    RETURN true;
+END $$;
+
 -- Writes an event, rings the bell if a reader may sleep, and returns the event. It takes the kinds that every reader
 -- knows, and what a watcher can receive. Only functions that act for the owner call it. A custom event has a name of its
 -- own; others are named after what happened.
@@ -204,10 +234,32 @@ CREATE OR REPLACE FUNCTION refuse_truncate() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    RAISE EXCEPTION 'TRUNCATE of % would lose events; use DELETE', TG_TABLE_NAME USING ERRCODE = 'feature_not_supported';
+    RAISE EXCEPTION 'TRUNCATE of % would lose events', TG_TABLE_NAME USING ERRCODE = 'feature_not_supported';
+END $$;
+
+CREATE OR REPLACE FUNCTION refuse_rewriting() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    RAISE EXCEPTION '% of % would change what has been delivered; events are forgotten by whole partitions',
+            TG_OP, TG_TABLE_NAME
+        USING ERRCODE = 'feature_not_supported';
+END $$;
+
+-- For columns that say which row it is, or to what it belongs. This runs as who makes the change, whose search_path could
+-- have another `concat`.
+CREATE OR REPLACE FUNCTION refuse_identity() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    RAISE EXCEPTION 'what a row of % is known by may not change, since who watches it would hear nothing: '
+                    'insert another row, and delete this one', TG_TABLE_NAME
+        USING ERRCODE = 'check_violation', CONSTRAINT = pg_catalog.concat(TG_TABLE_NAME, '_identity'),
+              TABLE = TG_TABLE_NAME;
 END $$;
 
 REVOKE ALL ON FUNCTION
     current_history, first_revision_since, is_bell_wanted, ring_bell(events), bell_channel, is_writing, silence_bell,
-    request_bell, write_event, publish_event, change_type, event_name, count_version, refuse_truncate
+    request_bell, is_bell_broken, mend_bell, write_event, publish_event, change_type, event_name, count_version,
+    refuse_truncate, refuse_identity, refuse_rewriting
 FROM PUBLIC;

@@ -1,2 +1,2 @@
--- Templates are deleted by a mark.
-GRANT SELECT, INSERT, UPDATE ON template TO :"server_role";
+-- Templates are deleted by a mark, and for good later on.
+GRANT SELECT, INSERT, UPDATE, DELETE ON template TO :"server_role";

@@ -540,6 +540,70 @@ class ExpireWorkflowResponse(_message.Message):
 Global___ExpireWorkflowResponse: _TypeAlias = ExpireWorkflowResponse  # noqa: Y015
 
 @_typing.final
+class PruneWorkflowsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OLDER_THAN_SECONDS_FIELD_NUMBER: _builtins.int
+    APPLY_FIELD_NUMBER: _builtins.int
+    older_than_seconds: _builtins.float
+    """older_than_seconds have passed since the end of what is deleted, by the database's clock; without it, the server's
+    workflow_retention_seconds.
+    """
+    apply: _builtins.bool
+    def __init__(
+        self,
+        *,
+        older_than_seconds: _builtins.float | None = ...,
+        apply: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_older_than_seconds", b"_older_than_seconds", "older_than_seconds", b"older_than_seconds"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_older_than_seconds", b"_older_than_seconds", "apply", b"apply", "older_than_seconds", b"older_than_seconds"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__older_than_seconds: _TypeAlias = _typing.Literal["older_than_seconds"]  # noqa: Y015
+    _WhichOneofArgType__older_than_seconds: _TypeAlias = _typing.Literal["_older_than_seconds", b"_older_than_seconds"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__older_than_seconds) -> _WhichOneofReturnType__older_than_seconds | None: ...
+
+Global___PruneWorkflowsRequest: _TypeAlias = PruneWorkflowsRequest  # noqa: Y015
+
+@_typing.final
+class PruneWorkflowsResponse(_message.Message):
+    """PruneWorkflowsResponse counts what is gone, or would be, since the message before."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WORKFLOWS_FIELD_NUMBER: _builtins.int
+    ACTIONS_FIELD_NUMBER: _builtins.int
+    LOG_LINES_FIELD_NUMBER: _builtins.int
+    REPORTS_FIELD_NUMBER: _builtins.int
+    HARDWARE_FIELD_NUMBER: _builtins.int
+    TEMPLATES_FIELD_NUMBER: _builtins.int
+    workflows: _builtins.int
+    actions: _builtins.int
+    log_lines: _builtins.int
+    reports: _builtins.int
+    """reports are entries of the journals that ShowWorkflowEvents streams."""
+    hardware: _builtins.int
+    templates: _builtins.int
+    def __init__(
+        self,
+        *,
+        workflows: _builtins.int = ...,
+        actions: _builtins.int = ...,
+        log_lines: _builtins.int = ...,
+        reports: _builtins.int = ...,
+        hardware: _builtins.int = ...,
+        templates: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actions", b"actions", "hardware", b"hardware", "log_lines", b"log_lines", "reports", b"reports", "templates", b"templates", "workflows", b"workflows"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PruneWorkflowsResponse: _TypeAlias = PruneWorkflowsResponse  # noqa: Y015
+
+@_typing.final
 class ShowWorkflowEventsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -71,6 +71,11 @@ class WorkflowServiceStub:
                 request_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ExpireWorkflowRequest.SerializeToString,
                 response_deserializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ExpireWorkflowResponse.FromString,
                 _registered_method=True)
+        self.PruneWorkflows = channel.unary_stream(
+                '/tinkwell.api.v1.WorkflowService/PruneWorkflows',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.PruneWorkflowsRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.PruneWorkflowsResponse.FromString,
+                _registered_method=True)
         self.ShowWorkflowEvents = channel.unary_stream(
                 '/tinkwell.api.v1.WorkflowService/ShowWorkflowEvents',
                 request_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ShowWorkflowEventsRequest.SerializeToString,
@@ -197,8 +202,18 @@ class WorkflowServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PruneWorkflows(self, request, context):
+        """PruneWorkflows deletes for good what was finished or deleted long ago: workflows with all that belongs to them, and then
+        machines and templates that were deleted and that nothing refers to. It goes by small pieces, and streams how many
+        of each are gone; ended in between, it has done a part. Without apply it changes nothing, and says what would be gone.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ShowWorkflowEvents(self, request, context):
-        """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow.
+        """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow,
+        until that is pruned.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -331,6 +346,11 @@ def add_WorkflowServiceServicer_to_server(servicer, server):
                     servicer.ExpireWorkflow,
                     request_deserializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ExpireWorkflowRequest.FromString,
                     response_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ExpireWorkflowResponse.SerializeToString,
+            ),
+            'PruneWorkflows': grpc.unary_stream_rpc_method_handler(
+                    servicer.PruneWorkflows,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.PruneWorkflowsRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.PruneWorkflowsResponse.SerializeToString,
             ),
             'ShowWorkflowEvents': grpc.unary_stream_rpc_method_handler(
                     servicer.ShowWorkflowEvents,
@@ -593,6 +613,33 @@ class WorkflowService:
             '/tinkwell.api.v1.WorkflowService/ExpireWorkflow',
             tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ExpireWorkflowRequest.SerializeToString,
             tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.ExpireWorkflowResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PruneWorkflows(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/tinkwell.api.v1.WorkflowService/PruneWorkflows',
+            tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.PruneWorkflowsRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_workflow__service__pb2.PruneWorkflowsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -34,8 +34,15 @@ class WorkflowServiceStub:
     that is lost, because the lease under which it runs is over. Anybody may call it at any time, for the server judges by
     its own clock; it changes nothing before that.
     """
+    PruneWorkflows: _aio.UnaryStreamMultiCallable[_workflow_service_pb2.PruneWorkflowsRequest, _workflow_service_pb2.PruneWorkflowsResponse]
+    """PruneWorkflows deletes for good what was finished or deleted long ago: workflows with all that belongs to them, and then
+    machines and templates that were deleted and that nothing refers to. It goes by small pieces, and streams how many
+    of each are gone; ended in between, it has done a part. Without apply it changes nothing, and says what would be gone.
+    """
     ShowWorkflowEvents: _aio.UnaryStreamMultiCallable[_workflow_service_pb2.ShowWorkflowEventsRequest, _workflow_service_pb2.WorkflowActionStatus]
-    """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow."""
+    """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow,
+    until that is pruned.
+    """
     GetWorkflowContext: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowContextRequest, _workflow_service_pb2.WorkflowContext]
     """GetWorkflowContext says how far a workflow is."""
     GetWorkflowContextList: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.WorkflowContextRequest, _workflow_service_pb2.WorkflowContextList]
@@ -127,12 +134,25 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
+    def PruneWorkflows(
+        self,
+        request: _workflow_service_pb2.PruneWorkflowsRequest,
+        context: _aio.ServicerContext[_workflow_service_pb2.PruneWorkflowsRequest, _abc.AsyncIterator[_workflow_service_pb2.PruneWorkflowsResponse]],
+    ) -> _abc.AsyncIterator[_workflow_service_pb2.PruneWorkflowsResponse]:
+        """PruneWorkflows deletes for good what was finished or deleted long ago: workflows with all that belongs to them, and then
+        machines and templates that were deleted and that nothing refers to. It goes by small pieces, and streams how many
+        of each are gone; ended in between, it has done a part. Without apply it changes nothing, and says what would be gone.
+        """
+
+    @_abc_1.abstractmethod
     def ShowWorkflowEvents(
         self,
         request: _workflow_service_pb2.ShowWorkflowEventsRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.ShowWorkflowEventsRequest, _abc.AsyncIterator[_workflow_service_pb2.WorkflowActionStatus]],
     ) -> _abc.AsyncIterator[_workflow_service_pb2.WorkflowActionStatus]:
-        """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow."""
+        """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow,
+        until that is pruned.
+        """
 
     @_abc_1.abstractmethod
     def GetWorkflowContext(

@@ -17,6 +17,7 @@ import asyncpg
 from tinkwell.server.app.dev import account, binaries, child, place
 from tinkwell.server.app.dev.binaries import Binaries
 from tinkwell.server.app.dev.place import Place
+from tinkwell.server.database import session
 
 _USER = "tinkwell"
 _DATABASE = "postgres"
@@ -190,7 +191,7 @@ async def _wait_until_ready(process: asyncio.subprocess.Process, url: str, log: 
 
 async def _answers(url: str) -> bool:
     try:
-        connection = await asyncpg.connect(url, timeout=_START_SECONDS)
+        connection = await session.connect(url, session.TASK, connect_seconds=_START_SECONDS)
     except (OSError, asyncpg.CannotConnectNowError, asyncpg.PostgresConnectionError):
         return False
     await connection.close()

@@ -6,13 +6,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.server.hardware.store import table
 
-# Any number will do, as long as every release takes the same.
-_TURN = 7_436_019_257
-
 _HARDWARE = table.hardware.c
 _ENROLMENT = table.self_enrolment.c
 
-_TAKE_TURN = select(func.pg_advisory_xact_lock(_TURN))
+# Conflicts with itself, and with no reader or writer of the table. Only servers and the owner may take it.
+_TAKE_TURN = sqlalchemy.text("LOCK TABLE ONLY self_enrolment IN SHARE UPDATE EXCLUSIVE MODE")
 _COUNT = (
     select(func.count())
     .select_from(table.self_enrolment)

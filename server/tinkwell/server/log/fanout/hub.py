@@ -136,7 +136,7 @@ class Hub:
     def close(self, reason: Exception) -> None:
         """End every watcher, once it has what it is due, and accept no new one until opened again."""
         # Whoever comes now has lost nothing. What became of its position is said once the log is open again.
-        self._refusal = reason if isinstance(reason, errors.Unavailable) else _lost_place()
+        self._refusal = reason if isinstance(reason, errors.Unavailable) else _begins_anew(reason)
         self.flush()
         for subscriber in self._subscribers:
             own = _reason_for(subscriber, reason)
@@ -355,12 +355,18 @@ def _reason_for(subscriber: Subscriber, reason: Exception) -> Exception:
     is_ahead = isinstance(reason, errors.Compacted) and subscriber.position >= reason.oldest_revision
     if is_ahead and not subscriber.is_live:
         # What this server has missed was forgotten; what the watcher waits for was not.
-        return _lost_place()
+        return _begins_anew(reason)
     return reason
 
 
-def _lost_place() -> errors.Unavailable:
-    return errors.Unavailable("this server has lost its place in the log; try again")
+def _begins_anew(reason: Exception) -> errors.Unavailable:
+    return errors.Unavailable(f"this server begins to read the event log anew, since {_why(reason)}; try again")
+
+
+def _why(reason: Exception) -> str:
+    if isinstance(reason, errors.Compacted):
+        return f"events below revision {reason.oldest_revision} were forgotten before it had read them"
+    return f"the log that it read has ended: {reason}"
 
 
 def _keys(selection: Selection) -> Iterator[_Key]:

@@ -21,30 +21,30 @@ ended:
 
 An event that a writer told of when it had committed counts as seen, as its row would. It says nothing of others: a gap
 below it is open until its own event was told of, too, or until pages settle it.
+
+Beside one transaction that stays open, each number that is rolled back is another gap, since that transaction may have
+drawn it. There may be tens of thousands, and nothing is released before the oldest one is settled. So a page is asked
+about a few of the oldest gaps only, and about many once nobody is left who may commit those: it settles them all. And
+the holders are kept not for each gap but for all that are next to each other and have the same ones, a span.
 """
 
 import bisect
 import dataclasses
+import operator
 from collections.abc import Iterator, Sequence
 
 from tinkwell.core.event.event import Event
 from tinkwell.core.event.page import Page
 
+_first, _last = operator.attrgetter("first"), operator.attrgetter("last")
 
-@dataclasses.dataclass(slots=True)
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Gap:
-    """Missing revisions, both ends included, and who may still commit them; None before anybody was asked."""
+    """Missing revisions, both ends included."""
 
     first: int
     last: int
-    holders: frozenset[str] | None = None
-    # Whether a page has been read since the gap was found: most gaps close by themselves before anybody must be asked.
-    is_old: bool = False
-
-    @property
-    def is_abandoned(self) -> bool:
-        """Whether everybody who could have drawn these revisions has ended."""
-        return self.holders is not None and not self.holders
 
     def without(self, revisions: Sequence[int]) -> Iterator["Gap"]:
         """Yield what remains after the revisions, in order and all inside the gap, have turned up."""
@@ -54,8 +54,23 @@ class Gap:
         first = self.first
         for revision in (*revisions, self.last + 1):
             if first < revision:
-                yield dataclasses.replace(self, first=first, last=revision - 1)
+                yield Gap(first, revision - 1)
             first = revision + 1
+
+
+@dataclasses.dataclass(slots=True)
+class Span:
+    """The gaps up to `last` and above the span before, and who may still commit them; None before anybody was asked."""
+
+    last: int
+    holders: frozenset[str] | None = None
+    # Whether a page has been read since the gaps were found: most close by themselves before anybody must be asked.
+    is_old: bool = False
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether everybody who could have drawn these revisions has ended."""
+        return self.holders is not None and not self.holders
 
 
 class Tail:
@@ -64,10 +79,17 @@ class Tail:
     `waiting_bytes` bounds the events that wait above a gap: at the bound the tail stops moving, and only gaps are read.
     """
 
+    # How many gaps a page is asked about: more than writers leave at any time, each for a moment; and, of those that
+    # everybody has abandoned, as many as PostgreSQL looks up within some hundredths of a second.
+    few_gaps = 64
+    many_gaps = 1_000
+
     def __init__(self, *, last: int, waiting_bytes: int) -> None:
         self.tail = last
         self.next = last + 1
+        # In order, each gap in one span and each span with a gap in it; neighbouring spans differ.
         self._gaps: list[Gap] = []
+        self._spans: list[Span] = []
         self._waiting: list[Event] = []
         self._bytes = 0
         self._limit = waiting_bytes
@@ -79,8 +101,8 @@ class Tail:
 
     @property
     def gaps(self) -> list[tuple[int, int]]:
-        """The missing revisions below the tail, as inclusive ranges."""
-        return [(gap.first, gap.last) for gap in self._gaps]
+        """The missing revisions below the tail that the next page is to be asked about, as inclusive ranges."""
+        return [(gap.first, gap.last) for gap in self._gaps[: self._asked]]
 
     @property
     def has_gaps(self) -> bool:
@@ -93,14 +115,20 @@ class Tail:
         return self._gaps[0] if self._gaps else None
 
     @property
+    def holders(self) -> frozenset[str]:
+        """Who may still commit the oldest gap, as far as that has been asked."""
+        return (self._spans[0].holders if self._spans else None) or frozenset()
+
+    @property
     def needs_holders(self) -> bool:
         """Whether a gap is open that outlasted a page and that is not abandoned."""
-        return any(gap.is_old and not gap.is_abandoned for gap in self._gaps)
+        return any(span.is_old and not span.is_abandoned for span in self._spans)
 
     @property
     def is_settling(self) -> bool:
         """Whether the next page decides about a gap that everybody has abandoned."""
-        return any(gap.is_abandoned for gap in self._gaps)
+        asked = self._gaps[: self._asked]
+        return any(span.is_abandoned for span in self._spans[: self._place_of(asked[-1]) + 1]) if asked else False
 
     @property
     def may_advance(self) -> bool:
@@ -114,9 +142,10 @@ class Tail:
             self.tail = page.events[-1].revision
             self.next = self.tail + 1
             return list(page.events)
-        self._close(page)
-        for gap in self._gaps:
-            gap.is_old = True
+        self._close(page, asked=self._asked)
+        for span in self._spans:
+            span.is_old = True
+        self._join()
         for event in page.events:
             if event.revision > self.tail:
                 self._reach(event)
@@ -142,43 +171,74 @@ class Tail:
 
     def observe_holders(self, holders: frozenset[str]) -> None:
         """Take the holders, read after the page that was observed last."""
-        for gap in self._gaps:
-            if gap.is_old:
-                gap.holders = holders if gap.holders is None else gap.holders & holders
+        for span in self._spans:
+            if span.is_old:
+                span.holders = holders if span.holders is None else span.holders & holders
+        self._join()
 
     def forget_holders(self) -> None:
         """Ask again about every gap: what was known came over a connection that is gone."""
-        for gap in self._gaps:
-            gap.holders = None
+        for span in self._spans:
+            span.holders = None
+        self._join()
 
-    def _close(self, page: Page) -> None:
+    @property
+    def _asked(self) -> int:
+        """How many of the gaps, the oldest first, the next page is asked about."""
+        is_abandoned = bool(self._spans) and self._spans[0].is_abandoned
+        abandoned = bisect.bisect_right(self._gaps, self._spans[0].last, key=_last) if is_abandoned else 0
+        return min(max(abandoned, self.few_gaps), self.many_gaps)
+
+    def _place_of(self, gap: Gap) -> int:
+        return bisect.bisect_left(self._spans, gap.last, key=_last)
+
+    def _close(self, page: Page, *, asked: int) -> None:
         found = [event for event in page.events if event.revision <= self.tail]
         revisions = [event.revision for event in found]
-        # A page that was cut says nothing of what lies beyond, and after a large transaction that is nearly all.
-        end = bisect.bisect_right(self._gaps, page.covers, key=lambda gap: gap.first)
+        # A page says nothing of what it was not asked about, nor of what lies beyond its end if it was cut: after a
+        # large transaction that is nearly all.
+        end = min(bisect.bisect_right(self._gaps, page.covers, key=_first), asked)
         remaining: list[Gap] = []
         for gap in self._gaps[:end]:
             inside = revisions[bisect.bisect_left(revisions, gap.first) : bisect.bisect_right(revisions, gap.last)]
+            is_abandoned = self._spans[self._place_of(gap)].is_abandoned
             # An abandoned gap is dead as far as the page could see.
-            remaining.extend(
-                rest for rest in gap.without(inside) if not (rest.is_abandoned and rest.last <= page.covers)
-            )
+            remaining.extend(rest for rest in gap.without(inside) if not (is_abandoned and rest.last <= page.covers))
         self._gaps[:end] = remaining
         for event in found:
             self._hold(event)
 
+    def _join(self) -> None:
+        """Keep one span for neighbours that have become alike, and none without a gap."""
+        joined: list[Span] = []
+        begin = 0
+        for span in self._spans:
+            end = bisect.bisect_right(self._gaps, span.last, key=_last)
+            if joined and (joined[-1].holders, joined[-1].is_old) == (span.holders, span.is_old):
+                joined[-1].last = span.last
+            elif end > begin:
+                joined.append(span)
+            begin = end
+        self._spans = joined
+
     def _reach(self, event: Event) -> None:
         if event.revision > self.tail + 1:
-            self._gaps.append(Gap(self.tail + 1, event.revision - 1))
+            gap = Gap(self.tail + 1, event.revision - 1)
+            self._gaps.append(gap)
+            if self._spans and not self._spans[-1].is_old:
+                self._spans[-1].last = gap.last
+            else:
+                self._spans.append(Span(gap.last))
         self.tail = event.revision
 
     def _fill(self, revision: int) -> bool:
         """Take the revision out of its gap; False when it is in none, since it has been seen."""
-        for place, gap in enumerate(self._gaps):
-            if gap.first <= revision <= gap.last:
-                self._gaps[place : place + 1] = gap.without([revision])
-                return True
-        return False
+        place = bisect.bisect_left(self._gaps, revision, key=_last)
+        if place == len(self._gaps) or revision < self._gaps[place].first:
+            return False
+        self._gaps[place : place + 1] = self._gaps[place].without([revision])
+        self._join()
+        return True
 
     def _hold(self, event: Event) -> None:
         bisect.insort(self._waiting, event, key=lambda waiting: waiting.revision)

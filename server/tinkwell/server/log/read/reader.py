@@ -17,90 +17,25 @@ reading goes on over a new session. Only another history, or events forgotten be
 
 import asyncio
 import contextlib
-import dataclasses
 import logging
 import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
+from tinkwell.core.event import holder
 from tinkwell.core.event.event import Event
 from tinkwell.core.event.page import SourceLost
 from tinkwell.core.value import backoff
 from tinkwell.server.log import source
 from tinkwell.server.log.fanout.hub import Hub
+from tinkwell.server.log.read.count import Counts, Wait
+from tinkwell.server.log.read.errand import Errand
+from tinkwell.server.log.read.pace import Pace
 from tinkwell.server.log.read.state_machine import Cycle, HistoryEnded, Step
-from tinkwell.server.log.read.wake_policy import Limits, Load
+from tinkwell.server.log.read.wake_policy import Load
 
 logger = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Pace:
-    """How eagerly the reader works; all in seconds."""
-
-    # The shortest pause between polls. It grows with this process's load: at most half of a processor goes into polls.
-    poll_seconds: float = 0.001
-    # Polls follow each other for so long after one that found something, where pauses would cost more time than they
-    # save work: a poll finds no more events than this, and the loop's other tasks use less of a processor in between.
-    eager_seconds: float = 0.002
-    eager_events: int = 2
-    eager_others_seconds: float = 0.0004
-    # Nobody waits for an event while nobody watches, and fewer polls leave more of the processors to writers. The first
-    # watcher ends the pause.
-    unwatched_seconds: float = 0.100
-    awake_seconds: float = 0.010
-    ask_again_seconds: float = 0.010
-    # Who is awake and hears rings silences writers so often at most: as a rule another one sleeps, and it is in vain.
-    silence_seconds: float = 0.5
-    # Rings that tell of no event and come faster than this mean load, under which writers should not have to ring.
-    calm_seconds: float = 0.005
-    # How long an event is waited for that others have overtaken, before the log is read.
-    linger_seconds: float = 0.002
-    # A sleeper compares positions this often, should a ring have been lost against all reason.
-    check_seconds: float = 1.0
-    # Stays below a third of the bell session's idle timeout, which frees the bell of a frozen process.
-    longest_sleep_seconds: float = 5.0
-    first_backoff_seconds: float = 0.05
-    longest_backoff_seconds: float = 2.0
-    warn_after_seconds: float = 5.0
-    limits: Limits = dataclasses.field(default_factory=Limits)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Wait:
-    """What delivery waits for: the oldest missing revision, since when, and how many transactions may still commit it.
-
-    The time is by the reader's clock. There are no holders while they have not been asked for, or once all have ended.
-    """
-
-    revision: int
-    since: float
-    holders: int
-
-
-@dataclasses.dataclass(slots=True)
-class Counts:
-    """What the reader has done since it was made, and what it waits for."""
-
-    polls: int = 0
-    sleeps: int = 0
-    rings: int = 0
-    """Sleeps, or parts of one, that a writer's ring ended."""
-    told: int = 0
-    """Events that rings told of."""
-    checks: int = 0
-    """The same for a comparison of positions that found an event: a ring that never came."""
-    timeouts: int = 0
-    """Sleeps that ended because they had lasted long enough."""
-    refusals: int = 0
-    """How often the bell was refused, since somebody was writing."""
-    gap_waits: int = 0
-    """How often it was asked who may still commit what is missing."""
-    gap_seconds: float = 0.0
-    """How long delivery has waited for missing revisions, without the present wait."""
-    sessions: int = 0
-    wait: Wait | None = None
 
 
 class Reader:
@@ -137,7 +72,7 @@ class Reader:
         try:
             await self._run()
         finally:
-            self.counts.wait = None
+            self.counts.wait, self.counts.closed_by = None, ""
 
     async def _run(self) -> None:
         first, limit = self._pace.first_backoff_seconds, self._pace.longest_backoff_seconds
@@ -156,6 +91,7 @@ class Reader:
                 self._hub.close(ended.reason)
             finally:
                 self._drive = None
+                self.counts.closed_by = ""
             failures = 0 if self._clock() - started > limit else failures + 1
             await asyncio.sleep(random.uniform(0, backoff.bound_seconds(failures, first=first, limit=limit)))  # noqa: S311
 
@@ -166,9 +102,12 @@ class Reader:
             if self._hub.is_open:
                 self._cycle.resume(history_id=self._hub.history_id, released=self._hub.released)
         self._cycle.connect()
-        self._drive = _Drive(self._cycle, session, self._hub, pace=self._pace, counts=self.counts, clock=self._clock)
-        while True:
-            await self._drive.take_step()
+        async with Errand() as errand:
+            self._drive = _Drive(
+                self._cycle, session, self._hub, errand, pace=self._pace, counts=self.counts, clock=self._clock
+            )
+            while True:
+                await self._drive.take_step()
 
 
 class _Drive:
@@ -179,6 +118,7 @@ class _Drive:
         cycle: Cycle,
         session: source.Session,
         hub: Hub,
+        errand: Errand,
         *,
         pace: Pace,
         counts: Counts,
@@ -188,11 +128,13 @@ class _Drive:
         self._session = session
         self._bell = session.bell
         self._hub = hub
+        # What the bell's session is asked for, which may not answer for long while the others do.
+        self._errand = errand
         self._pace = pace
         self._counts = counts
         self._clock = clock
         self._warn_at = clock() + pace.warn_after_seconds
-        # The missing revision that was warned about last.
+        # When it may be warned again, and the missing revision that was warned about last.
         self._warned_of = 0
         # When something was last new, and when the bell may be asked for again.
         self._quiet_since = self._ask_at = clock()
@@ -248,12 +190,14 @@ class _Drive:
         self._cycle.observe_owners(await self._session.holders())
         if owners := self._cycle.owners:
             if self._clock() >= self._warn_at:
-                logger.warning("open transactions keep the event log closed", extra={"holders": sorted(owners)})
-                self._warn_at = float("inf")
+                self._warn_at = self._clock() + self._pace.warn_again_seconds
+                names = await self._name(owners, "open transactions keep the event log closed")
+                self._counts.closed_by = "; ".join(names)
             await asyncio.sleep(self._pace.ask_again_seconds)
 
     async def _open(self) -> None:
         history_id, revision = self._cycle.history_id, self._cycle.tail.released
+        self._counts.closed_by = ""
         self._hub.open(history_id=history_id, last=revision)
         logger.info("the event log is open", extra={"history_id": history_id, "revision": revision})
         self._cycle.opened()
@@ -283,9 +227,24 @@ class _Drive:
         self._counts.gap_waits += 1
         self._cycle.observe_holders(await self._session.holders())
         self._note_wait()
+        wait, holders = self._counts.wait, self._cycle.tail.holders
+        if wait is None or not holders or self._clock() - wait.since < self._pace.warn_after_seconds:
+            return
+        if wait.revision != self._warned_of or self._clock() >= self._warn_at:
+            self._warned_of, self._warn_at = wait.revision, self._clock() + self._pace.warn_again_seconds
+            fields = {"revision": wait.revision, "missing_seconds": round(self._clock() - wait.since, 1)}
+            await self._name(holders, "open transactions hold the delivery of events", **fields)
+
+    async def _name(self, transactions: frozenset[str], message: str, **fields: float) -> list[str]:
+        """Log who is waited for, unless all of them have ended by now; return the same."""
+        names = holder.names(await self._session.who(transactions))
+        if names:
+            logger.warning(message, extra={**fields, "holders": names})
+        return names
 
     def _note_wait(self) -> None:
-        gap, before = self._cycle.tail.oldest_gap, self._counts.wait
+        tail, before = self._cycle.tail, self._counts.wait
+        gap = tail.oldest_gap
         if gap is None and before is None:
             return
         since = now = self._clock()
@@ -294,11 +253,7 @@ class _Drive:
                 since = before.since
             else:
                 self._counts.gap_seconds += now - before.since
-        self._counts.wait = Wait(gap.first, since, len(gap.holders or ())) if gap is not None else None
-        if gap is not None and gap.first != self._warned_of and now - since >= self._pace.warn_after_seconds:
-            self._warned_of = gap.first
-            fields = {"revision": gap.first, "holders": sorted(gap.holders or ())}
-            logger.warning("open transactions hold the delivery of events", extra=fields)
+        self._counts.wait = Wait(gap.first, since, len(tail.holders)) if gap is not None else None
 
     async def _rest(self) -> None:
         now, used = self._clock(), time.thread_time()
@@ -346,7 +301,11 @@ class _Drive:
         self._cycle.cleared()
 
     async def _request_bell(self) -> None:
-        is_granted = await self._bell.request()
+        done = await self._errand.wait(self._bell.request, self._pace.bell_seconds)
+        if done is None:
+            self._cycle.delayed()
+            return
+        is_granted = done.result()
         self._counts.refusals += not is_granted
         now = self._clock()
         self._ask_at, self._leave_at = now + self._pace.ask_again_seconds, now + self._pace.longest_sleep_seconds
@@ -394,7 +353,15 @@ class _Drive:
         self._is_checking = self._cycle.step is Step.CLEAR
 
     async def _release(self) -> None:
-        await self._bell.release()
+        done = await self._errand.wait(self._give_back, self._pace.bell_seconds)
+        if done is None:
+            self._cycle.delayed()
+            return
+        done.result()
         now = self._clock()
         self._ask_at, self._silence_at = now + self._pace.ask_again_seconds, now + self._pace.silence_seconds
         self._cycle.released()
+
+    async def _give_back(self) -> bool:
+        await self._bell.release()
+        return True

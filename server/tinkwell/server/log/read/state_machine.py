@@ -25,6 +25,10 @@ A ring may tell of the event itself. It comes after the commit, so an event whos
 is released at once, without a look at the log. Two writers may ring in another order than they drew: then what is
 missing is waited for, but only for a moment, since it may have been rolled back.
 
+The bell has a session of its own, which may take long to answer, or never. REQUEST and RELEASE do not wait for it:
+after a moment a poll is made, and the answer is waited for again, as often as it takes. What is read meanwhile is
+released; it is no poll that may be slept after.
+
 A reader that is rung while it is awake is rung in vain: another one has just woken, or has died in its sleep. After its
 poll it takes RELEASE as well, which lets writers be silent unless somebody sleeps.
 """
@@ -49,11 +53,11 @@ class Step(enum.Enum):
     HOLDERS = "read who may still commit what is missing"  # observe_holders
     PAUSE = "wait for the next poll"  # rested
     CLEAR = "forget former rings"  # cleared
-    REQUEST = "ask for the bell"  # asked
+    REQUEST = "ask for the bell"  # asked, or delayed
     DOZE = "wait for a ring"  # told, dozed
     LINGER = "wait a moment for what others have not told of yet"  # told, lingered
     COMPARE = "read the highest drawn revision"  # compared
-    RELEASE = "give the bell back"  # released
+    RELEASE = "give the bell back"  # released, or delayed
 
 
 class HistoryEnded(Exception):
@@ -83,6 +87,8 @@ class Cycle:
         self._has_bell = False
         # Whether the bell is to be given back, or others' silenced, after the next poll.
         self._leaves = False
+        # The step at which the bell has not answered yet.
+        self._awaited: Step | None = None
         # The highest drawn revision that this sleep has polled for though nothing rang: what that did not find rings or
         # is dead. 0 while awake.
         self._checked = 0
@@ -111,6 +117,7 @@ class Cycle:
         """Start over on a new session, whatever the former one was doing; its end has given the bell back."""
         self._page = None
         self._has_bell = self._leaves = False
+        self._awaited = None
         self._checked = 0
         self.step = Step.HISTORY
 
@@ -186,8 +193,14 @@ class Cycle:
         else:
             self.step = Step.REQUEST
 
+    def delayed(self) -> None:
+        """Poll while the bell does not answer; the step is taken up after that."""
+        self._awaited = self.step
+        self._poll()
+
     def asked(self, *, is_granted: bool) -> None:
         """Take the answer to the request for the bell: refused means that somebody may be writing silently."""
+        self._awaited = None
         self._has_bell, self._leaves = is_granted, False
         self._poll()
 
@@ -227,6 +240,7 @@ class Cycle:
 
     def released(self) -> None:
         """Go on without the bell."""
+        self._awaited = None
         self._has_bell = self._leaves = False
         self._checked = 0
         self.step = Step.PAUSE
@@ -253,6 +267,8 @@ class Cycle:
     def _turn_page(self) -> None:
         if self._is_cut:
             self.step = Step.READ
+        elif self._awaited is not None:
+            self.step = self._awaited
         elif self._leaves or (self._has_bell and self.tail.has_gaps):
             self.step = Step.RELEASE
         elif self._has_bell:

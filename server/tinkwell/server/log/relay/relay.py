@@ -34,7 +34,7 @@ from tinkwell.core.event.page import SourceLost, event_of
 from tinkwell.core.event.selection import Selection
 from tinkwell.core.value import backoff
 from tinkwell.server.log.fanout.hub import Hub
-from tinkwell.server.log.read.reader import Counts as ReaderCounts
+from tinkwell.server.log.read.count import Counts as ReaderCounts
 from tinkwell.server.log.read.reader import Reader
 from tinkwell.server.log.relay import envelope
 from tinkwell.server.log.relay.broker import Broker, BrokerLost, Election, Feed, Letter, Refused, Session

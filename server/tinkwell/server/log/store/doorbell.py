@@ -20,6 +20,10 @@ from tinkwell.server.log.store import row
 _MAX_TOLD = 100
 _TIMEOUT_SECONDS = 10
 _CLOSE_SECONDS = 1
+# Sent as text, and answered by the number of rows. What is fetched leaves its portal open in the transaction, and the
+# portal a snapshot: while a server sleeps, that would keep vacuum from rows and let REINDEX CONCURRENTLY wait.
+_REQUEST = "BEGIN; SELECT WHERE request_bell()"
+_GRANTED = "SELECT 1"
 
 # Takes an event that was told of; returns whether to sleep on.
 Hear = Callable[[Event], bool]
@@ -80,8 +84,7 @@ class PostgresBell:
 
     async def request(self) -> bool:
         async with self._using_holder(_TIMEOUT_SECONDS):
-            await self._holder.execute("BEGIN")
-            self._is_held = bool(await self._holder.fetchval("SELECT request_bell()"))
+            self._is_held = await self._holder.execute(_REQUEST) == _GRANTED
             if not self._is_held:
                 await self._holder.execute("ROLLBACK")
             return self._is_held
@@ -101,9 +104,9 @@ class PostgresBell:
             timer.cancel()
             self._waiter = self._hear = None
 
-    async def release(self, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> None:
+    async def release(self, *, timeout_seconds: float | None = None) -> None:
         self.clear()
-        async with self._using_holder(timeout_seconds):
+        async with self._using_holder(timeout_seconds or _TIMEOUT_SECONDS):
             # One round trip; what follows the rollback is a transaction of its own.
             await self._holder.execute("ROLLBACK; SELECT silence_bell()" if self._is_held else "SELECT silence_bell()")
             self._is_held = False
@@ -119,8 +122,13 @@ class PostgresBell:
         if self._is_lost:
             raise SourceLost("the doorbell's connection was lost")
         with reach.lost():
-            async with asyncio.timeout(timeout_seconds):
-                yield
+            try:
+                async with asyncio.timeout(timeout_seconds):
+                    yield
+            except TimeoutError as error:
+                # It is not asked again, not even to give the bell back.
+                self._is_lost = True
+                raise TimeoutError(f"the doorbell's session did not answer for {timeout_seconds} s") from error
 
     def _ring(self, payload: str) -> None:
         self._heard()

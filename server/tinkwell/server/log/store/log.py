@@ -8,17 +8,18 @@ import asyncio
 import contextlib
 import logging
 import operator
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import asyncpg
 
 from tinkwell.core import errors
+from tinkwell.core.event.holder import Holder
 from tinkwell.core.event.page import History, Incomplete, Page, Replay, SourceLost
 from tinkwell.core.event.selection import Selection
-from tinkwell.server.database import engine, reach
-from tinkwell.server.log.store import row, statement
+from tinkwell.server.database import reach, session
+from tinkwell.server.log.store import row, statement, who
 from tinkwell.server.log.store.doorbell import Listener, PostgresBell
 
 logger = logging.getLogger(__name__)
@@ -38,27 +39,7 @@ _IN_FORCE = "SELECT history_id::text, oldest_revision FROM event_history WHERE i
 _FIRST_SINCE = "SELECT first_revision_since(clock_timestamp() - make_interval(secs => $1))"
 _CONNECT_SECONDS = 10
 _COMMAND_SECONDS = 10
-_KEEPALIVE = {
-    "tcp_keepalives_idle": "10",
-    "tcp_keepalives_interval": "5",
-    "tcp_keepalives_count": "3",
-    "timezone": "UTC",
-    "default_transaction_isolation": "read committed",
-}
-# Few rows of many partitions are read again and again: planning that for the very numbers of each poll, as PostgreSQL
-# would once the table is analyzed, takes ten times as long as reading, and compiling it even longer.
-_READER = {
-    **_KEEPALIVE,
-    "application_name": "tinkwell reader",
-    "plan_cache_mode": "force_generic_plan",
-    "jit": "off",
-    # A plan that was made while the next partition was empty must still be good when that has filled.
-    "enable_seqscan": "off",
-    "enable_bitmapscan": "off",
-}
-_LISTENER = {**_KEEPALIVE, "application_name": "tinkwell listener", "idle_session_timeout": "0"}
-# Three times the longest sleep: a frozen process gives the bell back.
-_HOLDER = {**_KEEPALIVE, "application_name": "tinkwell bell", "idle_in_transaction_session_timeout": "15s"}
+_REPLAY_SECONDS = 60
 # The last column of whatever is read.
 _size = operator.itemgetter(-1)
 
@@ -76,14 +57,8 @@ class PostgresLog:
     @asynccontextmanager
     async def open(self) -> AsyncIterator["PostgresLog"]:
         """Keep the pool for replays."""
-        session = {**_KEEPALIVE, "application_name": "tinkwell replay"}
-        pool = await asyncpg.create_pool(
-            **engine.arguments(self._database_url, session, connect_seconds=_CONNECT_SECONDS),
-            min_size=0,
-            max_size=self._table_readers,
-            command_timeout=60,
-            # Nothing here changes a session, so there is nothing to undo, which would be a statement more each time.
-            reset=_leave,
+        pool = await session.create_pool(
+            self._database_url, session.REPLAY, command_seconds=_REPLAY_SECONDS, max_size=self._table_readers
         )
         self._pool = pool
         try:
@@ -97,9 +72,9 @@ class PostgresLog:
         """Connect the reader, the listener and the holder of the bell."""
         async with contextlib.AsyncExitStack() as stack:
             with reach.lost():
-                reader = await self._connect(stack, _READER)
-                listener = await self._connect(stack, _LISTENER, Listener)
-                holder = await self._connect(stack, _HOLDER)
+                reader = await self._connect(stack, session.READER)
+                listener = await self._connect(stack, session.LISTENER, Listener)
+                holder = await self._connect(stack, session.BELL)
                 if await reader.fetchval("SELECT pg_is_in_recovery()"):
                     raise SourceLost("this server is a standby; the log is read on the primary")
                 await _refuse_several(reader, listener, holder)
@@ -172,14 +147,10 @@ class PostgresLog:
     async def _connect(
         self,
         stack: contextlib.AsyncExitStack,
-        settings: dict[str, str],
+        settings: Mapping[str, str],
         kind: type[asyncpg.Connection] = asyncpg.Connection,
     ) -> asyncpg.Connection:
-        connection = await asyncpg.connect(
-            **engine.arguments(self._database_url, settings, connect_seconds=_CONNECT_SECONDS),
-            command_timeout=_COMMAND_SECONDS,
-            connection_class=kind,
-        )
+        connection = await session.connect(self._database_url, settings, command_seconds=_COMMAND_SECONDS, kind=kind)
         stack.callback(connection.terminate)
         return connection
 
@@ -237,6 +208,10 @@ class PostgresSession:
     async def holders(self) -> frozenset[str]:
         with reach.lost():
             return frozenset(await self._connection.fetchval(statement.HOLDERS) or ())
+
+    async def who(self, transactions: frozenset[str]) -> list[Holder]:
+        with reach.lost():
+            return await who.holders(self._connection, transactions=transactions)
 
 
 async def _refuse_several(*connections: asyncpg.Connection) -> None:
@@ -310,7 +285,3 @@ def _page(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -> 
 
 def _is_cut(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -> bool:
     return len(rows) >= max_count or sum(map(_size, rows)) >= max_bytes
-
-
-async def _leave(_: asyncpg.Connection) -> None:
-    """Leave a session as it is."""

@@ -9,39 +9,30 @@ more:
     forget    the one row of `event_history`
     discard   as `add`; DETACH CONCURRENTLY waits for everybody who has used `events`, and holds nothing meanwhile
 
-The session is never idle in a transaction: a step of several statements is sent as one.
+The session that takes them is never idle in a transaction: a step of several statements is sent as one. Whose turn
+it is says the lock of a second session, which does nothing else.
 """
 
 import asyncio
 import contextlib
 import datetime
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import asyncpg
 
+from tinkwell.core.event import holder
 from tinkwell.core.event.page import Incomplete
 from tinkwell.core.event.retention import Partition, Policy, Shelf, StepFailed, StillUsed
-from tinkwell.server.database import engine
-from tinkwell.server.log.store import statement
+from tinkwell.server.database import engine, reach
+from tinkwell.server.database import session as sessions
+from tinkwell.server.log.store import statement, who
 
-# Any number will do, as long as every release takes the same.
-LOCK = 7_436_019_256
-_CONNECT_SECONDS = 10
+# Only the owner of the log may take this lock, where an advisory one would be anybody's. It conflicts with itself, and
+# with no reader or writer.
+LOCK = "LOCK TABLE ONLY event_discard IN SHARE UPDATE EXCLUSIVE MODE NOWAIT"
 # Longer than any wait for a lock, so that PostgreSQL's own limits come first.
 _COMMAND_SECONDS = 120
-_SETTINGS = {
-    "application_name": "tinkwell retention",
-    "timezone": "UTC",
-    "default_transaction_isolation": "read committed",
-    "idle_in_transaction_session_timeout": "10s",
-    "lock_timeout": "5s",
-    # A revision that is promised to be forgotten stays so after a crash.
-    "synchronous_commit": "on",
-    "tcp_keepalives_idle": "10",
-    "tcp_keepalives_interval": "5",
-    "tcp_keepalives_count": "3",
-}
 # Each takes about 10 ms, and at least as long a pause, so that writers get at the sequence.
 _DRAWN_AT_ONCE = 50_000
 _PATIENCE_SECONDS = 60
@@ -84,12 +75,14 @@ _IS_PENDING = """
     SELECT inhdetachpending FROM pg_inherits WHERE inhparent = 'events'::regclass AND inhrelid = to_regclass($1)
 """
 # Whoever has used a partition that is being detached, or has a snapshot in which it is still attached.
-_HAS_USERS = """
-    SELECT EXISTS (SELECT FROM pg_locks
-                    WHERE locktype = 'relation' AND relation = to_regclass($1) AND pid <> pg_backend_pid()
-                      AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
-        OR EXISTS (SELECT FROM pg_inherits i JOIN pg_stat_activity a ON age(a.backend_xmin) >= age(i.xmin)
-                    WHERE i.inhrelid = to_regclass($1) AND a.datname = current_database() AND a.pid <> pg_backend_pid())
+_USERS = """
+    SELECT array_agg(pid)
+      FROM (SELECT pid FROM pg_locks
+             WHERE locktype = 'relation' AND relation = to_regclass($1) AND pid <> pg_backend_pid()
+               AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+             UNION
+            SELECT a.pid FROM pg_inherits i JOIN pg_stat_activity a ON age(a.backend_xmin) >= age(i.xmin)
+             WHERE i.inhrelid = to_regclass($1) AND a.datname = current_database() AND a.pid <> pg_backend_pid()) users
 """
 # The table and its name leave together, or the next session would not know whether the table is another's.
 _DROP = (
@@ -104,21 +97,28 @@ async def session(
     database_url: str, *, patience_seconds: float = _PATIENCE_SECONDS
 ) -> AsyncIterator["PartitionSession"]:
     """Connect. `patience_seconds` bounds each wait for other transactions. Raises `StepFailed`."""
-    arguments = engine.arguments(database_url, _SETTINGS, connect_seconds=_CONNECT_SECONDS)
+    async with contextlib.AsyncExitStack() as stack:
+        connection = await _connect(stack, database_url, sessions.RETENTION)
+        turn = await _connect(stack, database_url, sessions.RETENTION_TURN)
+        yield PartitionSession(connection, turn, patience_seconds)
+
+
+async def _connect(
+    stack: contextlib.AsyncExitStack, database_url: str, settings: Mapping[str, str]
+) -> asyncpg.Connection:
     with _failures():
-        connection = await asyncpg.connect(**arguments, command_timeout=_COMMAND_SECONDS)
-    try:
-        yield PartitionSession(connection, patience_seconds)
-    finally:
-        # Also ends what PostgreSQL is still doing for us, and gives the lock back.
-        connection.terminate()
+        connection = await sessions.connect(database_url, settings, command_seconds=_COMMAND_SECONDS)
+    # Also ends what PostgreSQL is still doing for us, and gives the lock back.
+    stack.callback(connection.terminate)
+    return connection
 
 
 class PartitionSession:
     """The steps. Each raises `StepFailed` when the database refuses or is out of reach."""
 
-    def __init__(self, connection: asyncpg.Connection, patience_seconds: float) -> None:
+    def __init__(self, connection: asyncpg.Connection, turn: asyncpg.Connection, patience_seconds: float) -> None:
         self._connection = connection
+        self._turn = turn
         self._patience_seconds = patience_seconds
 
     async def may_change(self) -> bool:
@@ -129,7 +129,11 @@ class PartitionSession:
     async def lock(self) -> bool:
         """Return whether this session is the one that may change the partitions, until it ends."""
         with _failures():
-            return bool(await self._connection.fetchval("SELECT pg_try_advisory_lock($1)", LOCK))
+            try:
+                await self._turn.execute(f"BEGIN; {LOCK}")
+            except asyncpg.LockNotAvailableError:
+                return False
+            return True
 
     async def look(self, policy: Policy) -> Shelf:
         """Read what a decision needs. It takes time in proportion to the count that is kept."""
@@ -157,7 +161,10 @@ class PartitionSession:
                 f"CREATE TABLE {table} (LIKE events INCLUDING ALL);"
                 f"ALTER TABLE {table} OWNER TO {owner};"
                 f"ALTER TABLE events ATTACH PARTITION {table}"
-                f" FOR VALUES FROM ({int(partition.first)}) TO ({int(partition.end)})"
+                f" FOR VALUES FROM ({int(partition.first)}) TO ({int(partition.end)});"
+                # Triggers for each row come with the attachment, those for each statement do not.
+                f"CREATE TRIGGER events_truncate BEFORE TRUNCATE ON {table} EXECUTE FUNCTION refuse_truncate();"
+                f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER events_truncate"
             )
 
     async def close(self, partition: Partition) -> None:
@@ -185,7 +192,8 @@ class PartitionSession:
             deadline = self._deadline()
             while remaining:
                 if asyncio.get_running_loop().time() > deadline:
-                    raise StillUsed(f"transactions are open that may still write old events: {sorted(remaining)}")
+                    users = holder.sentence(await who.holders(self._connection, transactions=remaining))
+                    raise StillUsed(f"transactions are open that may still write old events: {users}")
                 await asyncio.sleep(_POLL_SECONDS)
                 remaining &= frozenset(await self._connection.fetchval(statement.HOLDERS) or ())
             return last_drawn
@@ -216,16 +224,23 @@ class PartitionSession:
             await self._wait_for_users(table)
             await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} FINALIZE")
         elif is_pending is not None:
-            await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} CONCURRENTLY")
-        await self._connection.execute(_LIMIT, _SETTINGS["lock_timeout"])
+            try:
+                await self._connection.execute(f"ALTER TABLE events DETACH PARTITION {table} CONCURRENTLY")
+            except asyncpg.LockNotAvailableError as error:
+                users = await self._name(await self._connection.fetchval(_USERS, "events") or ())
+                raise StillUsed(f"transactions are open that have used the log and keep {table}: {users}") from error
+        await self._connection.execute(_LIMIT, sessions.RETENTION["lock_timeout"])
 
     async def _wait_for_users(self, table: str) -> None:
         # FINALIZE locks the partition first and waits then, which could be for somebody who wants the partition.
         deadline = self._deadline()
-        while await self._connection.fetchval(_HAS_USERS, table):
+        while pids := await self._connection.fetchval(_USERS, table):
             if asyncio.get_running_loop().time() > deadline:
-                raise StillUsed(f"a transaction is open that may use {table}")
+                raise StillUsed(f"transactions are open that may use {table}: {await self._name(pids)}")
             await asyncio.sleep(_POLL_SECONDS)
+
+    async def _name(self, pids: Sequence[int]) -> str:
+        return holder.sentence(await who.holders(self._connection, pids=pids))
 
     async def _qualified(self, name: str) -> str:
         return str(await self._connection.fetchval(_QUALIFIED, name))
@@ -252,4 +267,4 @@ def _failures() -> Iterator[None]:
     except Incomplete as error:
         raise StepFailed(str(error)) from error
     except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:
-        raise StepFailed(f"{type(error).__name__}: {error}") from error
+        raise StepFailed(reach.said(error)) from error

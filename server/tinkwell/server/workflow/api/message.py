@@ -1,5 +1,6 @@
 """Workflows, their actions, journal, progress and output as protobuf messages, and requests back from them."""
 
+import dataclasses
 import datetime
 from collections.abc import Iterable
 
@@ -11,6 +12,7 @@ from tinkwell.core.event.kinds import State
 from tinkwell.core.value import parse
 from tinkwell.core.workflow.record import Action, JournalEntry, LogLine, LogStream, NewLine, Progress, Workflow
 from tinkwell.server.rpc import status
+from tinkwell.server.workflow.service.pruning import Pruned
 from tinkwell.server.workflow.service.report import ActionReport, Reported
 
 _STATES = {state: pb.State.Value(f"STATE_{state}") for state in State}
@@ -171,6 +173,11 @@ def reported(answer: Reported) -> pb.ReportActionStatusResponse:
         remaining_seconds=answer.remaining_seconds,
         state=_STATES[answer.state],
     )
+
+
+def pruned(counts: Pruned) -> pb.PruneWorkflowsResponse:
+    """Build a message of what is gone, or would be."""
+    return pb.PruneWorkflowsResponse(**dataclasses.asdict(counts))
 
 
 def outcome(found: Reported | errors.TinkwellError) -> pb.ReportOutcome:

@@ -71,6 +71,15 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         )
         return pb.ExpireWorkflowResponse(revision=expired.revision, remaining_seconds=expired.remaining_seconds)
 
+    async def PruneWorkflows(
+        self, request: pb.PruneWorkflowsRequest, context: Context
+    ) -> AsyncGenerator[pb.PruneWorkflowsResponse, None]:
+        age_seconds = request.older_than_seconds if request.HasField("older_than_seconds") else None
+        pieces = self._workflows.prune(age_seconds, is_wanted=request.apply, actor=auth.actor(context))
+        async with contextlib.aclosing(pieces):
+            async for pruned in pieces:
+                yield message.pruned(pruned)
+
     async def ShowWorkflowEvents(
         self, request: pb.ShowWorkflowEventsRequest, context: Context
     ) -> AsyncGenerator[pb.WorkflowActionStatus, None]:

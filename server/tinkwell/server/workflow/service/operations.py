@@ -14,6 +14,7 @@ from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.workflow.service import expiry, recovery
 from tinkwell.server.workflow.service.creation import Created, WorkflowCreation
 from tinkwell.server.workflow.service.expiry import Expired
+from tinkwell.server.workflow.service.pruning import Pruned, Pruning
 from tinkwell.server.workflow.service.report import ActionReport, Reported
 from tinkwell.server.workflow.service.report_intake import Outcome, Reports
 from tinkwell.server.workflow.store import action_status, queries, step
@@ -22,6 +23,8 @@ from tinkwell.server.workflow.store import progress as workflow_progress
 T = TypeVar("T")
 
 MAX_REASON_BYTES = 1_000
+# A hundred years.
+MAX_AGE_SECONDS = 36_500 * 86_400
 # What still fits into one answer.
 MAX_CONTEXTS = 10_000
 _PAGE = 500
@@ -32,8 +35,10 @@ _RENDERERS = 2
 class WorkflowService:
     """What can be done to workflows. Whatever takes an id raises `errors.InvalidField` and `errors.NotFound` for it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, retention_seconds: float = 0.0) -> None:
         self._database = database
+        self._retention_seconds = retention_seconds
+        self._pruning = Pruning(database)
         renderers = offload.Aside(_RENDERERS)
         self._creation = WorkflowCreation(database, renderers)
         self._recovery = recovery.WorkflowRecovery(database, renderers)
@@ -125,6 +130,21 @@ class WorkflowService:
         self._expired_attempts += expired.has_lost
         return expired
 
+    async def prune(self, age_seconds: float | None, *, is_wanted: bool, actor: str) -> AsyncGenerator[Pruned, None]:
+        """Forget what ended so long ago if that `is_wanted`, and yield what is gone, or would be, piece by piece.
+
+        None stands for the server's own setting. Raises `errors.InvalidField`, and what `Pruning.run` does.
+        """
+        age_seconds = _age(age_seconds, self._retention_seconds)
+        pieces = (
+            self._pruning.run(age_seconds=age_seconds, actor=actor)
+            if is_wanted
+            else self._pruning.look(age_seconds=age_seconds)
+        )
+        async with contextlib.aclosing(pieces):
+            async for pruned in pieces:
+                yield pruned
+
     async def list_reports(self, workflow_id: str) -> AsyncGenerator[JournalEntry, None]:
         """Yield what was reported about a workflow's actions, in order; also of a deleted workflow."""
         workflow_id = parse.parse_uuid("id", workflow_id)
@@ -170,6 +190,17 @@ class WorkflowService:
         self, worker_id: str, after: workflow_progress.Place
     ) -> tuple[list[Progress], workflow_progress.Place]:
         return await workflow_progress.due(self._database.fetch, worker_id, after=after, limit=_PAGE)
+
+
+def _age(wanted: float | None, retention_seconds: float) -> float:
+    if wanted is None and retention_seconds > 0:
+        return retention_seconds
+    if wanted is None:
+        what = "is not set, and this server keeps workflows for ever; say how long ago they must have ended"
+        raise errors.InvalidField.of("older_than_seconds", what)
+    if not 0 <= wanted <= MAX_AGE_SECONDS:
+        raise errors.InvalidField.of("older_than_seconds", f"is {wanted:g}; give 0 to {MAX_AGE_SECONDS:,} seconds")
+    return wanted
 
 
 def _found(found: T | None, workflow_id: str) -> T:

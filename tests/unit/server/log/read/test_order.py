@@ -145,6 +145,49 @@ def test_a_gap_of_a_million_revisions_costs_one_entry() -> None:
     assert tail.gaps == [(1, 499_999), (500_001, 1_000_000)]
 
 
+class Few(Tail):
+    """As a tail, over gaps that are soon too many."""
+
+    few_gaps, many_gaps = 2, 3
+
+
+def test_a_page_is_asked_about_few_gaps_while_the_oldest_is_open_and_about_many_once_it_is_abandoned() -> None:
+    tail = new_tail()
+    for revision in range(2, 10_001, 2):  # one number of two is rolled back beside a transaction that stays open
+        assert released(tail, revision) == []
+        tail.observe_holders(frozenset({"open", f"writer of {revision}"}))
+        assert len(tail.gaps) <= 64
+    assert (tail.gaps[0], len(tail.gaps)) == ((1, 1), 64)
+    released(tail)
+    tail.observe_holders(frozenset())
+    pages, got = 0, []
+    while tail.has_gaps:
+        assert len(tail.gaps) == 1_000
+        got += released(tail)
+        pages += 1
+    assert (pages, got) == (5, list(range(2, 10_001, 2)))
+
+
+def test_gaps_that_wait_for_the_same_transactions_are_settled_as_one() -> None:
+    tail = new_tail()
+    for revision in range(2, 1_001, 2):
+        released(tail, revision)
+        tail.observe_holders(frozenset({"open"}))
+    released(tail)
+    tail.observe_holders(frozenset({"open"}))
+    assert len(tail._spans) == 1
+
+
+def test_a_page_says_nothing_of_gaps_that_it_was_not_asked_about() -> None:
+    tail = Few(last=0, waiting_bytes=1 << 20)
+    released(tail, 2, 4, 6, 8, 10)
+    released(tail)
+    tail.observe_holders(frozenset())
+    assert tail.gaps == [(1, 1), (3, 3), (5, 5)]
+    assert released(tail) == [2, 4, 6]
+    assert released(tail, 7) == [7, 8, 10], "the row of 7 was there all the time"
+
+
 @dataclasses.dataclass
 class Writer:
     """One transaction: draws numbers while it holds the lock, then commits or rolls back."""
@@ -212,10 +255,11 @@ def step(database: Database, tail: Tail, what: str, number: int) -> list[int]:
     return []
 
 
+@pytest.mark.parametrize("kind", [Tail, Few])
 @settings(max_examples=500)
 @given(st.lists(steps, max_size=60))
-def test_every_committed_event_is_released_once_and_in_order(script: list[tuple[str, int]]) -> None:
-    database, tail, delivered = Database(), new_tail(), []
+def test_every_committed_event_is_released_once_and_in_order(kind: type[Tail], script: list[tuple[str, int]]) -> None:
+    database, tail, delivered = Database(), kind(last=0, waiting_bytes=1 << 20), []
     for what, number in script:
         delivered += step(database, tail, what, number)
         assert delivered == [revision for revision in database.visible if revision <= tail.released], (
@@ -223,7 +267,7 @@ def test_every_committed_event_is_released_once_and_in_order(script: list[tuple[
         )
     for writer in list(database.writers):
         database.end(writer, commits=True)
-    for _ in range(4):
+    for _ in range(4 if kind is Tail else 60):
         for what, number in (("page", 100), ("holders", 0)):
             delivered += step(database, tail, what, number)
     assert delivered == database.visible

@@ -84,17 +84,55 @@ async def test_above_a_gap_it_reads_on_whatever_waits_for_watchers() -> None:
         await eventually(lambda: hub.released == 3)
 
 
+async def test_it_names_whoever_keeps_the_log_closed_for_long(caplog: pytest.LogCaptureFixture) -> None:
+    log, hub = Log(), make_hub()
+    log.holders = frozenset({"ann"})
+    async with running(log, hub, pace=dataclasses.replace(FAST, warn_after_seconds=0.02)) as reader:
+        await eventually(lambda: bool(reader.counts.closed_by))
+        assert 'pid 1 (role "ann"' in reader.counts.closed_by
+        log.holders = frozenset()
+        await eventually(lambda: hub.is_open)
+        assert not reader.counts.closed_by
+    (record,) = caplog.records
+    assert (record.getMessage(), vars(record)["holders"][0][:16]) == (
+        "open transactions keep the event log closed",
+        'pid 1 (role "ann',
+    )
+
+
+async def test_it_names_nobody_while_nobody_may_commit_what_is_missing(caplog: pytest.LogCaptureFixture) -> None:
+    log, hub = Log(), make_hub()
+    async with running(log, hub, pace=dataclasses.replace(FAST, warn_after_seconds=0)) as reader:
+        await eventually(lambda: hub.is_open)
+        log.commit(2, 4)
+        await eventually(lambda: hub.released == 4)
+        assert reader.counts.gap_waits > 0
+    assert not caplog.records
+
+
+async def test_it_names_whoever_holds_delivery_for_long_again_after_a_while(caplog: pytest.LogCaptureFixture) -> None:
+    log, hub = Log(), make_hub()
+    pace = dataclasses.replace(FAST, warn_after_seconds=0.01, warn_again_seconds=0.02)
+    async with running(log, hub, pace=pace):
+        await eventually(lambda: hub.is_open)
+        log.holders = frozenset({"ann"})
+        log.commit(2)
+        await eventually(lambda: len(caplog.records) > 2)
+
+
 async def test_it_names_whoever_holds_delivery_for_long_once(caplog: pytest.LogCaptureFixture) -> None:
     log, hub = Log(), make_hub()
     async with running(log, hub, pace=dataclasses.replace(FAST, warn_after_seconds=0.02)) as reader:
         await eventually(lambda: hub.is_open)
-        log.holders = frozenset({"3/7", "2/1"})
+        log.holders = frozenset({"bob", "ann"})
         log.commit(2)
         await eventually(lambda: bool(caplog.records))
         polls = reader.counts.polls
         await eventually(lambda: reader.counts.polls > polls + 20)
     (record,) = caplog.records
-    assert (vars(record)["revision"], vars(record)["holders"]) == (1, ["2/1", "3/7"])
+    assert vars(record)["revision"] == 1
+    assert "missing_seconds" in vars(record)
+    assert [name[:16] for name in vars(record)["holders"]] == ['pid 1 (role "ann', 'pid 2 (role "bob']
 
 
 async def test_a_lost_session_is_replaced_and_watchers_stay() -> None:

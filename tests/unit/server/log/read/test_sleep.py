@@ -34,6 +34,35 @@ async def test_what_a_ring_announces_is_read_before_the_bell_is_given_back() -> 
         assert released[0] == 1
 
 
+@pytest.mark.parametrize("is_asleep", [False, True], ids=["asked for", "given back"])
+async def test_a_bell_that_does_not_answer_delays_nothing(is_asleep: bool) -> None:
+    log, hub = Log(), make_hub()
+    async with running(log, hub, pace=dataclasses.replace(FAST, longest_sleep_seconds=0, bell_seconds=0.001)) as reader:
+        await eventually(lambda: (log.sleeper is not None) is is_asleep)
+        log.bell_answers.clear()
+        for revision in range(1, 6):
+            log.commit(revision)
+            await eventually(lambda: hub.released == revision, deadline_seconds=5)  # noqa: B023
+        sleeps = reader.counts.sleeps
+        log.bell_answers.set()
+        await eventually(lambda: reader.counts.sleeps > sleeps + 1)
+        assert log.sessions == 1
+
+
+async def test_a_bell_that_does_not_answer_is_left_behind_with_its_session() -> None:
+    log, hub = Log(), make_hub()
+    async with running(log, hub, pace=dataclasses.replace(FAST, bell_seconds=0.001)):
+        log.bell_answers.clear()
+        log.commit(1)
+        await eventually(lambda: hub.released == 1)
+        log.is_away = True
+        await eventually(lambda: log.sessions > 2)
+        log.is_away = False
+        log.bell_answers.set()
+        log.commit(2)
+        await eventually(lambda: hub.released == 2)
+
+
 async def test_while_rings_are_rare_it_keeps_the_bell_and_reads_one_page_for_each() -> None:
     log, hub = Log(), make_hub()
     released: list[int] = []

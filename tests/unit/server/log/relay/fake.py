@@ -10,6 +10,7 @@ from typing import cast
 from support.log_event import make_event
 from tinkwell.core import errors
 from tinkwell.core.event.event import Event
+from tinkwell.core.event.holder import Holder
 from tinkwell.core.event.page import History, Page, Replay, SourceLost, row_of
 from tinkwell.core.event.selection import Selection
 from tinkwell.server.log.fanout.hub import Hub
@@ -285,6 +286,9 @@ class LogSession:
 
     async def waiting(self) -> int:
         return 0
+
+    async def who(self, transactions: frozenset[str]) -> list[Holder]:
+        return []
 
     async def holders(self) -> frozenset[str]:
         self._check()

@@ -1,0 +1,36 @@
+"""The kinds of faults that befall the event log."""
+
+import enum
+
+
+class Kind(enum.StrEnum):
+    """The kinds of faults."""
+
+    LISTENER = "LISTEN backend terminated"
+    BELL = "bell backend terminated"
+    READER = "reader backend terminated"
+    REPLAY = "replay backends terminated"
+    POOL = "pool backends terminated"
+    RETENTION = "retention backend terminated"
+    CHECK = "backends of a starting server terminated"
+    WRITER = "writer backends terminated in their transactions"
+    ROLE_SETTING = "role or database given another setting"
+    FAST_RESTART = "PostgreSQL restarted (fast)"
+    IMMEDIATE_RESTART = "PostgreSQL restarted (immediate)"
+    FAIL_OVER = "primary stopped, standby promoted"
+    RESTORE = "dump restored in one transaction"
+    PIECEMEAL_RESTORE = "dump restored in many transactions"
+    HOLE = "one connection to the database swallowed"
+    WIDE_HOLE = "all of a server's connections swallowed"
+    KILLED_SERVER = "server killed (SIGKILL)"
+    KILLED_WORKER = "worker of a server killed (SIGKILL)"
+    STOPPED_SERVER = "server stopped (SIGTERM)"
+    FROZEN_SERVER = "server frozen (SIGSTOP) and thawed"
+    FROZEN_CONSUMER = "consumer frozen and thawed"
+    SLOW_CONSUMER = "consumer slowed down"
+    CLOSED_CONSUMER = "consumer closed its channel"
+    SILENT_CONSUMER = "consumer vanished without a word"
+    RECONNECT = "consumer reconnected"
+    OPEN_GAP = "gap held open by a transaction"
+    BULK = "transaction of many rows"
+    FORGETTING = "oldest events forgotten, their partition dropped"
