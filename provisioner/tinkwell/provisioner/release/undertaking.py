@@ -33,6 +33,7 @@ from tinkwell.core.value import check, document
 from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.release import leftover
+from tinkwell.provisioner.release.call import outputs
 from tinkwell.provisioner.release.call.caller import Caller
 from tinkwell.provisioner.release.call.config import Configs
 from tinkwell.provisioner.release.call.plug import ChartPlugs, Machine, Plugs
@@ -59,11 +60,6 @@ from tinkwell.sandbox.errors import SandboxError
 
 T = TypeVar("T")
 
-MAX_CAUSE_CHARACTERS = 4_000
-_NOT_CLEARED = (
-    "what an earlier operation left running on this engine cannot be removed; the provisioner's log says why. "
-    "Remove it, and try again"
-)
 # A moment that is past by any clock of the loop.
 _AT_ONCE = 0.0
 
@@ -165,25 +161,9 @@ class Undertaking:
                 await self._tell_failure()
             case OperationKind.PLAN if ending.state in (State.SUCCEEDED, State.FAILED):
                 return await self._found(planned.prepared, self._walk.view, ending)
-            case OperationKind.INSTALL | OperationKind.UPGRADE | OperationKind.ROLLBACK:
-                return await self._give_out(planned, ending)
-        return ending
-
-    async def _give_out(self, planned: _Planned, ending: Finish) -> Finish:
-        """Put down what the release gives out, once all of it is there; without that it is no success."""
-        manifest = planned.prepared.manifest
-        if ending.state is not State.SUCCEEDED or manifest is None:
-            return ending
-        names_of = await prepare.names_of(
-            self._work, planned.prepared.charts, self._expressions, revision=planned.revision
-        )
-        try:
-            outputs = await Wiring(self._expressions, names_of).outputs(manifest, planned.prepared.resources)
-        except (errors.InvalidField, SandboxError) as error:
-            message = self._secrets.mask(str(error))[:MAX_CAUSE_CHARACTERS]
-            return Finish(state=State.FAILED, cause=cause.text(cause.Reason.OUTPUTS_FAILED, message))
-        if outputs:
-            self.result = document.dump_json({"outputs": outputs})
+            case kind if kind.changes_release and ending.state is State.SUCCEEDED:
+                given = (self._work, planned.prepared, self._expressions, self._secrets)
+                ending, self.result = await outputs.give_out(*given, revision=planned.revision)
         return ending
 
     async def _found(self, prepared: Prepared, seen: OperationView, ending: Finish) -> Finish:
@@ -236,7 +216,7 @@ class Undertaking:
         """Prepare the operation, and have its plan stored."""
         if not await leftover.clear(self._host.runtime, self._host.claims, self._work.release.id, needed=()):
             # An action of it would run beside those that are to come.
-            return self._failed(cause.Reason.PREPARATION_FAILED, _NOT_CLEARED)
+            return self._failed(cause.Reason.PREPARATION_FAILED, leftover.NOT_CLEARED)
         preparation = prepare.Preparation(
             self._work,
             self._host,
@@ -286,7 +266,7 @@ class Undertaking:
         return _Planned(prepared=prepared, nodes=nodes, revision=revision, phase=phase)
 
     def _failed(self, reason: cause.Reason, error: Exception | str) -> Finish:
-        message = self._secrets.mask(f"{self._phase}: {error}")[:MAX_CAUSE_CHARACTERS]
+        message = self._secrets.mask(f"{self._phase}: {error}")[: outputs.MAX_CAUSE_CHARACTERS]
         return Finish(state=State.FAILED, cause=cause.text(reason, message))
 
     async def _enter(self, phase: Phase) -> None:
