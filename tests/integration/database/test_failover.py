@@ -126,9 +126,8 @@ async def test_every_connection_leads_to_the_primary_wherever_it_stands_in_the_u
         await follower.catch_up()
         hosts = [url.partition("host=")[2] for url in (follower.url, primary.url)]
         backwards = f"postgresql://tinkwell@/postgres?host={hosts[0]}&host={hosts[1]}&target_session_attrs=any"
-        for url in (follower.urls, backwards):
-            await connecting.in_every_way(url)
-            assert await schema.upgrade(url) == await schema.current(primary.url)
+        await connecting.in_every_way(backwards)
+        assert await schema.upgrade(backwards) == await schema.current(primary.url)
 
 
 async def test_a_server_whose_only_host_is_a_standby_waits_for_its_promotion_and_says_so(

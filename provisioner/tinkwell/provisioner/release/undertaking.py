@@ -106,8 +106,7 @@ class Undertaking:
         self._is_planned = work.operation.phase in PLANNED_PHASES
         self._machine = Machine(host.grants, namespace=release.namespace, folder=folder, only_looks=self._only_looks)
         self._plugs = ChartPlugs(self._machine)
-        # That of the manifest that is looked at.
-        self._digest = ""
+        self._digest = ""  # of the manifest that is looked at
         # What a plan has come to, or what the release gives out, as JSON text; empty until then.
         self.result = ""
         self._phase = work.operation.phase
@@ -224,6 +223,7 @@ class Undertaking:
             expressions=self._expressions,
             schemas=self._schemas,
             machine=self._machine,
+            check=self._secrets.check,
             enter=self._enter,
             record=self._record,
             learn=self._secrets.learn,
@@ -247,6 +247,8 @@ class Undertaking:
             submitted = await self._submit(prepared)
         except client_errors.SecretsDisabled as error:
             return self._failed(cause.Reason.SECRETS_DISABLED, error)
+        except client_errors.InvalidField as error:
+            return self._failed(cause.Reason.PREPARATION_FAILED, error)
         except client_errors.IllegalTransition:
             # A plan is refused also where the operation was cancelled in this moment.
             self.hear(await self._operation())
@@ -266,8 +268,7 @@ class Undertaking:
         return _Planned(prepared=prepared, nodes=nodes, revision=revision, phase=phase)
 
     def _failed(self, reason: cause.Reason, error: Exception | str) -> Finish:
-        message = self._secrets.mask(f"{self._phase}: {error}")[: outputs.MAX_CAUSE_CHARACTERS]
-        return Finish(state=State.FAILED, cause=cause.text(reason, message))
+        return Finish(state=State.FAILED, cause=cause.text(reason, self._secrets.mask(f"{self._phase}: {error}")))
 
     async def _enter(self, phase: Phase) -> None:
         self._phase = phase
@@ -358,7 +359,6 @@ class Undertaking:
 
     async def _walk_of(self, planned: _Planned) -> Walk:
         operation, prepared = self._work.operation, planned.prepared
-        began = _began(planned.nodes)
         seen = view.build(
             operation_id=operation.id,
             plan=prepared.plan,
@@ -372,7 +372,7 @@ class Undertaking:
         return Walk(
             seen,
             release_id=self._work.release.id,
-            began=began.get,
+            began=_began(planned.nodes).get,
             run_of=self._run_of,
             caller=await self._caller(prepared, revision=planned.revision),
             lifecycle=self._lifecycle,

@@ -1,4 +1,7 @@
-"""Whether a database can be worked on: reachable, with a fitting schema, of readable text, safe against a crash."""
+"""Whether a database can be worked on: reachable, with a fitting schema, of readable text, safe against a crash.
+
+And whether nobody has changed anything of the log by which events would be lost; see `guard`.
+"""
 
 import asyncio
 import logging
@@ -8,7 +11,7 @@ import sqlalchemy
 from sqlalchemy import exc
 
 from tinkwell.core import errors
-from tinkwell.server.database import engine, schema
+from tinkwell.server.database import engine, guard, schema
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +55,11 @@ async def _check(database_url: str, *, allow_unsafe: bool) -> None:
         raise NotUsable(text)
     async with engine.connect(database_url) as connection:
         fsync = (await connection.execute(sqlalchemy.text("SHOW fsync"))).scalar_one()
+        driver = (await connection.get_raw_connection()).driver_connection
+        assert driver is not None
+        faults = await guard.faults(driver.fetch)
+    if faults:
+        raise NotUsable("; ".join(faults))
     if fsync == "off" and not allow_unsafe:
         raise NotUsable(
             "the database runs with fsync = off: after a crash it would hand out delivered revisions again; "

@@ -16,6 +16,8 @@ from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 
 MAX_TEMPLATE_BYTES = 1024 * 1024
+# They are kept in the manifest, at charts.NAME.values.
+MAX_VALUE_DEPTH = document.MAX_DEPTH - 3
 
 
 def field_of(path: str) -> str:
@@ -62,7 +64,9 @@ def with_templates(root: Unit, path: str, given: Mapping[str, str]) -> Unit:
 
 def check_size(root: Unit) -> None:
     """Check the values of all charts together; raises `errors.InvalidField`."""
-    document.check_json(process.USER_VALUES, root.values, max_bytes=coalescing.MAX_CHARACTERS)
+    document.check_json(
+        process.USER_VALUES, root.values, max_bytes=coalescing.MAX_CHARACTERS, max_depth=MAX_VALUE_DEPTH
+    )
 
 
 def changed_values(before: Unit, now: Unit) -> frozenset[str]:

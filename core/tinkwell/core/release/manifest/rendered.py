@@ -26,6 +26,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tinkwell.core import errors
 from tinkwell.core.release.manifest import chart_tree, name
 from tinkwell.core.release.manifest import hook as hooks
 from tinkwell.core.release.manifest.hook import Hook
@@ -314,9 +315,14 @@ def values_of(manifest: JsonObject) -> JsonObject | None:
 def _parse_plug(path: str, text: str) -> str:
     """Check the name of a plug, with or without the path of its chart before it."""
     chart, own = name.split_chart(text)
-    if chart:
-        name.parse_chart_path(path, chart)
-    name.parse_name(path, own)
+    try:
+        if chart:
+            name.parse_chart_path(path, chart)
+        name.parse_name(path, own)
+    except errors.InvalidField as error:
+        # The whole is shown: a part of it may be a part of a secret.
+        why = f"{parse.show(text)} is not the name of a plug; write it as data, or as shop.store:data in a chart"
+        raise errors.InvalidField.of(path, why) from error
     return text
 
 

@@ -13,8 +13,6 @@ from tinkwell.provisioner.release.prepare.preparation import Prepared
 from tinkwell.provisioner.release.secret import Secrets
 from tinkwell.sandbox.errors import SandboxError
 
-MAX_CAUSE_CHARACTERS = 4_000
-
 
 async def give_out(
     work: model.Work, prepared: Prepared, expressions: Expressions, secrets: Secrets, *, revision: int
@@ -29,6 +27,6 @@ async def give_out(
     try:
         outputs = await Wiring(expressions, names_of).outputs(prepared.manifest, prepared.resources)
     except (errors.InvalidField, SandboxError) as error:
-        message = secrets.mask(str(error))[:MAX_CAUSE_CHARACTERS]
-        return Finish(state=State.FAILED, cause=cause.text(cause.Reason.OUTPUTS_FAILED, message)), ""
+        why = cause.text(cause.Reason.OUTPUTS_FAILED, secrets.mask(str(error)))
+        return Finish(state=State.FAILED, cause=why), ""
     return Finish(state=State.SUCCEEDED), document.dump_json({"outputs": outputs}) if outputs else ""

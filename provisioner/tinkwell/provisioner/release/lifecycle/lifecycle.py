@@ -23,6 +23,7 @@ from tinkwell.core.release.report import MAX_MESSAGE
 from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.release.lifecycle import listener as listening
+from tinkwell.provisioner.release.lifecycle import occasion as occasions
 from tinkwell.provisioner.release.lifecycle import saying
 from tinkwell.provisioner.release.lifecycle.listener import Function
 from tinkwell.provisioner.release.lifecycle.occasion import Emitted, Occasion
@@ -107,7 +108,7 @@ class Lifecycle:
 
     async def close(self) -> None:
         """End the child processes."""
-        self._say_all()
+        await self._say_all()
         for scripts in self._scripts:
             await scripts.close()
 
@@ -141,7 +142,7 @@ class Lifecycle:
             except (errors.InvalidField, SandboxError) as error:
                 return Emitted(event=event, chart=chart, outcome=_outcome(heard), message=str(error))
             emitted, _ = await self._run(heard, chart, subject)
-            return self._told(emitted)
+            return await self._told(emitted)
 
     async def announce(
         self, event: Event, chart: str, *, record: Callable[[Emitted], None], settle: Settle | None = None
@@ -160,7 +161,7 @@ class Lifecycle:
                 if settle is not None and failure is None:
                     await settle()
             finally:
-                emitted = self._told(emitted)
+                emitted = await self._told(emitted)
                 # Without charts there is nothing to tell where nobody hears it.
                 if chart or emitted.handlers:
                     record(emitted)
@@ -180,6 +181,7 @@ class Lifecycle:
             where = _Where(release=release, chart=subject.root, event=None, file=said.file, line=0)
             kind = saying.Warned if said.is_warning else saying.Printed
             self._say(kind(**where, text=said.text))
+            await asyncio.sleep(0)
 
     def _subject(self, event: Event, chart: str) -> Subject | None:
         """Return what an event of a chart is about; None where there is no such chart."""
@@ -205,7 +207,7 @@ class Lifecycle:
     async def _run(self, event: Event, chart: str, subject: Subject) -> tuple[Emitted, Failed | None]:
         """Have all handlers hear an event, until one fails; gives the failure."""
         # What is left is of an event that was cut off.
-        self._say_all()
+        await self._say_all()
         runs: list[HandlerRun] = []
         failure: Failed | None = None
         for handler in self._heard_by(event, chart, subject):
@@ -225,22 +227,24 @@ class Lifecycle:
         emitted = Emitted(
             event=event.value,
             chart=chart,
-            handlers=tuple(runs),
+            handlers=occasions.fitting(runs),
             outcome=_outcome(event) if failure is not None else Outcome.SUCCEEDED,
             message=str(failure) if failure is not None else "",
             seconds=sum(run.seconds for run in runs),
         )
         return emitted, failure
 
-    def _told(self, emitted: Emitted) -> Emitted:
+    async def _told(self, emitted: Emitted) -> Emitted:
         """Say what was said while an event was heard, and return what came of it with that."""
-        said = self._say_all()
+        said = await self._say_all()
         return replace(emitted, message=saying.message(said, failure=emitted.message, max_characters=MAX_MESSAGE))
 
-    def _say_all(self) -> Sequence[saying.Line]:
+    async def _say_all(self) -> Sequence[saying.Line]:
         said, self._said = self._said, []
         for line in said:
             self._say(line)
+            # There may be megabytes of them, in which secrets are looked for; others have their turn meanwhile.
+            await asyncio.sleep(0)
         return said
 
     async def _call(self, handler: Heard, subject: Subject) -> None:

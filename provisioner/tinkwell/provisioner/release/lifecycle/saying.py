@@ -71,18 +71,23 @@ def message(said: Sequence[Line], *, failure: str = "", max_characters: int) -> 
 
     Where not all has room it says how many lines are in the log alone.
     """
-    lines = [text for each in said for text in _text(each).splitlines()]
-    whole = "\n".join([failure] * bool(failure) + lines)
-    if len(whole) <= max_characters:
-        return whole
-    shown = [failure[:max_characters]] if failure else []
-    room = max_characters - len("\n".join(shown)) - len(_rest(len(lines))) - 2
-    for place, text in enumerate(lines):
+    texts = [_text(each) for each in said]
+    whole = "\n".join([failure] * bool(failure) + texts)
+    # A failure that has no room by itself is cut where it is stored.
+    if len(whole) <= max_characters or len(failure) >= max_characters:
+        return failure if len(whole) > max_characters else whole
+    counts = [text.count("\n") + 1 for text in texts]
+    shown = [failure] if failure else []
+    room = max_characters - len(failure) - len(_rest(sum(counts))) - 1
+    for place, text in enumerate(texts):
+        # Whole, since a secret may have several lines.
         if len(text) + 1 > room:
-            return "\n".join([*shown, _rest(len(lines) - place)])[:max_characters]
+            shown.append(_rest(sum(counts[place:])))
+            break
         shown.append(text)
         room -= len(text) + 1
-    return "\n".join(shown)
+    found = "\n".join(shown)
+    return found if len(found) <= max_characters else failure
 
 
 def _text(said: Line) -> str:

@@ -76,7 +76,8 @@ class Preparation:
     """The preparation of one operation.
 
     `enter` is told of each phase that begins, `record` of what is emitted, and `learn` of what handlers have made that
-    is secret. `machine` finds plugs, and `schemas` check values that handlers have changed.
+    is secret. `machine` finds plugs, `schemas` check values that handlers have changed, and `check` refuses a manifest
+    that would show a secret.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Preparation:
         expressions: Expressions,
         schemas: Schemas,
         machine: Machine,
+        check: Callable[[RenderedManifest], None],
         enter: Callable[[Phase], Awaitable[None]],
         record: Callable[[Emitted], None],
         learn: sources.Learn,
@@ -96,6 +98,7 @@ class Preparation:
         self._host = host
         self._lifecycle = lifecycle
         self._machine = machine
+        self._check_shown = check
         self._enter = enter
         self._learn = learn
         self._announcer = Announcer(lifecycle, record=record)
@@ -114,6 +117,9 @@ class Preparation:
             await self._render()
         await self._enter(Phase.VALIDATE)
         manifest = await self._validate(is_rendered=is_rendered)
+        if manifest is not None:
+            # Before an engine, or a registry, is asked for an image by a name that holds a secret.
+            self._check_shown(manifest)
         charts = self._lifecycle.present.charts
         revision = _revision(manifest, charts)
         await self._leave(manifest)

@@ -40,8 +40,14 @@ def test_what_has_no_room_is_counted(room: int) -> None:
     assert last == f"… and {20 - len(lines)} more lines, in the provisioner's log"
 
 
-def test_a_failure_that_has_no_room_is_cut_and_so_is_a_line() -> None:
-    assert message(printed("a"), failure="f" * 200) == "f" * 100
+def test_what_has_several_lines_is_told_whole_or_not_at_all() -> None:
+    assert message(printed("a\r\nb\x0bc"), failure="it failed") == "it failed\na\r\nb\x0bc"
+    assert message(printed("first"), printed("a\n" * 60)) == "first\n… and 61 more lines, in the provisioner's log"
+
+
+def test_a_failure_that_has_no_room_is_told_alone_and_a_line_that_has_none_is_counted() -> None:
+    assert message(printed("a"), failure="f" * 200) == "f" * 200  # it is cut where it is stored
+    assert message(printed("a"), failure="f" * 99) == "f" * 99
     assert message(printed("a" * 200)) == "… and 1 more line, in the provisioner's log"
     assert message(printed("a" * 100)) == "a" * 100
 
