@@ -147,6 +147,16 @@ class Session:
             self._log.history_id += "'"
         return History(self._log.history_id, self._log.oldest)
 
+    async def verify(
+        self, *, known: str, delivered: Sequence[tuple[int, str]], dead: Sequence[tuple[int, int]]
+    ) -> bool:
+        there = {(event.revision, event.id) for event in self._log.events}
+        revived = [one for one, _ in there if any(first <= one <= last for first, last in dead)]
+        if revived or any(pair not in there and pair[0] >= self._log.oldest for pair in delivered):
+            self._log.history_id += "'" if known == self._log.history_id else ""
+            return False
+        return True
+
     async def last_revision(self) -> int:
         return self._log.events[-1].revision if self._log.events else 0
 

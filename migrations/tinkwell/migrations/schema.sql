@@ -718,6 +718,13 @@ CREATE FUNCTION public.release_shape(r public.release) RETURNS json
     )::json
 $$;
 
+CREATE FUNCTION public.renew_history(known uuid) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    UPDATE event_history SET history_id = gen_random_uuid() WHERE history_id = known
+$$;
+
 CREATE FUNCTION public.request_bell() RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'

@@ -123,7 +123,7 @@ async def test_a_standby_that_has_just_got_the_schema_takes_over_as_well() -> No
                 ):
                     await watch.wait_live()
                     await client.hardware.push({"id": str(uuid.uuid4())})
-                    await asyncio.wait_for(anext(watch), 10)
+                    await asyncio.wait_for(anext(watch), 30)
 
 
 async def test_every_connection_leads_to_the_primary_wherever_it_stands_in_the_url() -> None:

@@ -15,7 +15,7 @@ from tinkwell.cli.shell import command
 COMMANDS = {
     "hardware": {"push", "get", "list", "delete", "watch", "phone-home"},
     "template": {"create", "get", "list", "update", "delete", "validate", "watch"},
-    "workflow": {"create", "get", "list", "delete", "cancel", "state", "events", "logs", "data", "watch"},
+    "workflow": {"create", "get", "list", "delete", "cancel", "state", "events", "logs", "data", "watch", "prune"},
     "release": {
         *("install", "upgrade", "apply", "rollback", "uninstall", "resume", "plan", "drift", "test", "cancel"),
         *("status", "history", "get", "list", "logs", "watch", "events", "explain"),

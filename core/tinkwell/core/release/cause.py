@@ -19,7 +19,7 @@ class Reason(StrEnum):
     """Why an operation ended without success. Before there was a plan nothing was changed: PREPARATION_FAILED.
 
     SECRETS_DISABLED: the server could not seal or open what is secret in it. PLAN_STALE: it was to apply a plan that
-    was made for something else.
+    was made for something else. OUTPUTS_FAILED: all is there, but what the release gives out cannot be evaluated.
     """
 
     PREPARATION_FAILED = "PREPARATION_FAILED"
@@ -30,6 +30,7 @@ class Reason(StrEnum):
     SECRETS_DISABLED = "SECRETS_DISABLED"
     CANCELLED = "CANCELLED"
     PLAN_STALE = "PLAN_STALE"
+    OUTPUTS_FAILED = "OUTPUTS_FAILED"
 
 
 def text(reason: Reason, message: str, *, path: str = "") -> str:

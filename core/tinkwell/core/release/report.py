@@ -126,8 +126,8 @@ class LifecycleReport:
 class FinishReport:
     """The operation ends, as SUCCEEDED, FAILED, TIMEOUT or CANCELLED; `cause` is JSON text, empty after a success.
 
-    `result` is what a PLAN or a TEST came to, a JSON object as text, empty for nothing. `drift` is its member of that
-    name: whoever takes the report reads it there (`drift_of`).
+    `result` is what a PLAN or a TEST came to, or of what was brought about its member `outputs`: a JSON object as text,
+    empty for nothing. `drift` is its member of that name: whoever takes the report reads it there (`drift_of`).
     """
 
     state: State

@@ -89,10 +89,15 @@ _DRAWN = "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS 
 
 async def faults(fetch: Fetch) -> list[str]:
     """Return a sentence for each fault that the log has, with what to do about it. `fetch` runs one statement."""
+    return await faults_of_schema(fetch) + await _set_back(fetch)
+
+
+async def faults_of_schema(fetch: Fetch) -> list[str]:
+    """Return those that the catalogue knows of."""
     names = [(table, trigger) for table, triggers in TRIGGERS.items() for trigger in triggers]
     found = await fetch(_SEQUENCE)
     rest = await fetch(_REST, list(TRIGGERS), [table for table, _ in names], [trigger for _, trigger in names])
-    return [str(row[0]) for row in (*found, *rest)] + await _set_back(fetch)
+    return [str(row[0]) for row in (*found, *rest)]
 
 
 async def faults_of_sequence(fetch: Fetch) -> list[str]:

@@ -53,6 +53,15 @@ class Session(Protocol):
     async def history(self, *, seen: int, known: str) -> History:
         """Return which history this is; a new one if `seen`, a revision of the history `known`, was never drawn."""
 
+    async def verify(
+        self, *, known: str, delivered: Sequence[tuple[int, str]], dead: Sequence[tuple[int, int]]
+    ) -> bool:
+        """Return whether the log still has these events, by revision and id, and none in these ranges of revisions.
+
+        If not, and it has the history `known`, it gets another one. Raises `SourceLost` with what to do when somebody
+        has changed the log in a way that would lose events.
+        """
+
     async def last_revision(self) -> int:
         """Return the highest revision that is visible as a row; 0 if there is none."""
 

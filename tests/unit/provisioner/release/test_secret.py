@@ -360,8 +360,10 @@ def test_what_is_said_of_an_emitted_event_is_masked() -> None:
 def test_a_secret_is_masked_also_where_a_message_is_cut(size: int) -> None:
     secrets = Secrets([PASSWORD])
     emitted = Emitted(event="pre-install", chart="shop", message="x" * size + PASSWORD * 3)
-    message = secrets.mask_report(emitted.report()).message
+    told = secrets.mask_report(emitted.report())
     secrets.close()
+    assert isinstance(told, LifecycleReport)
+    message = told.message
     # What is left of one may be told where it is shorter than secrets are.
     rest = message.removeprefix("x" * size).removesuffix("…").replace("•••", "")
     assert PASSWORD.startswith(rest)

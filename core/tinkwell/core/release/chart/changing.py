@@ -23,9 +23,14 @@ MAX_VALUE_DEPTH = document.MAX_DEPTH - 3
 def field_of(path: str) -> str:
     """Return the place of a chart's values in those of the release."""
     field = process.USER_VALUES
-    for each in path.split(".")[1:]:
+    for each in place_of(path):
         field = parse.child(field, each)
     return field
+
+
+def place_of(path: str) -> tuple[str, ...]:
+    """Return the keys that lead to a chart's values in those of the release."""
+    return tuple(path.split(".")[1:])
 
 
 def with_values(root: Unit, path: str, given: object) -> Unit:

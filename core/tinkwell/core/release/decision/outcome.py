@@ -106,7 +106,9 @@ def emitted(view: OperationView, path: str, told: LifecycleReport) -> Settled:
     has_failed = told.outcome is LifecycleOutcome.FAILED and told.event not in ONLY_WARNS
     state = NodeState.FAILED if has_failed else done_state(node)
     message = report.fitting(told.message)
-    moved = move(view, MoveNode(path=path, state=state, message=message))
+    # What handlers that did well have said is told of the event alone.
+    why = "" if told.outcome is LifecycleOutcome.SUCCEEDED else message
+    moved = move(view, MoveNode(path=path, state=state, message=why))
     return Settled(moved.view, (replace(told, message=message), *moved.reports))
 
 

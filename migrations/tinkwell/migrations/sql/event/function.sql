@@ -16,6 +16,13 @@ BEGIN
     RETURN QUERY SELECT h.history_id, h.oldest_revision FROM event_history h;
 END $$;
 
+-- Gives the log another history, if it has this one: somebody has seen what is no longer so.
+CREATE OR REPLACE FUNCTION renew_history(known uuid) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$
+    UPDATE event_history SET history_id = gen_random_uuid() WHERE history_id = known
+$$;
+
 -- The first revision that was drawn at or after a moment; the one after the last if there is none. Events are drawn in
 -- the order of time but for the clock's small steps, so halving the range finds it in a few index probes.
 CREATE OR REPLACE FUNCTION first_revision_since(moment timestamptz) RETURNS bigint
@@ -259,7 +266,7 @@ BEGIN
 END $$;
 
 REVOKE ALL ON FUNCTION
-    current_history, first_revision_since, is_bell_wanted, ring_bell(events), bell_channel, is_writing, silence_bell,
+    current_history, renew_history, first_revision_since, is_bell_wanted, ring_bell(events), bell_channel, is_writing, silence_bell,
     request_bell, is_bell_broken, mend_bell, write_event, publish_event, change_type, event_name, count_version,
     refuse_truncate, refuse_identity, refuse_rewriting
 FROM PUBLIC;

@@ -5,6 +5,6 @@ GRANT SELECT ON SEQUENCE events_revision TO :"server_role";
 GRANT UPDATE ON relay TO :"server_role";
 GRANT SELECT, INSERT, UPDATE ON event_position TO :"server_role";
 GRANT EXECUTE ON FUNCTION
-    current_history, log_identity, first_revision_since, bell_channel, request_bell, silence_bell, mend_bell,
+    current_history, renew_history, log_identity, first_revision_since, bell_channel, request_bell, silence_bell, mend_bell,
     publish_event
 TO :"server_role";

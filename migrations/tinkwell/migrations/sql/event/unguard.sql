@@ -26,6 +26,7 @@ SELECT h.worker_id, h.workflow_id
     OR EXISTS (SELECT FROM lease l WHERE l.id = h.lease_id AND l.expires_at > clock_timestamp());
 
 DROP TABLE relay;
+DROP FUNCTION renew_history;
 DROP FUNCTION refuse_rewriting CASCADE;
 DROP FUNCTION refuse_identity CASCADE;
 

@@ -131,6 +131,11 @@ class Tail:
         return any(span.is_abandoned for span in self._spans[: self._place_of(asked[-1]) + 1]) if asked else False
 
     @property
+    def waiting(self) -> list[tuple[int, str]]:
+        """Revision and id of the events that wait above a gap."""
+        return [(event.revision, event.id) for event in self._waiting]
+
+    @property
     def may_advance(self) -> bool:
         """Whether there is room for events above the tail."""
         return self._bytes < self._limit

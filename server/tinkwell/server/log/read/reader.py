@@ -34,6 +34,7 @@ from tinkwell.server.log.read.errand import Errand
 from tinkwell.server.log.read.pace import Pace
 from tinkwell.server.log.read.state_machine import Cycle, HistoryEnded, Step
 from tinkwell.server.log.read.wake_policy import Load
+from tinkwell.server.log.read.witness import Witness
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +62,7 @@ class Reader:
         self._cycle: Cycle | None = None
         self._drive: _Drive | None = None
         self.counts = Counts()
+        self._witness = Witness()
 
     @property
     def is_connected(self) -> bool:
@@ -87,7 +89,7 @@ class Reader:
                 logger.warning("the event log is out of reach", extra={"cause": str(error)})
             except HistoryEnded as ended:
                 logger.warning("watchers must start over", extra={"cause": str(ended)})
-                self._cycle = None
+                self._cycle, self._witness = None, Witness()
                 self._hub.close(ended.reason)
             finally:
                 self._drive = None
@@ -98,13 +100,20 @@ class Reader:
     async def _follow(self, session: source.Session) -> None:
         # Another source may have fed the hub since this reader ran last.
         if self._cycle is None or self._cycle.tail.released != self._hub.released:
-            self._cycle = Cycle(waiting_bytes=self._waiting_bytes)
+            self._cycle, self._witness = Cycle(waiting_bytes=self._waiting_bytes), Witness()
             if self._hub.is_open:
                 self._cycle.resume(history_id=self._hub.history_id, released=self._hub.released)
         self._cycle.connect()
         async with Errand() as errand:
             self._drive = _Drive(
-                self._cycle, session, self._hub, errand, pace=self._pace, counts=self.counts, clock=self._clock
+                self._cycle,
+                session,
+                self._hub,
+                errand,
+                self._witness,
+                pace=self._pace,
+                counts=self.counts,
+                clock=self._clock,
             )
             while True:
                 await self._drive.take_step()
@@ -119,6 +128,7 @@ class _Drive:
         session: source.Session,
         hub: Hub,
         errand: Errand,
+        witness: Witness,
         *,
         pace: Pace,
         counts: Counts,
@@ -130,6 +140,7 @@ class _Drive:
         self._hub = hub
         # What the bell's session is asked for, which may not answer for long while the others do.
         self._errand = errand
+        self._witness = witness
         self._pace = pace
         self._counts = counts
         self._clock = clock
@@ -138,8 +149,8 @@ class _Drive:
         self._warned_of = 0
         # When something was last new, and when the bell may be asked for again.
         self._quiet_since = self._ask_at = clock()
-        # When writers may be silenced again.
-        self._silence_at = clock()
+        # When writers may be silenced again, and when it is verified next that the log is what it was.
+        self._silence_at = self._verify_at = clock()
         # When a poll last found something, how many events the last one released, and what the loop's other tasks used
         # of a processor in the last pause.
         self._found_at = -math.inf
@@ -181,7 +192,25 @@ class _Drive:
         }
 
     async def _identify(self) -> None:
+        # What is seen first of a database that was lost for a while: a crash may have taken the last events back.
+        await self._is_verified([*self._witness.delivered, *self._cycle.tail.waiting])
         self._cycle.identify(await self._session.history(seen=self._cycle.seen, known=self._hub.history_id))
+
+    async def _is_verified(self, delivered: Sequence[tuple[int, str]]) -> bool:
+        self._verify_at = self._clock() + self._pace.check_seconds
+        known, dead = self._hub.history_id, list(self._witness.dead)
+        is_verified = await self._session.verify(known=known, delivered=delivered, dead=dead)
+        if not is_verified:
+            logger.error("events that were delivered are gone, or their revisions were drawn again")
+        return is_verified
+
+    async def _verify(self) -> None:
+        """Raise `SourceLost` if the log is not what it was, and so that it is asked which one it is."""
+        if self._clock() < self._verify_at:
+            return
+        is_shorter = await self._session.last_drawn() < self._cycle.seen
+        if is_shorter or not await self._is_verified(list(self._witness.delivered)[-1:]):
+            raise SourceLost("the log is not what it was")
 
     async def _begin(self) -> None:
         self._cycle.begin(await self._session.last_revision())
@@ -220,6 +249,7 @@ class _Drive:
         self._released_count += len(events)
         self._load.release(len(events), now=self._clock())
         if self._cycle.tail.released > self._hub.released:
+            self._witness.note(events, before=self._hub.released, released=self._cycle.tail.released)
             self._hub.publish(events, released=self._cycle.tail.released)
         self._note_wait()
 
@@ -267,6 +297,7 @@ class _Drive:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._pace.unwatched_seconds):
                     await self._hub.watched.wait()
+        await self._verify()
         self._released_count = 0
         self._used_before, now = time.thread_time(), self._clock()
         self._others_used = self._used_before - used
@@ -350,6 +381,7 @@ class _Drive:
         return self._cycle.step is step and not self._load.must_check
 
     async def _compare(self) -> None:
+        await self._verify()
         self._cycle.compared(await self._session.last_drawn())
         self._is_checking = self._cycle.step is Step.CLEAR
 

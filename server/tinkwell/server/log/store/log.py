@@ -18,8 +18,8 @@ from tinkwell.core import errors
 from tinkwell.core.event.holder import Holder
 from tinkwell.core.event.page import History, Incomplete, Page, Replay, SourceLost
 from tinkwell.core.event.selection import Selection
-from tinkwell.server.database import reach, session
-from tinkwell.server.log.store import row, statement, who
+from tinkwell.server.database import guard, reach, session
+from tinkwell.server.log.store import evidence, row, statement, who
 from tinkwell.server.log.store.doorbell import Listener, PostgresBell
 
 logger = logging.getLogger(__name__)
@@ -40,6 +40,8 @@ _FIRST_SINCE = "SELECT first_revision_since(clock_timestamp() - make_interval(se
 _CONNECT_SECONDS = 10
 _COMMAND_SECONDS = 10
 _REPLAY_SECONDS = 60
+# How often the catalogue is looked through, in looks at what decides about missing revisions.
+_SCHEMA_EVERY = 10
 # The last column of whatever is read.
 _size = operator.itemgetter(-1)
 
@@ -163,6 +165,8 @@ class PostgresSession:
     def __init__(self, connection: asyncpg.Connection, bell: PostgresBell) -> None:
         self._connection = connection
         self._bell = bell
+        # How often it was verified what the log is.
+        self._verified = 0
 
     @property
     def bell(self) -> PostgresBell:
@@ -171,6 +175,19 @@ class PostgresSession:
     async def history(self, *, seen: int, known: str) -> History:
         with reach.lost():
             return await _history(self._connection, seen=seen, known=known)
+
+    async def verify(
+        self, *, known: str, delivered: Sequence[tuple[int, str]], dead: Sequence[tuple[int, int]]
+    ) -> bool:
+        with reach.lost():
+            # The whole catalogue takes some milliseconds, and changes seldom.
+            look = guard.faults_of_sequence if self._verified % _SCHEMA_EVERY else guard.faults_of_schema
+            self._verified += 1
+            _require(await look(self._connection.fetch))
+            if await evidence.holds(self._connection, delivered=delivered, dead=dead):
+                return True
+            await evidence.renounce(self._connection, known)
+        return False
 
     async def last_revision(self) -> int:
         with reach.lost():
@@ -209,11 +226,18 @@ class PostgresSession:
 
     async def holders(self) -> frozenset[str]:
         with reach.lost():
+            # Sessions that draw several numbers at once use the rest later, when nobody holds anything.
+            _require(await guard.faults_of_sequence(self._connection.fetch))
             return frozenset(await self._connection.fetchval(statement.HOLDERS) or ())
 
     async def who(self, transactions: frozenset[str]) -> list[Holder]:
         with reach.lost():
             return await who.holders(self._connection, transactions=transactions)
+
+
+def _require(faults: list[str]) -> None:
+    if faults:
+        raise SourceLost("; ".join(faults))
 
 
 async def _refuse_several(*connections: asyncpg.Connection) -> None:

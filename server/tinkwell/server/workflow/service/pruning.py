@@ -31,8 +31,9 @@ T = TypeVar("T")
 Work: TypeAlias = Callable[[Fetch], Awaitable[T]]
 
 _WORKFLOWS = 100
-# Workflows and actions that are removed in one transaction, and so its events. One workflow may have more.
-_MAX_ROWS = 400
+# Workflows and actions that are removed in one transaction, and so its events: as long as it commits, all that is
+# committed beside it waits to be delivered. One workflow may have more.
+_MAX_ROWS = 200
 _LOOKED_AT = 500
 _SHORTEST_PAUSE_SECONDS = 0.02
 # Longer than a piece and its pause take. Another server waits for so long after the one whose turn it is has died.

@@ -261,6 +261,12 @@ class LogSession:
         self._check()
         return History(self._database.history_id, self._database.oldest)
 
+    async def verify(
+        self, *, known: str, delivered: Sequence[tuple[int, str]], dead: Sequence[tuple[int, int]]
+    ) -> bool:
+        self._check()
+        return True
+
     async def last_revision(self) -> int:
         self._check()
         return self._database.last
