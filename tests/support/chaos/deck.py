@@ -11,7 +11,7 @@ _AT_ONCE = 5
 _PAUSE_SECONDS = 0.5
 # Of a run's time, so that all rounds are dealt before it is over.
 _SHARE = 0.9
-# What could not happen for so long after the time was over does not happen any more.
+# What cannot happen for so long once the time is over does not happen any more.
 _PATIENCE_SECONDS = 60.0
 
 K = TypeVar("K", bound=enum.StrEnum)
@@ -84,10 +84,12 @@ class Deck(Generic[K]):
         return kinds
 
     async def _inject(self, kind: K) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         try:
             while not await self._inject_once(kind):
                 self.in_vain[kind] += 1
-                if asyncio.get_running_loop().time() > self._end + _PATIENCE_SECONDS:
+                if loop.time() > max(began, self._end) + _PATIENCE_SECONDS:
                     self._given_up.add(kind)
                     return
                 await asyncio.sleep(_PAUSE_SECONDS)
