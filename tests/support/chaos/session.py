@@ -34,13 +34,15 @@ _CONNECT_SECONDS = 5
 
 
 @contextlib.asynccontextmanager
-async def connected(database_url: str, *, command_seconds: float = 20) -> AsyncIterator[asyncpg.Connection]:
-    """Connect for a while. Raises what `ERRORS` are."""
+async def connected(
+    database_url: str, *, command_seconds: float = 20, lock_seconds: int = 0
+) -> AsyncIterator[asyncpg.Connection]:
+    """Connect for a while; a lock is waited for so long at most, 0 without end. Raises what `ERRORS` are."""
     connection = await asyncpg.connect(
         database_url,
         timeout=_CONNECT_SECONDS,
         command_timeout=command_seconds,
-        server_settings={**SETTINGS, "application_name": _APPLICATION},
+        server_settings={**SETTINGS, "application_name": _APPLICATION, "lock_timeout": f"{lock_seconds}s"},
     )
     try:
         yield connection

@@ -21,6 +21,8 @@ from tinkwell.server.database import engine
 
 _MANY_ROWS, _SOME_ROWS = 50_000, 4_000
 _COMMAND_SECONDS = 180
+# A restore may wait for what they have locked, while they wait for the restore.
+_LOCK_SECONDS = 8
 _WIDTHS_AHEAD = 4
 # How many revisions may be drawn before writing fails.
 _AHEAD = r"""
@@ -46,7 +48,10 @@ class WriteFaults:
         changes: list[Change] = []
         outcome, began = Outcome.ROLLED_BACK, time.time()
         try:
-            async with self._scene.gate.passed(), session.connected(self._scene.pair.url) as connection:
+            async with (
+                self._scene.gate.passed(),
+                session.connected(self._scene.pair.url, lock_seconds=_LOCK_SECONDS) as connection,
+            ):
                 began = time.time()
                 await connection.execute("BEGIN")
                 for _ in range(self._chance.randint(1, 3)):
@@ -83,7 +88,9 @@ class WriteFaults:
             try:
                 async with (
                     self._scene.gate.passed(),
-                    session.connected(self._scene.pair.url, command_seconds=_COMMAND_SECONDS) as connection,
+                    session.connected(
+                        self._scene.pair.url, command_seconds=_COMMAND_SECONDS, lock_seconds=_LOCK_SECONDS
+                    ) as connection,
                 ):
                     began = time.time()
                     await connection.execute("BEGIN")
