@@ -2,7 +2,7 @@
 
 import asyncpg
 
-_SINCE_17 = {"transaction_timeout": "250ms"}
+_SINCE_17 = {"transaction_timeout": "500ms"}
 _SETTINGS = {
     "statement_timeout": "1ms",
     "lock_timeout": "1ms",

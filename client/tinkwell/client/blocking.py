@@ -239,6 +239,7 @@ class ReleaseClient(_Service[release.ReleaseClient]):
     history = _iterate(release.ReleaseClient.history)
     revision = _call(release.ReleaseClient.revision)
     wait = _call(release.ReleaseClient.wait)
+    outputs = _call(release.ReleaseClient.outputs)
     operation = _call(release.ReleaseClient.operation)
     operations = _iterate(release.ReleaseClient.operations)
     nodes = _iterate(release.ReleaseClient.nodes)

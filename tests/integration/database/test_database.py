@@ -71,6 +71,22 @@ async def test_a_terminated_connection_is_replaced(database: Database, database_
     await waiting.eventually(database.answers)
 
 
+async def test_a_connection_that_has_rested_for_long_is_asked_and_used(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_FRESH_SECONDS", -1.0)
+    sessions = [(await database.fetch("SELECT pg_backend_pid()"))[0][0] for _ in range(3)]
+    assert len(set(sessions)) == 1
+
+
+async def test_what_was_dropped_while_a_statement_waited_for_it_is_not_there_yet_again(database: Database) -> None:
+    before = (await database.fetch("SELECT pg_backend_pid()"))[0][0]
+    with pytest.raises(errors.Unavailable, match="not usable yet"):
+        await database.fetch("SELECT currval(1::oid)")
+    # Its session may have planned other statements for what was dropped as well.
+    assert (await database.fetch("SELECT pg_backend_pid()"))[0][0] != before
+
+
 async def test_a_database_that_nobody_serves_is_unavailable() -> None:
     with socket.socket() as unheard:
         unheard.bind(("127.0.0.1", 0))

@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 
 from tinkwell.core import errors
+from tinkwell.server import database_url as urls
 from tinkwell.server.database import dial, engine
 from tinkwell.server.database.database import Database
 
@@ -51,7 +52,7 @@ def behind(url: str, *others: str) -> str:
 
 
 async def connect(url: str, seconds: float = 10) -> asyncpg.Connection:
-    return await dial.connect(**engine.arguments(url, {}, connect_seconds=seconds))
+    return await dial.connect(**urls.parse(url).arguments({}, connect_seconds=seconds))
 
 
 @pytest.fixture

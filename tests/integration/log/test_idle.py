@@ -9,8 +9,11 @@ import pytest
 import tinkwell.client
 from support import server as servers
 from support.waiting import eventually
+from tinkwell.server.database.election import PostgresElection
+from tinkwell.server.log.store import partition
 
 SLEEPERS = "SELECT count(*) FROM pg_locks WHERE relation = 'bell'::regclass AND mode = 'ShareLock' AND granted"
+IN_TRANSACTION = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state ~ '^idle in'"
 SESSIONS = """
     SELECT application_name, state, query, backend_xmin::text, backend_xid::text
       FROM pg_stat_activity
@@ -76,4 +79,13 @@ async def test_indexes_are_rebuilt_concurrently_while_servers_sleep(
         async with asyncio.timeout(20):
             await owner.execute("REINDEX TABLE CONCURRENTLY hardware")
             await owner.execute("REINDEX TABLE CONCURRENTLY events")
+        await nobody_holds_vacuum_back(owner)
+
+
+async def test_nor_have_those_who_relay_or_look_after_partitions(database_url: str, owner: asyncpg.Connection) -> None:
+    async with PostgresElection(database_url).stand() as leadership, partition.session(database_url) as session:
+        assert leadership is not None
+        assert await leadership.confirm()
+        assert await session.lock()
+        assert await owner.fetchval(IN_TRANSACTION) == 2
         await nobody_holds_vacuum_back(owner)

@@ -115,8 +115,9 @@ async def is_unready(server: servers.Server) -> bool:
 
 
 def causes(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Return why the reader could not read."""
-    return [str(vars(record).get("cause")) for record in caplog.records if record.name.endswith(".reader")]
+    """Return why the reader could not read, or why a server has not begun to."""
+    waiting = (".reader", ".readiness")
+    return [str(vars(record).get("cause")) for record in caplog.records if record.name.endswith(waiting)]
 
 
 async def push(client: tinkwell.client.Client) -> None:

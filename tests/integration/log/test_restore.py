@@ -1,5 +1,6 @@
 """A position in one log is refused by another one that began as its copy, and never answered with wrong events."""
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ from support import role
 from support import server as servers
 from support.waiting import eventually
 from tinkwell.client import errors
-from tinkwell.server.app.dev import place, postgres
+from tinkwell.server.app.dev import binaries, place, postgres
 from tinkwell.server.database import schema
 
 BIN_DIR = Path(os.environ["PG_BIN"]) if os.environ.get("PG_BIN") else None
@@ -197,3 +198,34 @@ async def declare_another(database_url: str) -> None:
         await connection.execute("UPDATE event_history SET history_id = DEFAULT")
     finally:
         await connection.close(timeout=5)
+
+
+async def test_a_dump_that_is_restored_in_one_transaction_is_another_log_to_those_who_watch(original: Path) -> None:
+    async with cluster(original) as url:
+        await role.create_for_servers(url)
+        await schema.upgrade(url, server_role=role.SERVER_ROLE)
+        async with serving(url) as client:
+            await publish(client, COMMON)
+            dump = original / "tinkwell.dump"
+            await run_program("pg_dump", "--format=custom", f"--file={dump}", f"--dbname={url}")
+            seen = await go_on(client)
+            async with client.events.watch(from_revision=seen.revision + 1, history_id=seen.history_id) as watch:
+                # As docs/event-log.md has it.
+                script = original / "tinkwell.sql"
+                await run_program("pg_restore", "--clean", "--if-exists", f"--file={script}", str(dump))
+                script.write_text("DROP TABLE events CASCADE;\n" + script.read_text())
+                options = ("--single-transaction", "--quiet", "--set=ON_ERROR_STOP=1", f"--file={script}")
+                await run_program("psql", *options, f"--dbname={url}")
+                with pytest.raises(errors.OtherHistory):
+                    await anext(watch)
+            assert await is_refused(client, seen.revision, seen.history_id)
+            async with client.events.watch(from_revision=1) as watch:
+                assert [(await anext(watch)).revision for _ in range(COMMON)] == list(range(1, COMMON + 1))
+
+
+async def run_program(name: str, *arguments: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        binaries.find(BIN_DIR).program(name), *arguments, stdout=asyncio.subprocess.DEVNULL
+    )
+    async with asyncio.timeout(60):
+        assert await process.wait() == 0

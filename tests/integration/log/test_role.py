@@ -167,7 +167,8 @@ async def test_a_server_owns_nothing_and_forges_no_events(server_role: Actor) ->
         "SELECT write_event('CUSTOM', NULL, NULL, 'CUSTOM', 0, '{}', 'a.b')",
         "UPDATE event_history SET oldest_revision = 2",
         "SELECT channel FROM bell_secret",
-        "DELETE FROM hardware",
+        "DELETE FROM event_history",
+        "TRUNCATE hardware",
         "CREATE TABLE public.extra ()",
         "UPDATE schema_release SET oldest_release = '99'",
     ):

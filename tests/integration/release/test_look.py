@@ -12,6 +12,7 @@ from integration.release.test_secret import FIRST, leaked, owners, work_of
 
 from support import edge
 from support.release_site import (
+    FAILED,
     PENDING,
     RUNNING,
     SUCCEEDED,
@@ -188,13 +189,15 @@ async def test_a_plan_whose_secrets_cannot_be_sealed_is_refused(site: Site) -> N
     assert await site.sql.fetchval("SELECT count(*) FROM release") == 0
 
 
-async def test_a_result_is_an_object_of_a_plan_or_a_test_and_its_drift_a_digest(site: Site) -> None:
+async def test_a_result_is_an_object_of_what_looks_or_brings_about_and_its_drift_a_digest(site: Site) -> None:
     flow = await site.apply("db")
     await flow.acquire()
     await flow.submit("db")
-    told = await flow.refused(node("db", "INSTALLING"), node("db", "READY"), finish(result="{}"))
+    # Nothing is given out by what has not been brought about.
+    told = await flow.refused(node("db", "INSTALLING"), node("db", "FAILED"), finish(FAILED, result="{}"))
     assert (told.reason, [*told.fields]) == ("INVALID_FIELD", ["result"])
-    await flow.carry_on("db")
+    await flow.report(node("db", "INSTALLING"), node("db", "READY"), finish(result='{"outputs": {"url": "x"}}'))
+    assert json.loads((await flow.get()).result) == {"outputs": {"url": "x"}}
     looked = await site.begin("Plan")
     await looked.acquire()
     await looked.submit("db")

@@ -121,6 +121,17 @@ async def test_what_is_unfinished_stays_however_old_it_is(site: Site, database: 
     await running.succeed(1)
 
 
+async def test_one_that_was_deleted_by_hand_while_it_ran_goes_though_it_never_ended(
+    site: Site, database: Database
+) -> None:
+    flow = await site.create(steps(1))
+    await flow.report(0, RUNNING)
+    await site.sql.execute("UPDATE workflow SET deleted_at = now()")
+    await make_old(flow)
+    assert (await prune(database)).workflows == 1
+    assert await counts(site) == dict.fromkeys(PARTS, 0)
+
+
 async def test_what_holds_a_machine_stays_until_it_is_released_or_its_holder_is_dead(
     site: Site, database: Database
 ) -> None:

@@ -61,7 +61,7 @@ async def total(pruning: Pruning, *, age_seconds: float = 90 * DAY) -> Pruned:
 
 
 def upkeep(database: Database) -> Upkeep:
-    return Upkeep(database, age_seconds=90 * DAY, interval_seconds=300)
+    return Upkeep(database, age_seconds=90 * DAY, interval_seconds=300, pause_seconds=0)
 
 
 async def test_two_that_prune_at_once_prune_each_workflow_once(site: Site, databases: list[Database]) -> None:

@@ -9,6 +9,7 @@ from support.chaos.consumer_fault import ConsumerFaults
 from support.chaos.kind import Kind
 from support.chaos.network_fault import NetworkFaults
 from support.chaos.process_fault import ProcessFaults
+from support.chaos.pruning import Pruning
 from support.chaos.scene import Scene
 from support.chaos.session_fault import SessionFaults
 from support.chaos.succession import Successions
@@ -53,6 +54,7 @@ class Faults:
             Kind.OPEN_GAP: writes.hold_gap_open,
             Kind.BULK: writes.change_many,
             Kind.FORGETTING: lambda: scene.forgetting.run(lambda: scene.pair.url),
+            Kind.PRUNING: Pruning(scene).prune,
         }
 
     async def inject(self, kind: Kind) -> bool:

@@ -22,7 +22,7 @@ class Gateway:
         self._lock = asyncio.Lock()
 
     async def add(self, server: str, owner_url: str) -> str:
-        """Make the doors of a server; return the URL, of the role in the owner's URL, that leads through them."""
+        """Make the doors of a server; return the URL, of the role in the owner's URL, that names both hosts."""
         ports = [
             await self._say("add", _name(server, n), f"{home}/.s.PGSQL.5432") for n, home in enumerate(self._homes)
         ]
@@ -30,7 +30,7 @@ class Gateway:
         parts = urllib.parse.urlsplit(owner_url)
         hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
         user = parts.netloc.rpartition("@")[0]
-        return f"postgresql://{user}@{hosts}{parts.path}?sslmode=disable&target_session_attrs=primary"
+        return f"postgresql://{user}@{hosts}{parts.path}?sslmode=disable"
 
     async def shut(self, host: int) -> None:
         """Refuse everybody who wants to the host, as where nothing listens, and cut who is through."""

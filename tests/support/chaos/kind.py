@@ -34,3 +34,4 @@ class Kind(enum.StrEnum):
     OPEN_GAP = "gap held open by a transaction"
     BULK = "transaction of many rows"
     FORGETTING = "oldest events forgotten, their partition dropped"
+    PRUNING = "machines deleted long ago forgotten"

@@ -23,6 +23,7 @@ _COMMAND_SECONDS = 30
 _SETTINGS = {**session.SETTINGS, "application_name": APPLICATION, "lock_timeout": "8s"}
 _LONGEST_HOLD_SECONDS = 3.0
 _BIG_BYTES = 120_000
+_INSERT = "INSERT INTO hardware (id, metadata) VALUES ($1, $2)"
 # What the session saw of its own transaction once it was committed.
 _LEARN = """
     SELECT revision, event_type, data::text FROM events
@@ -99,6 +100,8 @@ class SqlWriter:
         except session.ERRORS as error:
             if outcome is Outcome.UNKNOWN and not isinstance(error, engine.CONNECTION_ERRORS):
                 outcome = Outcome.ROLLED_BACK
+            if isinstance(error, asyncpg.InternalServerError):
+                connection.terminate()  # its plans may be for what a restore has dropped
             if not connection.is_closed():
                 with contextlib.suppress(*session.ERRORS):
                     await connection.execute("ROLLBACK")
@@ -150,16 +153,18 @@ class SqlWriter:
     async def _insert(self, connection: asyncpg.Connection, machines: list[_Machine]) -> list[Change]:
         machine = _Machine(uuid.UUID(int=self._chance.getrandbits(128), version=4), self._marks.next())
         change = Change(machine.token, "CREATED", str(machine.id), 1)
-        await connection.execute(
-            "INSERT INTO hardware (id, metadata) VALUES ($1, $2)", machine.id, self._metadata(machine.token)
-        )
+        await connection.execute(_INSERT, machine.id, self._metadata(machine.token))
         machines.append(machine)
         return [change]
 
     async def _touch(self, connection: asyncpg.Connection) -> list[Change]:
-        """Change a machine that everybody changes: update it, delete it, or bring it back."""
+        """Touch a machine that everybody changes: update it, delete it, or bring it back."""
         machine, token = self._chance.choice(self._hot), self._marks.next()
-        is_live = await connection.fetchval("SELECT deleted_at IS NULL FROM hardware WHERE id = $1 FOR UPDATE", machine)
+        found = await connection.fetch("SELECT deleted_at IS NULL FROM hardware WHERE id = $1 FOR UPDATE", machine)
+        if not found:  # it has been forgotten since it was deleted
+            await connection.execute(_INSERT, machine, self._metadata(token))
+            return [Change(token, "CREATED", str(machine), 1)]
+        is_live = found[0][0]
         is_deleted = is_live and self._chance.random() < 0.15
         version = await connection.fetchval(
             "UPDATE hardware SET metadata = $2, deleted_at = CASE WHEN $3 THEN now() END WHERE id = $1"

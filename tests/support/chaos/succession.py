@@ -5,6 +5,7 @@ Each returns whether it really happened, and notes in the chronicle what the for
 
 import asyncio
 import contextlib
+import logging
 import signal
 import time
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ from support.history.record import Row
 from support.waiting import eventually
 from tinkwell.core.event.retention import StepFailed
 from tinkwell.server.app.dev import binaries, postgres
+
+logger = logging.getLogger(__name__)
 
 _OLDEST = "SELECT oldest_revision FROM event_history"
 # The history's id, once a server has seen that the log is another one.
@@ -54,6 +57,7 @@ class Successions:
             try:
                 standby = await pair.add_standby()
             except _NOT_READY:
+                logger.debug("there is no standby", exc_info=True)
                 return False
             try:
                 await scene.gateway.open(pair.spare)
@@ -61,6 +65,7 @@ class Successions:
                 await standby.catch_up()
                 await asyncio.sleep(self._chance.uniform(0, 2))
             except _NOT_READY:
+                logger.debug("the standby does not follow", exc_info=True)
                 await scene.gateway.shut(pair.spare)
                 await pair.drop_standby()
                 return False

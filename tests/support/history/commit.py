@@ -86,7 +86,9 @@ def _check_versions(rows: Sequence[Row]) -> Iterator[Violation]:
         if row.event_type in _UNCOUNTED:
             continue
         before = versions.get(row.resource_id)
-        if before is not None and row.version != before.version + 1:
+        # What was deleted, and then forgotten, may be made anew.
+        is_new = row.version == 1 and before is not None and before.event_type == "DELETED"
+        if before is not None and not is_new and row.version != before.version + 1:
             yield Violation("W1", "log", f"{_show(row)} follows {_show(before)}: not the order of the commits")
         versions[row.resource_id] = row
 

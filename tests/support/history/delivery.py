@@ -19,11 +19,13 @@ _COMPACTED = "OUT_OF_RANGE", "COMPACTED"
 _OTHER_HISTORY = "OUT_OF_RANGE", "OTHER_HISTORY"
 
 
-def check(log: Log, selection: Selection, stream: Stream, *, who: str, history_id: str) -> Iterator[Violation]:
+def check(
+    log: Log, selection: Selection, stream: Stream, *, who: str, history_id: str, oldest: int
+) -> Iterator[Violation]:
     """Yield what is wrong with what the stream of this history delivered."""
     if stream.is_live:
         yield from _check_form(stream, who, history_id)
-        yield from _check_start(log, stream, who)
+        yield from _check_start(log, stream, who, oldest)
         yield from _check_delivery(log, selection, stream, who)
 
 
@@ -35,7 +37,7 @@ def _check_form(stream: Stream, who: str, history_id: str) -> Iterator[Violation
         yield Violation("W5", who, f"responses of history {stream.histories}, but the log is {history_id}")
 
 
-def _check_start(log: Log, stream: Stream, who: str) -> Iterator[Violation]:
+def _check_start(log: Log, stream: Stream, who: str, oldest: int) -> Iterator[Violation]:
     latest = log.latest_before(stream.position)
     if isinstance(stream.start, FromRevision):
         if stream.position != stream.start.revision:
@@ -43,7 +45,9 @@ def _check_start(log: Log, stream: Stream, who: str) -> Iterator[Violation]:
     elif latest > stream.live_at:
         late = latest - stream.live_at
         yield Violation("W2", who, f"began with {stream.position}, above an event drawn {late:.3f} s after it was live")
-    if isinstance(stream.start, Since) and latest > stream.live_at - stream.start.seconds + _CLOCK_SECONDS:
+    # What is forgotten is not asked for.
+    is_kept = stream.position > oldest
+    if isinstance(stream.start, Since) and is_kept and latest > stream.live_at - stream.start.seconds + _CLOCK_SECONDS:
         age = stream.live_at - latest
         yield Violation(
             "W2", who, f"asked for {stream.start.seconds} s, began with {stream.position}, above one {age:.3f} s old"

@@ -80,7 +80,7 @@ def _check_watcher(log: Log, watcher: Watcher, eras: Sequence[Era], number: int 
         history_id = live[0].histories[0]
     for index, stream in enumerate(watcher.streams):
         who = f"{watcher.name}[{index}]"
-        yield from delivery.check(log, watcher.selection, stream, who=who, history_id=history_id)
+        yield from delivery.check(log, watcher.selection, stream, who=who, history_id=history_id, oldest=era.oldest)
         yield from delivery.check_end(stream, who, eras, number)
     yield from _check_chain(watcher, history_id)
     yield from _check_handed(log, watcher)

@@ -7,6 +7,7 @@ from support.chaos.bulk import Changes
 from support.chaos.chronicle import Chronicle, Turn
 from support.chaos.gate import Gate
 from support.history.record import Change, Era, Row
+from support.waiting import eventually
 
 
 def row(revision: int, token: str = "") -> Row:
@@ -25,8 +26,7 @@ async def test_a_closed_gate_waits_for_those_inside_and_keeps_the_others_out() -
 
     async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
         tasks.create_task(write("first"))
-        while not steps:
-            await asyncio.sleep(0)
+        await eventually(lambda: bool(steps))
         asyncio.get_running_loop().call_later(0.01, may_leave.set)
         async with gate.closed():
             steps.append("closed")

@@ -135,6 +135,12 @@ def test_a_revision_may_be_refused_only_when_it_is_forgotten() -> None:
     assert rules(judge(watcher(cut, must_arrive=False), oldest=4)) == {"W5"}
 
 
+def test_whoever_asks_for_the_last_seconds_may_begin_with_the_oldest_event_that_is_kept() -> None:
+    late = watcher(stream(([8], 8), start=Since(60), position=8, live_at=1_013.0))
+    assert judge(late, oldest=8) == []
+    assert rules(judge(late, oldest=7)) == {"W2"}
+
+
 def with_another_digest(made: Stream) -> Stream:
     made.digests[2] += 1
     return made
@@ -256,3 +262,16 @@ def test_the_versions_of_a_resource_follow_the_log() -> None:
         dataclasses.replace(row(number), version=row({4: 8, 8: 4}.get(number, number)).version) for number in REVISIONS
     ]
     assert rules(judge(rows=swapped)) == {"W1"}
+
+
+def test_only_what_was_deleted_may_begin_anew_with_its_first_version() -> None:
+    def follow(kind: str, version: int) -> list[Violation]:
+        last = dataclasses.replace(row(8), event_type=kind)
+        anew = dataclasses.replace(row(8), revision=9, token="t9", version=version)
+        written = [*map(transaction, REVISIONS[:-1]), Transaction("w", Outcome.COMMITTED, [Change("t8", kind)])]
+        written.append(Transaction("w", Outcome.COMMITTED, [Change("t9", "UPDATED")]))
+        return judge(rows=[*map(row, REVISIONS[:-1]), last, anew], transactions=written)
+
+    assert follow("DELETED", 1) == []
+    assert rules(follow("DELETED", 2)) == {"W1"}
+    assert rules(follow("CUSTOM_ONE", 1)) == {"W1"}

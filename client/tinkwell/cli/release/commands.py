@@ -36,6 +36,7 @@ class Part(StrEnum):
     VARIABLES = "variables"
     FILES = "files"
     PLAN = "plan"
+    OUTPUTS = "outputs"
     ALL = "all"
 
 
@@ -104,10 +105,15 @@ async def get(
     """Print what a revision was made from and what came of it, as YAML unless another format is asked for.
 
     values are what was given to a chart, files and variables what was given without one. manifest is what came of it,
-    notes is what the chart has to say, and plan is the order of work.
+    notes is what the chart has to say, and plan is the order of work. outputs are what the release gives out, as they
+    were when all of it was ready.
     """
     if with_defaults and part != Part.VALUES:
         raise click.UsageError("--all is for values")
+    if part == Part.OUTPUTS:
+        outputs = await client.releases.outputs(name, revision or 0, namespace=namespace)
+        output.whole(outputs, output.Format.YAML if output_format is output.Format.TABLE else output_format)
+        return
     found = await client.releases.revision(name, revision or 0, namespace=namespace, with_all_values=with_defaults)
     match Part(part):
         case Part.PLAN if output_format is output.Format.TABLE:
@@ -174,11 +180,12 @@ async def logs(
 def watch(name: str | None, namespace: str | None, wanted: watching.Wanted) -> None:
     """Show what becomes of a release until its operation has ended, or the events of all releases as they happen.
 
-    With a NAME it shows resources, how long they take, what they wait for and what they print: as a tree on a terminal,
-    elsewhere as a line for each change. It fails unless the operation succeeds.
+    With a NAME it shows resources, how long they take, what they wait for and what they print, and what scripts have
+    heard and said: as a tree on a terminal, elsewhere as a line for each change. It fails unless the operation
+    succeeds.
 
-    Without a NAME, and with any of the options, it shows the events of releases, operations, nodes and steps, and
-    begins and ends as `tinkwell events watch` does.
+    Without a NAME, and with any of the options, it shows the events of releases, operations, nodes, steps and their
+    lifecycle, and begins and ends as `tinkwell events watch` does.
     """
     if namespace is not None and name is None:
         raise click.UsageError("--namespace is that of a NAME; events of all namespaces come in one order")
@@ -201,7 +208,7 @@ async def _watch_events(client: "Client", name: str | None, namespace: str, want
 
 
 def _part(found: "Revision", part: Part) -> object:
-    """Give a part of a revision as JSON."""
+    """Give a part of a revision as JSON. Outputs are none of these."""
     source = found.source or {}
     match part:
         case Part.MANIFEST:
@@ -216,7 +223,7 @@ def _part(found: "Revision", part: Part) -> object:
             return source.get("files", {})
         case Part.PLAN:
             return found.plan or {}
-        case Part.ALL:
+        case _:
             return found.to_json()
 
 

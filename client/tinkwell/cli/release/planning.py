@@ -28,9 +28,8 @@ _Begin = Callable[[], Awaitable["OperationHandle"]]
 CHANGES = 2
 # After so long somebody should have taken the plan.
 _TAKEN_SECONDS = 5.0
-# How the last sentence begins where not all could be looked at.
-_NO_PLAN = "this is no plan to apply"
-_NO_DRIFT = "not all could be looked at"
+# Who is interrupted while a plan is asked for waits so long for its id, to end it.
+_BEGUN_SECONDS = 5.0
 _ARCHIVES = (".tgz", ".tar.gz")
 _name = click.argument("name", type=begin.ReleaseName(), metavar="NAME")
 _detailed = click.option(
@@ -42,6 +41,18 @@ _OPTIONS = (
     click.option("--confirm", is_flag=True, help="Show what would be done, ask, and do that and nothing else."),
     click.option("--plan", "plan_id", default="", metavar="ID", help="Do what a plan says, which has its own source."),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """How the last sentence begins where not all could be looked at, or `nothing`, which is told of a release."""
+
+    incomplete: str
+    nothing: str
+
+
+_OF_PLAN = _Words("this is no plan to apply", "no plan of {}")
+_OF_DRIFT = _Words("not all could be looked at", "it is not known how {} has drifted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +107,9 @@ async def carry_out(
         return True
     if how.confirm:
         _check_terminal(wanted)
-    operation, found = await _make(client, wanted, plan_it)
+    operation, found = await _make(client, wanted, plan_it, _OF_PLAN)
     _show(operation, found, output.Format.TABLE if how.confirm else wanted.output_format)
-    await _check(client, operation, _NO_PLAN)
+    await _check(client, operation, _OF_PLAN)
     if how.dry_run or not _is_confirmed(found):
         return False
     await apply_plan(client, name, operation.id, wanted)
@@ -166,7 +177,7 @@ async def plan(
             raise click.UsageError("--set, -f, --wait and their like are for charts; manifests take --var")
         given = source.Given.read(sources, variables)
         plan_it = functools.partial(given.begin, client.releases.plan, name, {**fields, **begun})
-    await _plan(client, wanted, plan_it, detailed_exitcode=detailed_exitcode, incomplete=_NO_PLAN)
+    await _plan(client, wanted, plan_it, detailed_exitcode=detailed_exitcode, words=_OF_PLAN)
 
 
 @click.command(cls=command.Command)
@@ -184,41 +195,57 @@ async def drift(client: "Client", name: str, wanted: begin.Wanted, detailed_exit
     def plan_it() -> "Awaitable[OperationHandle]":
         return client.releases.drift(name, namespace=wanted.namespace, reason=wanted.reason, **begun)
 
-    await _plan(client, wanted, plan_it, detailed_exitcode=detailed_exitcode, incomplete=_NO_DRIFT)
+    await _plan(client, wanted, plan_it, detailed_exitcode=detailed_exitcode, words=_OF_DRIFT)
 
 
 async def _plan(
-    client: "Client", wanted: begin.Wanted, plan_it: _Begin, *, detailed_exitcode: bool, incomplete: str
+    client: "Client", wanted: begin.Wanted, plan_it: _Begin, *, detailed_exitcode: bool, words: _Words
 ) -> None:
     from tinkwell.core.release.preview import summary as preview_summary
 
     if wanted.detach:
         await begin.carry_out(client, wanted, plan_it)
         return
-    operation, found = await _make(client, wanted, plan_it)
+    operation, found = await _make(client, wanted, plan_it, words)
     _show(operation, found, wanted.output_format)
-    await _check(client, operation, incomplete)
+    await _check(client, operation, words)
     if detailed_exitcode and preview_summary.has_changes(found):
         raise Exit(CHANGES)
 
 
-async def _make(client: "Client", wanted: begin.Wanted, plan_it: _Begin) -> "tuple[Operation, Preview]":
+async def _make(client: "Client", wanted: begin.Wanted, plan_it: _Begin, words: _Words) -> "tuple[Operation, Preview]":
     """Make a plan and wait for it; raises `Failure` where it comes to nothing. Ctrl-C ends the plan, too."""
     import asyncio  # it costs start-up time, see main
 
     from tinkwell.core.release.preview.model import Preview
 
-    handle = await begin.start(client, wanted, plan_it)
+    handle = await begin.start(client, wanted, lambda: _begin(client, plan_it))
     try:
         operation = await _wait(client, handle.id)
     except asyncio.CancelledError:
         await client.releases.cancel(handle.id, now=True)
         raise
     if operation.result is None:
-        from tinkwell.client.release import failure as words  # gRPC costs start-up time, see main
+        from tinkwell.client.release import failure as failures  # gRPC costs start-up time, see main
 
-        raise failure.Failure(f"no plan of {operation.release_name}: {words.reason(operation) or operation.state}")
+        nothing = words.nothing.format(operation.release_name)
+        raise failure.Failure(f"{nothing}: {failures.reason(operation) or operation.state}")
     return operation, Preview.from_json(operation.result)
+
+
+async def _begin(client: "Client", plan_it: _Begin) -> "OperationHandle":
+    """Begin a plan. Ctrl-C while that is asked for ends it, too, once its id is known."""
+    import asyncio  # it costs start-up time, see main
+
+    begun = asyncio.ensure_future(plan_it())
+    try:
+        return await asyncio.shield(begun)
+    except asyncio.CancelledError:
+        await asyncio.wait([begun], timeout=_BEGUN_SECONDS)
+        if begun.cancel() or begun.cancelled() or begun.exception() is not None:
+            raise
+        await client.releases.cancel(begun.result().id, now=True)
+        raise
 
 
 async def _wait(client: "Client", operation_id: str) -> "Operation":
@@ -250,18 +277,18 @@ def _show(operation: "Operation", found: "Preview", chosen: output.Format) -> No
     output.whole({**told, "summary": preview_summary.sentence(found), **(operation.result or {})}, chosen)
 
 
-async def _check(client: "Client", operation: "Operation", incomplete: str) -> None:
+async def _check(client: "Client", operation: "Operation", words: _Words) -> None:
     """Write what failed printed last, and raise `Failure`, for a plan in which not all could be looked at."""
     if operation.state is State.SUCCEEDED:
         return
-    from tinkwell.client.release import failure as words  # gRPC costs start-up time, see main
+    from tinkwell.client.release import failure as failures  # gRPC costs start-up time, see main
 
     looked = tree.Tree(operation.id)
     looked.replace(operation, [node async for node in client.releases.nodes(operation.id)])
     await follow.write_tail(client, looked, sys.stderr)
-    node = words.first_failed(looked.nodes)
-    why = words.of_node(node) if node is not None else words.reason(operation)
-    raise failure.Failure(output.clean(f"{incomplete}: {why or operation.state}"))
+    node = failures.first_failed(looked.nodes)
+    why = failures.of_node(node) if node is not None else failures.reason(operation)
+    raise failure.Failure(output.clean(f"{words.incomplete}: {why or operation.state}"))
 
 
 def _check_terminal(wanted: begin.Wanted) -> None:

@@ -106,16 +106,18 @@ def _dependency(found: "DependencyExplanation") -> str:
 
 def _rows(run: "LifecycleRun") -> list[tuple[str, ...]]:
     """Give a row for an event, and one for each handler of it where there are several."""
+    message, *more = run.message.splitlines() or [""]
     first = (run.event, run.chart or "-")
-    last = (f"{run.seconds:.3f}", run.outcome, run.message)
+    last = (f"{run.seconds:.3f}", run.outcome, message)
+    rest = [("", "", "", "", "", text) for text in more]
     places = [f"{handler.file}:{handler.line}" if handler.line else handler.file for handler in run.handlers]
     if len(run.handlers) < 2:
-        return [(*first, *(places or ["-"]), *last)]
+        return [(*first, *(places or ["-"]), *last), *rest]
     below = [
         ("", handler.chart, place, f"{handler.seconds:.3f}", handler.outcome, "")
         for handler, place in zip(run.handlers, places, strict=True)
     ]
-    return [(*first, f"{len(places)} handlers", *last), *below]
+    return [(*first, f"{len(places)} handlers", *last), *rest, *below]
 
 
 def _value_row(found: "ValueExplanation") -> tuple[str, ...]:

@@ -24,8 +24,10 @@ from tinkwell.client.value import field
 from tinkwell.client.watch import informer, reflector
 from tinkwell.client.watch.event import Event
 from tinkwell.client.watch.watch import Watch
-from tinkwell.core.event.kinds import ResourceType
-from tinkwell.core.release.kinds import ReleaseState
+from tinkwell.core.event.kinds import ResourceType, State
+from tinkwell.core.release.kinds import OperationKind, ReleaseState
+
+_BRINGS_ABOUT = (OperationKind.INSTALL, OperationKind.UPGRADE, OperationKind.ROLLBACK)
 
 
 class ReleaseClient(StoryClient):
@@ -290,6 +292,22 @@ class ReleaseClient(StoryClient):
         """Iterate over a release's operations, newest first; raises `NotFound`."""
         request = field.build(pb.ListOperationsRequest, namespace=namespace, name=name)
         return self._list(self._stub.ListOperations, request, message.operation)
+
+    async def outputs(self, name: str, revision: int = 0, *, namespace: str = "") -> dict[str, Any]:
+        """Get what a release gives out: the `outputs` of its root chart, or of its manifests, as they were in the end.
+
+            url = (await client.releases.outputs("shop"))["url"]
+
+        They are those of the last operation that has brought the revision about, None in the place of what is secret.
+        Empty for a revision that failed. `revision` and errors are those of `revision`.
+        """
+        wanted = await self.revision(name, revision, namespace=namespace)
+        async for each in self.operations(name, namespace=namespace):
+            if each.revision == wanted.revision and each.kind in _BRINGS_ABOUT and each.state is State.SUCCEEDED:
+                result = (await self.operation(each.id)).result or {}
+                found: dict[str, Any] = result.get("outputs", {})
+                return found
+        return {}
 
     def nodes(self, operation_id: str) -> AsyncIterator[Node]:
         """Iterate over an operation's nodes in the order of its plan, with their steps; none before it has a plan."""

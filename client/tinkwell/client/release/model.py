@@ -128,8 +128,8 @@ class Operation(Shaped):
 
     `revision` is the one that it installs, 0 until that exists and where it installs none. `cause` says why it ended
     without success. `follows` is the id of the operation that it makes up for, and `plan_of` that of the plan that it
-    applies, empty for none. `result` is what a PLAN or a TEST came to, once it has ended; it is None in lists and
-    events, and `options` are None in events.
+    applies, empty for none. `result` is what a PLAN or a TEST came to, once it has ended, or the `outputs` of what was
+    brought about; it is None in lists and events, and `options` are None in events.
 
     `remaining_seconds` until its deadline, negative when past, and `lease_token`, under which it is held, 0 for none,
     are a moment's answers and no part of the JSON shape.

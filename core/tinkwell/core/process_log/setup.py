@@ -118,7 +118,7 @@ def _fields(record: logging.LogRecord) -> dict[str, object]:
 
 def _quoted(value: object) -> str:
     text = f"{value:.1f}" if isinstance(value, float) else redaction.redact(str(value))
-    return repr(text) if not text or any(character.isspace() for character in text) else text
+    return text if text and text.isprintable() and " " not in text else repr(text)
 
 
 def _redacted(value: object) -> object:

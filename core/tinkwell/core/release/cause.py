@@ -5,15 +5,21 @@
 `path` is there where a node failed.
 """
 
+import itertools
 import json
+from collections.abc import Callable
 from enum import StrEnum
+
+MAX_MESSAGE_CHARACTERS = 4_000
+# Of these as JSON, in which some take many bytes.
+MAX_MESSAGE_BYTES = 12 * 1024
 
 
 class Reason(StrEnum):
     """Why an operation ended without success. Before there was a plan nothing was changed: PREPARATION_FAILED.
 
     SECRETS_DISABLED: the server could not seal or open what is secret in it. PLAN_STALE: it was to apply a plan that
-    was made for something else.
+    was made for something else. OUTPUTS_FAILED: all is there, but what the release gives out cannot be evaluated.
     """
 
     PREPARATION_FAILED = "PREPARATION_FAILED"
@@ -24,12 +30,32 @@ class Reason(StrEnum):
     SECRETS_DISABLED = "SECRETS_DISABLED"
     CANCELLED = "CANCELLED"
     PLAN_STALE = "PLAN_STALE"
+    OUTPUTS_FAILED = "OUTPUTS_FAILED"
 
 
 def text(reason: Reason, message: str, *, path: str = "") -> str:
     """Return the JSON text of a cause."""
-    document = {"reason": str(reason), "message": message} | ({"path": path} if path else {})
+    document = {"reason": str(reason), "message": fitting(message)} | ({"path": path} if path else {})
     return json.dumps(document, ensure_ascii=False)
+
+
+def with_message(cause: str, change: Callable[[str], str]) -> str:
+    """Return a cause, both as JSON text, with another message."""
+    told = json.loads(cause)
+    return json.dumps(told | {"message": fitting(change(told["message"]))}, ensure_ascii=False)
+
+
+def fitting(message: str) -> str:
+    """Return a message as it can be stored: one that is too long is cut, with an ellipsis, and NUL is escaped."""
+    message = message.replace("\0", "\\0")
+    if len(message) <= MAX_MESSAGE_CHARACTERS and _size(message) <= MAX_MESSAGE_BYTES:
+        return message
+    sizes = itertools.accumulate(map(_size, message[: MAX_MESSAGE_CHARACTERS - 1]))
+    return message[: sum(size <= MAX_MESSAGE_BYTES - len("…".encode()) for size in sizes)] + "…"
+
+
+def _size(text: str) -> int:
+    return len(json.dumps(text, ensure_ascii=False).encode()) - len('""')
 
 
 def is_lost(cause: str) -> bool:

@@ -137,8 +137,9 @@ class Operation:
     `revision` is the one that it installs, 0 before SubmitPlan and where it installs none. `cause` is JSON text that
     says why it ended without success, empty where it did not. `follows` is the id of the operation that it makes up
     for, and `plan_of` that of the plan that it applies, empty for none. `result` is JSON text, too: what a PLAN or a
-    TEST came to, empty for nothing, and where it was not asked for. `remaining_seconds` is the time left to its
-    deadline, negative when past, and None once it has ended. The counters count resources.
+    TEST came to, or the `outputs` of what was brought about, empty for nothing, and where it was not asked for.
+    `remaining_seconds` is the time left to its deadline, negative when past, and None once it has ended. The counters
+    count resources.
     """
 
     id: str

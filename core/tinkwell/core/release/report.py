@@ -24,6 +24,15 @@ _WRONG_PLUG = re.compile(r"(?:^|: |; )plugs\S*: is needed by \S+ \(.+\), but ")
 _DRIFT = re.compile(r"[0-9a-f]{0,128}")
 
 
+def fitting(message: str) -> str:
+    """Return a message as it can be stored: no longer than it may be, and without NUL.
+
+    One that is cut ends with an ellipsis, so that whoever masks it knows that a secret may be cut there as well.
+    """
+    message = message.replace("\0", "\\0")
+    return message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 1]}…"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """One call of the resource protocol. An empty `image` is the resource's own; `args` None leaves the image's own."""
@@ -117,8 +126,8 @@ class LifecycleReport:
 class FinishReport:
     """The operation ends, as SUCCEEDED, FAILED, TIMEOUT or CANCELLED; `cause` is JSON text, empty after a success.
 
-    `result` is what a PLAN or a TEST came to, a JSON object as text, empty for nothing. `drift` is its member of that
-    name: whoever takes the report reads it there (`drift_of`).
+    `result` is what a PLAN or a TEST came to, or of what was brought about its member `outputs`: a JSON object as text,
+    empty for nothing. `drift` is its member of that name: whoever takes the report reads it there (`drift_of`).
     """
 
     state: State

@@ -3,6 +3,8 @@
 A resource's config is sensitive at the JSON pointers that its manifest names, and at those that its image has named. A
 text there may still have to be evaluated. That is kept from sight like all else, but it is no secret that others could
 repeat, so it is looked for nowhere.
+
+Values that handlers have changed are sensitive at the pointers that stand beside them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,7 +31,8 @@ class Places:
 
 def is_named(manifest: JsonObject) -> bool:
     """Return whether a manifest, in either form, names anything as sensitive."""
-    return any(_object(resource).get("sensitive") for resource in _object(manifest.get("resources")).values())
+    parts = [*_object(manifest.get("resources")).values(), *_object(manifest.get("charts")).values()]
+    return any(_object(part).get("sensitive") for part in parts)
 
 
 def of_written(manifest: JsonObject) -> Places:
@@ -63,6 +66,8 @@ def _places(manifest: JsonObject, declared: Mapping[str, Iterable[str]], is_open
             else:
                 hidden += sensitive.within(base, [text])
                 secret += sensitive.within(base, map(pointer.write_pointer, closed))
+    for path, chart in _object(manifest.get("charts")).items():
+        secret += sensitive.within(("charts", path, "values"), _texts(_object(chart).get("sensitive")))
     return Places(tuple(secret), tuple(hidden))
 
 

@@ -12,7 +12,7 @@ import urllib.parse
 from collections.abc import Iterable, Iterator
 
 from tinkwell.core import errors
-from tinkwell.core.value import document
+from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonValue
 
 # Anything shorter would be found in ordinary words.
@@ -95,8 +95,13 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _written(text: str) -> Iterator[str]:
-    """Yield a text as it is, and escaped by JSON (once, and in a text that is JSON itself), Python, HTML and URLs."""
+    """Yield a text as it is, and escaped by JSON (once, and in a text that is JSON itself), Python, HTML and URLs.
+
+    Our own messages have a form of their own.
+    """
     yield text
+    yield parse.escape(text)
+    yield parse.escape(text).replace('"', '\\"')
     yield text.replace("\r\n", "\n")
     yield repr(text)[1:-1]
     yield html.escape(text)

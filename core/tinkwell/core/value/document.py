@@ -29,7 +29,7 @@ MAX_NUMBER_CHARACTERS = 64
 MAX_EXPONENT = 307
 MAX_VIOLATIONS = 20
 
-_TOO_DEEP = f"is nested deeper than {MAX_DEPTH} levels"
+_TOO_DEEP = "is nested deeper than {} levels"
 
 # The string part is possessive, so that a text full of quotes costs one pass and not one for each quote.
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
@@ -66,20 +66,25 @@ def parse_json_object(field: str, text: str | bytes, *, max_bytes: int = MAX_DOC
     return parsed
 
 
-def check_json(field: str, value: object, *, max_bytes: int = MAX_DOCUMENT_BYTES) -> JsonValue:
-    """Return a value that was built elsewhere as `parse_json` returns it, and refuse what that refuses in its text."""
+def check_json(
+    field: str, value: object, *, max_bytes: int = MAX_DOCUMENT_BYTES, max_depth: int = MAX_DEPTH
+) -> JsonValue:
+    """Return a value that was built elsewhere as `parse_json` returns it, and refuse what that refuses in its text.
+
+    What becomes a part of another document may nest less deeply.
+    """
     try:
         violations = tuple(itertools.islice(_find_refused(field, value), MAX_VIOLATIONS))
         source = dump_json(value)
     except RecursionError as exc:
-        raise errors.InvalidField.of(field, _TOO_DEEP) from exc
+        raise errors.InvalidField.of(field, _TOO_DEEP.format(max_depth)) from exc
     except (TypeError, ValueError) as exc:
         raise errors.InvalidField.of(field, str(exc)) from exc
     if violations:
         raise errors.InvalidField(violations)
     parse.check_size(field, source, max_bytes=max_bytes)
-    if _find_depth(source) is not None:
-        raise errors.InvalidField.of(field, _TOO_DEEP)
+    if _find_depth(source, max_depth) is not None:
+        raise errors.InvalidField.of(field, _TOO_DEEP.format(max_depth))
     return parse_json(field, source, max_bytes=max_bytes)
 
 
@@ -142,18 +147,18 @@ def _decode(field: str, text: str | bytes, max_bytes: int) -> str:
 
 def _check_depth(field: str, source: str) -> None:
     """Refuse deep nesting before the recursive parser sees it."""
-    if (offset := _find_depth(source)) is not None:
-        raise errors.InvalidField.of(field, f"{_place(source, offset)}: {_TOO_DEEP}")
+    if (offset := _find_depth(source, MAX_DEPTH)) is not None:
+        raise errors.InvalidField.of(field, f"{_place(source, offset)}: {_TOO_DEEP.format(MAX_DEPTH)}")
 
 
-def _find_depth(source: str) -> int | None:
+def _find_depth(source: str, max_depth: int) -> int | None:
     """Find where a JSON text goes deeper than is allowed."""
     depth = 0
     for found in _STRING_OR_BRACKET.finditer(source):
         match found[0]:
             case "[" | "{":
                 depth += 1
-                if depth > MAX_DEPTH:
+                if depth > max_depth:
                     return found.start()
             case "]" | "}":
                 depth -= 1

@@ -69,12 +69,13 @@ def _find_mistake(text: str) -> str:
 def _find_name_mistake(name: str) -> str:
     domain, components = _split_domain(name)
     if domain and not _DOMAIN.fullmatch(domain):
-        return f"{parse.show(domain)} is not the host of a registry"
+        return "what stands before the first / is not the host of a registry"
     for component in components:
         if not _COMPONENT.fullmatch(component):
+            # A part of the reference is not shown by itself: it may be a part of a secret.
             return (
-                f"{parse.show(component)} is not a part of a name; use lower-case letters and digits, joined by a dot, "
-                "one or two underscores, or dashes"
+                "a part of its name has what none may have; use lower-case letters and digits, joined by a dot, one "
+                "or two underscores, or dashes"
             )
     if len("/".join([domain or DOCKER_HUB, *components])) > MAX_NAME_CHARACTERS:
         return f"its name has more than {MAX_NAME_CHARACTERS} characters"

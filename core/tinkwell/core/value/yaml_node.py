@@ -15,7 +15,7 @@ from ruamel.yaml import error as yaml_error
 from ruamel.yaml import reader
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from tinkwell.core.value import position
+from tinkwell.core.value import parse, position
 from tinkwell.core.value.document import MAX_DEPTH, JsonValue
 
 MAX_VALUES = 1_000_000
@@ -161,7 +161,7 @@ def _scalar(node: ScalarNode) -> JsonValue:
 def _integer(node: ScalarNode) -> JsonValue:
     text = node.value.replace("_", "")
     if len(text) > 64 or not _INTEGER.fullmatch(text):
-        raise _malformed(node, f"{node.value[:64]} is not a whole number; quote it if it is text")
+        raise _malformed(node, f"{parse.excerpt(node.value)} is not a whole number; quote it if it is text")
     return int(text, 0) if "o" in text or "x" in text else int(text)
 
 
@@ -171,7 +171,7 @@ def _float(node: ScalarNode) -> JsonValue:
     except decimal.InvalidOperation:
         number = decimal.Decimal("NaN")
     if not number.is_finite() or len(node.value) > 64:
-        raise _malformed(node, f"{node.value[:64]} is not a number of JSON; quote it if it is text")
+        raise _malformed(node, f"{parse.excerpt(node.value)} is not a number of JSON; quote it if it is text")
     return number
 
 

@@ -24,6 +24,11 @@ logger = logging.getLogger(__name__)
 # What cannot be removed since the runtime does not answer is tried again so often, so long after.
 TRIES = 30
 PAUSE_SECONDS = 2.0
+# Why an operation cannot begin where that has come to nothing.
+NOT_CLEARED = (
+    "what an earlier operation left running on this engine cannot be removed; the provisioner's log says why. "
+    "Remove it, and try again"
+)
 
 
 async def clear(runtime: port.Runtime, claims: run_claim.Claims, release_id: str, *, needed: Container[RunKey]) -> bool:

@@ -10,10 +10,10 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from tinkwell.client.release import model
 from tinkwell.core.release.kinds import NodeTask, OperationKind, PlanKind
 from tinkwell.core.release.lifecycle_event import name as events
-from tinkwell.core.release.lifecycle_event.path import split_hook
+from tinkwell.core.release.lifecycle_event.path import split_event, split_hook
 from tinkwell.core.release.manifest import name
 from tinkwell.core.release.manifest.rendered import RenderedManifest
-from tinkwell.core.release.plan import Plan
+from tinkwell.core.release.plan import Plan, PlanNode
 from tinkwell.core.value import document
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.release.host import Host
@@ -24,17 +24,23 @@ from tinkwell.provisioner.release.resource import Resource, Revision
 MAX_MANIFEST_BYTES = 8 * 1024 * 1024
 
 
-async def former_work(host: Host, work: model.Work, plan: Plan | None) -> model.Work | None:
+async def former_work(
+    host: Host, work: model.Work, plan: Plan | None, manifest: RenderedManifest | None = None
+) -> model.Work | None:
     """Return what is stored of what was there before; None where nothing was, or the operation has no part in it.
 
-    `plan` is what the operation is going to do, as far as that is known; None where that makes no difference.
+    `plan` is what the operation is going to do, and `manifest` what it brings about, as far as these are known; None
+    where that makes no difference.
     """
-    number = _number(work)
-    if not number or not _is_needed(work.operation.kind, plan):
+    number, is_needed = _number(work), _is_needed(work.operation.kind, plan)
+    # A chart may go of which no plan tells, since it has no resources.
+    may_go = manifest is not None and work.operation.kind is OperationKind.UPGRADE and bool(work.release.chart_name)
+    if not number or not (is_needed or may_go):
         return None
-
     found = await _revision_work(host, work.operation.id, number)
-    return found if found.manifest else None
+    if not found.manifest or not (is_needed or await asyncio.to_thread(_has_gone, found, manifest)):
+        return None
+    return found
 
 
 async def former_revisions(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, Revision]:
@@ -81,8 +87,19 @@ def _is_needed(kind: OperationKind, plan: Plan | None) -> bool:
     if kind in (OperationKind.UNINSTALL, OperationKind.ROLLBACK):
         return True
     return plan is not None and any(
-        node.task is NodeTask.REMOVE and node.kind in (PlanKind.CHART, PlanKind.HOOK) for node in plan.nodes
+        node.task is NodeTask.REMOVE and (node.kind in (PlanKind.CHART, PlanKind.HOOK) or _is_of_former(node))
+        for node in plan.nodes
     )
+
+
+def _is_of_former(node: PlanNode) -> bool:
+    return node.kind is PlanKind.EVENT and events.is_of_former(split_event(node.path)[1])
+
+
+def _has_gone(former: model.Work, manifest: RenderedManifest | None) -> bool:
+    """Whether a manifest lacks a chart that was there before, in a thread."""
+    charts = manifest.charts if manifest is not None else {}
+    return any(path not in charts for path in _manifest(former).charts)
 
 
 def subject(work: model.Work) -> Subject:

@@ -96,29 +96,33 @@ class OperationRun:
         fields = _fields(work.operation)
         logger.info("an operation is carried out", extra=fields | {"is_first": acquired.is_first})
         try:
-            await self._carry_out(work, ends_at=asked_at + (acquired.operation.remaining_seconds or 0.0))
+            if not await self._carry_out(work, ends_at=asked_at + (acquired.operation.remaining_seconds or 0.0)):
+                return None
         except asyncio.CancelledError:
             leaving = (run for run in self._runs() if not run.outlives)
             await _to_its_end(self._remove(leaving), seconds=LAST_SECONDS)
             raise
-        except BaseExceptionGroup as failures:
-            await self._give_up(failures, work)
-            return None
         finally:
             if self._undertaking is not None:
                 self._undertaking.leave()
         logger.info("an operation has ended", extra=fields | {"state": self._operation.state.value})
         return self._operation
 
-    async def _carry_out(self, work: Work, *, ends_at: float) -> None:
-        """Do all that there is to do; raises a group of what went wrong."""
+    async def _carry_out(self, work: Work, *, ends_at: float) -> bool:
+        """Do all that there is to do, and return whether that was brought to its end and not given up."""
         secrets = await asyncio.to_thread(Secrets, work.secrets)
         try:
             await self._work_through(work, secrets, ends_at=ends_at)
+        except BaseExceptionGroup as failures:
+            # What went wrong may tell secrets, which the log is without as long as they are known.
+            await self._give_up(failures, work)
+            return False
         finally:
             secrets.close()
+        return True
 
     async def _work_through(self, work: Work, secrets: Secrets, *, ends_at: float) -> None:
+        """Bring the operation to its end; raises a group of what went wrong."""
         async with asyncio.TaskGroup() as group:
             reporter = Reporter(self._host.api, self._host.lease, self.id, secrets=secrets, hear=self.hear)
             beside = [

@@ -8,14 +8,14 @@ A text is secret from the moment when it is learned: what was told or printed be
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tinkwell.client.workflow.model import LogStream
 from tinkwell.core import errors
 from tinkwell.core.process_log import redaction
-from tinkwell.core.release import sensitive
+from tinkwell.core.release import cause, sensitive
+from tinkwell.core.release import report as release_report
 from tinkwell.core.release.manifest.rendered import RenderedManifest, RenderedResource
 from tinkwell.core.release.report import FinishReport, LifecycleReport, NodeReport, Report, StepReport
 from tinkwell.core.secret import document as secret_document
@@ -97,14 +97,17 @@ class Secrets:
         match report:
             case StepReport(call=call):
                 call = replace(call, name=self.mask(call.name), description=self.mask(call.description))
-                return replace(report, call=call, message=self.mask(report.message))
+                return replace(report, call=call, message=self._masked_message(report.message))
             case NodeReport() | LifecycleReport():
-                return replace(report, message=self.mask(report.message))
+                return replace(report, message=self._masked_message(report.message))
             case FinishReport() if report.cause:
-                told = json.loads(report.cause)
-                return replace(report, cause=json.dumps(told | {"message": self.mask(told["message"])}))
+                return replace(report, cause=cause.with_message(report.cause, self.mask))
             case _:
                 return report
+
+    def _masked_message(self, message: str) -> str:
+        # Masks may be longer than what they stand for.
+        return release_report.fitting(self.mask(message))
 
     def masked(self, run: output_shipper.Source) -> output_shipper.Source:
         """Return the output of a run without secrets."""

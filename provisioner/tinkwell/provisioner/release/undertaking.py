@@ -33,6 +33,7 @@ from tinkwell.core.value import check, document
 from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.release import leftover
+from tinkwell.provisioner.release.call import outputs
 from tinkwell.provisioner.release.call.caller import Caller
 from tinkwell.provisioner.release.call.config import Configs
 from tinkwell.provisioner.release.call.plug import ChartPlugs, Machine, Plugs
@@ -59,11 +60,6 @@ from tinkwell.sandbox.errors import SandboxError
 
 T = TypeVar("T")
 
-MAX_CAUSE_CHARACTERS = 4_000
-_NOT_CLEARED = (
-    "what an earlier operation left running on this engine cannot be removed; the provisioner's log says why. "
-    "Remove it, and try again"
-)
 # A moment that is past by any clock of the loop.
 _AT_ONCE = 0.0
 
@@ -110,9 +106,8 @@ class Undertaking:
         self._is_planned = work.operation.phase in PLANNED_PHASES
         self._machine = Machine(host.grants, namespace=release.namespace, folder=folder, only_looks=self._only_looks)
         self._plugs = ChartPlugs(self._machine)
-        # That of the manifest that is looked at.
-        self._digest = ""
-        # What a plan has come to, as JSON text; empty until then.
+        self._digest = ""  # of the manifest that is looked at
+        # What a plan has come to, or what the release gives out, as JSON text; empty until then.
         self.result = ""
         self._phase = work.operation.phase
         self._entered: Awaitable[None] | None = None
@@ -165,6 +160,9 @@ class Undertaking:
                 await self._tell_failure()
             case OperationKind.PLAN if ending.state in (State.SUCCEEDED, State.FAILED):
                 return await self._found(planned.prepared, self._walk.view, ending)
+            case kind if kind.changes_release and ending.state is State.SUCCEEDED:
+                given = (self._work, planned.prepared, self._expressions, self._secrets)
+                ending, self.result = await outputs.give_out(*given, revision=planned.revision)
         return ending
 
     async def _found(self, prepared: Prepared, seen: OperationView, ending: Finish) -> Finish:
@@ -217,7 +215,7 @@ class Undertaking:
         """Prepare the operation, and have its plan stored."""
         if not await leftover.clear(self._host.runtime, self._host.claims, self._work.release.id, needed=()):
             # An action of it would run beside those that are to come.
-            return self._failed(cause.Reason.PREPARATION_FAILED, _NOT_CLEARED)
+            return self._failed(cause.Reason.PREPARATION_FAILED, leftover.NOT_CLEARED)
         preparation = prepare.Preparation(
             self._work,
             self._host,
@@ -225,8 +223,10 @@ class Undertaking:
             expressions=self._expressions,
             schemas=self._schemas,
             machine=self._machine,
+            check=self._secrets.check,
             enter=self._enter,
             record=self._record,
+            learn=self._secrets.learn,
         )
         try:
             prepared = await preparation.run()
@@ -247,6 +247,8 @@ class Undertaking:
             submitted = await self._submit(prepared)
         except client_errors.SecretsDisabled as error:
             return self._failed(cause.Reason.SECRETS_DISABLED, error)
+        except client_errors.InvalidField as error:
+            return self._failed(cause.Reason.PREPARATION_FAILED, error)
         except client_errors.IllegalTransition:
             # A plan is refused also where the operation was cancelled in this moment.
             self.hear(await self._operation())
@@ -266,8 +268,7 @@ class Undertaking:
         return _Planned(prepared=prepared, nodes=nodes, revision=revision, phase=phase)
 
     def _failed(self, reason: cause.Reason, error: Exception | str) -> Finish:
-        message = self._secrets.mask(f"{self._phase}: {error}")[:MAX_CAUSE_CHARACTERS]
-        return Finish(state=State.FAILED, cause=cause.text(reason, message))
+        return Finish(state=State.FAILED, cause=cause.text(reason, self._secrets.mask(f"{self._phase}: {error}")))
 
     async def _enter(self, phase: Phase) -> None:
         self._phase = phase
@@ -358,7 +359,6 @@ class Undertaking:
 
     async def _walk_of(self, planned: _Planned) -> Walk:
         operation, prepared = self._work.operation, planned.prepared
-        began = _began(planned.nodes)
         seen = view.build(
             operation_id=operation.id,
             plan=prepared.plan,
@@ -372,7 +372,7 @@ class Undertaking:
         return Walk(
             seen,
             release_id=self._work.release.id,
-            began=began.get,
+            began=_began(planned.nodes).get,
             run_of=self._run_of,
             caller=await self._caller(prepared, revision=planned.revision),
             lifecycle=self._lifecycle,

@@ -103,7 +103,7 @@ def _take_up(connection: Any, entry: ConnectionPoolEntry, _: PoolProxiedConnecti
     if time.monotonic() - entry.info.get(_RESTS_SINCE, time.monotonic()) < _FRESH_SECONDS:
         return
     try:
-        connection.run_async(lambda driver: driver.execute(";", timeout=_PING_SECONDS))
+        connection.run_async(lambda driver: driver.fetchrow(";", timeout=_PING_SECONDS))
     except (connection.dbapi.Error, *CONNECTION_ERRORS) as error:
         raise exc.DisconnectionError("it does not answer") from error
 

@@ -5,6 +5,7 @@ works on the database meanwhile may meet any state in between, and none of them 
 """
 
 import contextlib
+import re
 from collections.abc import Iterator
 
 import asyncpg
@@ -19,6 +20,10 @@ _MISSING = (
     "3F000",  # the schema itself
     "55000",  # the trigger that draws the revision which is asked for next
 )
+# What a statement has been planned for, or waited for, was dropped meanwhile. PostgreSQL has no SQLSTATE of its own for
+# that, and never translates the text.
+_INTERNAL = "XX000"
+_DROPPED = re.compile(r"could not open relation with OID \d|cache lookup failed for ")
 # A transaction that may not write, as on a standby that a pooler or a proxy has put in the primary's place.
 _READ_ONLY = "25006"
 # PostgreSQL's function for NOTIFY. It refuses a channel that has no name, and has no SQLSTATE of its own for that.
@@ -29,7 +34,8 @@ _READS_SEQUENCE = "read_seq_tuple"
 
 def is_incomplete(error: object) -> bool:
     """Whether a statement failed because a part of our schema, or what belongs into it, is missing."""
-    return getattr(error, "sqlstate", None) in _MISSING or _function(error) in (_RINGS, _READS_SEQUENCE)
+    has_said = getattr(error, "sqlstate", None)
+    return has_said in _MISSING or _function(error) in (_RINGS, _READS_SEQUENCE) or _is_of_dropped(error)
 
 
 def is_read_only(error: object) -> bool:
@@ -39,12 +45,16 @@ def is_read_only(error: object) -> bool:
 
 def is_spent(error: object) -> bool:
     """Whether a session must be replaced, though it answers: what it has found out once it never asks anew."""
-    return is_read_only(error) or is_nameless_ring(error)
+    return is_read_only(error) or is_nameless_ring(error) or _is_of_dropped(error)
 
 
 def is_nameless_ring(error: object) -> bool:
     """Whether a writer that had to ring found no channel. Its session keeps to that when there is one again."""
     return _function(error) == _RINGS
+
+
+def _is_of_dropped(error: object) -> bool:
+    return getattr(error, "sqlstate", None) == _INTERNAL and _DROPPED.search(str(error)) is not None
 
 
 def _function(error: object) -> object:

@@ -129,7 +129,8 @@ class WatchService:
         deadline = time.monotonic() + _AHEAD_SECONDS
         while subscriber.position > self._hub.released + 1:
             if time.monotonic() > deadline:
-                raise errors.Unavailable("this server has not reached the revision yet; try again")
+                text = f"this server has not reached revision {subscriber.position} yet, but {self._hub.released}"
+                raise errors.Unavailable(f"{text}; try again")
             await asyncio.sleep(_AHEAD_POLL_SECONDS)
             subscriber.check()
 

@@ -34,6 +34,10 @@ pytestmark = [
 ]
 # A node that leads takes a while to be missed by the others.
 DEADLINE_SECONDS = 60.0
+END_ELECTION = """
+    SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+     WHERE application_name = 'tinkwell relay' AND datname = current_database()
+"""
 HASTY = Pace(alive_seconds=0.2, silence_seconds=1.0, confirm_seconds=1.0, longest_backoff_seconds=0.5)
 
 
@@ -187,6 +191,9 @@ async def test_whatever_is_killed_every_watcher_receives_everything_once_and_in_
     audience = Audience(site)
 
     async def disturb() -> None:
+        await site.follow()
+        assert await connection.fetchval(END_ELECTION) == 1
+        await let_write()
         await site.follow()
         await cluster.kill(0)
         await let_write()

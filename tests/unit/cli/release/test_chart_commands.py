@@ -219,3 +219,18 @@ def test_words_that_stand_for_a_way_to_wait_are_taken_as_such() -> None:
     assert written_out(["--wait", "a"]) == ["--wait=ordered", "a"]
     assert written_out(["--wait"]) == ["--wait=ordered"]
     assert written_out(["a", "--", "--wait"]) == ["a", "--", "--wait"]
+
+
+def test_an_explanation_says_what_has_enabled_a_subchart_and_where_values_are_from(installed: Site) -> None:
+    cli = installed.cli
+    said = cli.ok("release", "explain", "shop", "shop.store")
+    assert "shop.store is enabled: " in said
+    header, *rows = cli.ok("release", "explain", "shop", "values").splitlines()
+    assert header.split() == ["KEY", "VALUE", "FROM", "BEFORE"]
+    (owner,) = (row.split() for row in rows if row.startswith("owner"))
+    assert owner[0] == "owner"
+    assert owner[1].strip('"') == "Bo"
+    (port,) = cli.ok("release", "explain", "shop", "values", "store.port").splitlines()[1:]
+    assert port.split()[:2] == ["store.port", "5432"]
+    found = cli.json("release", "explain", "shop", "values", "store.port")
+    assert [each["key"] for each in found["values"]] == ["store.port"]

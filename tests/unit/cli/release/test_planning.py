@@ -16,7 +16,9 @@ import tinkwell.client
 from support import waiting
 from support.command_line import CommandLine
 from support.release_provisioner import MANIFEST, Provisioner, apply
-from tinkwell.client import Client, testing
+from tinkwell.cli.release import begin, planning
+from tinkwell.cli.shell import output
+from tinkwell.client import Client, OperationHandle, testing
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import ResourceStatus
 from tinkwell.core.release.manifest.hook import HookEvent
@@ -35,6 +37,18 @@ CHANGES = Preview(digest="d", revision=1, nodes=(ROLE, DB))
 NOTHING = Preview(digest="d", revision=1, nodes=(ROLE,))
 HOOK = PlannedHook(path="migrate", type="acme/job:1", event=HookEvent.PRE_UPGRADE)
 RUNS = Preview(digest="d", revision=1, nodes=(ROLE,), hooks=(HOOK,))
+WANTED = begin.Wanted(
+    namespace="default",
+    timeout=None,
+    readiness_timeout=None,
+    on_failure=None,
+    parallel=None,
+    verbose=False,
+    reason="",
+    wait_lock=0.0,
+    detach=False,
+    output_format=output.Format.TABLE,
+)
 LINES = ["  = role  valid", "  ~ db    1 action    resize"]
 
 
@@ -168,6 +182,17 @@ async def test_a_plan_that_comes_to_nothing_says_why(site: Site) -> None:
     assert stderr.startswith("Error: no plan of shop: ")
 
 
+async def test_a_drift_that_comes_to_nothing_says_why(site: Site) -> None:
+    async with site.tinkwell("drift", "shop") as process:
+        id_ = await site.asked()
+        await site.client.releases.acquire(id_, site.owner.token)
+        await site.client.releases.cancel(id_, now=True)
+        await site.owner.finish(id_, State.CANCELLED)
+        code, stdout, stderr = await end(process)
+    assert (code, stdout) == (1, "")
+    assert stderr.startswith("Error: it is not known how shop has drifted: ")
+
+
 async def test_a_dry_run_is_a_plan(site: Site) -> None:
     async with site.tinkwell("apply", "shop", site.manifest, "--dry-run") as process:
         await site.find(CHANGES)
@@ -223,6 +248,40 @@ async def test_a_plan_ends_with_the_command_that_waits_for_it(site: Site) -> Non
         await asyncio.to_thread(process.send_signal, 2)
         await process.wait()
     assert (await site.client.releases.operation(id_)).cancel_requested
+
+
+async def test_a_plan_ends_with_the_command_that_is_interrupted_while_it_asks_for_it(site: Site) -> None:
+    has_answered = asyncio.Event()
+
+    async def plan_it() -> OperationHandle:
+        handle = await site.client.releases.plan("shop", files={"shop.yaml": MANIFEST})
+        has_answered.set()
+        await asyncio.sleep(0)  # the answer is there, and nobody has it yet
+        return handle
+
+    making = asyncio.ensure_future(planning._make(site.client, WANTED, plan_it, planning._OF_PLAN))
+    await has_answered.wait()
+    making.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await making
+    id_ = await site.asked()
+    # Nobody has taken it, so that it has ended at once.
+    assert (await site.client.releases.operation(id_)).state is State.CANCELLED
+
+
+async def test_a_plan_that_is_refused_leaves_nothing_to_end(site: Site) -> None:
+    has_begun = asyncio.Event()
+
+    async def plan_it() -> OperationHandle:
+        has_begun.set()
+        return await site.client.releases.plan("Not a name", files={"shop.yaml": MANIFEST})
+
+    making = asyncio.ensure_future(planning._make(site.client, WANTED, plan_it, planning._OF_PLAN))
+    await has_begun.wait()
+    making.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await making
+    assert not site.server.requests("Cancel")
 
 
 @pytest.mark.parametrize(

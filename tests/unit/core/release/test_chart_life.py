@@ -15,7 +15,7 @@ from unit.core.release_chart_plan import draw_charts, draw_life, existing
 from tinkwell.core.release import walk
 from tinkwell.core.release.graph import build
 from tinkwell.core.release.graph.life import Life
-from tinkwell.core.release.kinds import OnFailure, OperationKind, PlanKind, Wait
+from tinkwell.core.release.kinds import NodeTask, OnFailure, OperationKind, PlanKind, Wait
 from tinkwell.core.release.lifecycle_event.path import event_node, hook_node
 from tinkwell.core.release.manifest.hook import Hook, HookEvent
 from tinkwell.core.release.manifest.name import split_chart
@@ -147,6 +147,35 @@ def test_an_uninstallation_tells_of_itself_though_there_is_nothing_to_remove() -
     life = Life(kind=OperationKind.UNINSTALL, manifest=None, former=former)
     plan = build.build_plan(None, [], {}, life=life)
     assert [node.path for node in plan.real] == ["shop/pre-delete", "shop/delete", "shop/post-delete"]
+
+
+@pytest.mark.parametrize("kind", [OperationKind.UPGRADE, OperationKind.ROLLBACK, OperationKind.UNINSTALL])
+def test_a_chart_that_goes_has_its_last_events_though_there_is_nothing_of_it_to_remove(kind: OperationKind) -> None:
+    both = Hook(events=(HookEvent.PRE_DELETE, HookEvent.POST_DELETE))
+    former = RenderedManifest(
+        charts={
+            "shop": made("shop", ("a", "b")),
+            "shop.a": made("a"),
+            "shop.b": made("b", ("c",)),
+            "shop.b.c": made("c"),
+        },
+        resources={"shop.b.c:bye": RenderedResource(type="x", hook=both)},
+    )
+    manifest = None if kind is OperationKind.UNINSTALL else RenderedManifest(charts={"shop": made("shop")})
+    heard = {"shop.a": {"post-delete"}, "shop.b": {"pre-delete", "post-delete"}}
+    life = Life(kind=kind, manifest=manifest, former=former, former_heard=heard, wait=Wait.NONE)
+    plan = build.build_plan(manifest, [], {}, life=life, wait=Wait.NONE)
+    nodes = {node.path: node for node in plan.nodes if node.task is NodeTask.REMOVE}
+    inside = [
+        *("shop.b/pre-delete", "shop.b.c/pre-delete", "shop.b.c:bye@pre-delete"),
+        *("shop.b.c/post-delete", "shop.b.c:bye@post-delete", "shop.b/post-delete"),
+    ]
+    assert [path for path in nodes if path.startswith("shop.b")] == inside
+    assert [nodes[path].after for path in inside[1:]] == [(path,) for path in inside[:-1]]
+    last = f"shop/post-{'delete' if manifest is None else kind.lower()}"
+    assert nodes["shop.a/post-delete"].after == ("shop.b/post-delete",)
+    assert nodes[last].after == ("shop.a/post-delete",)
+    assert Plan.load(plan.dump()) == plan
 
 
 def test_a_test_runs_the_hooks_of_subcharts_before_those_of_the_root() -> None:

@@ -17,8 +17,10 @@ from tinkwell.core import errors as core_errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.process_log import redaction
 from tinkwell.core.release.kinds import NodeState, StepKind
-from tinkwell.core.release.report import LifecycleReport
+from tinkwell.core.release.report import MAX_MESSAGE, LifecycleReport, NodeReport
+from tinkwell.core.secret import text
 from tinkwell.core.value.run_key import RunKey, RunKind
+from tinkwell.provisioner.release.lifecycle.occasion import Emitted
 from tinkwell.provisioner.release.secret import Secrets
 from tinkwell.provisioner.runtime import output
 from tinkwell.provisioner.runtime.output import OutputLine
@@ -352,3 +354,27 @@ def test_what_is_said_of_an_emitted_event_is_masked() -> None:
     told = LifecycleReport(event="pre-install", chart="shop", message=f"cannot log in with {PASSWORD}")
     assert secrets.mask_report(told) == replace(told, message="cannot log in with •••")
     secrets.close()
+
+
+@pytest.mark.parametrize("size", range(980, 1000))
+def test_a_secret_is_masked_also_where_a_message_is_cut(size: int) -> None:
+    secrets = Secrets([PASSWORD])
+    emitted = Emitted(event="pre-install", chart="shop", message="x" * size + PASSWORD * 3)
+    told = secrets.mask_report(emitted.report())
+    secrets.close()
+    assert isinstance(told, LifecycleReport)
+    message = told.message
+    # What is left of one may be told where it is shorter than secrets are.
+    rest = message.removeprefix("x" * size).removesuffix("…").replace("•••", "")
+    assert PASSWORD.startswith(rest)
+    assert len(rest.encode()) < text.MIN_BYTES
+    assert len(message) <= MAX_MESSAGE
+
+
+def test_a_message_that_masks_make_longer_is_no_longer_than_messages_may_be() -> None:
+    secrets = Secrets(["秘密"])
+    told = secrets.mask_report(NodeReport(path="a", state=NodeState.FAILED, message="秘密x" * 333 + "\0"))
+    secrets.close()
+    assert isinstance(told, NodeReport)
+    assert len(told.message) == MAX_MESSAGE
+    assert told.message.startswith("•••x•••x")

@@ -3,12 +3,15 @@
     TIME  OPERATION  STATE  release  kind  ID  done/all  seconds  cause
     TIME  NODE       STATE  path  seconds  actions  what it waits for  message
     TIME  STEP       STATE  path  action  attempt N  seconds  exit N  message
+    TIME  LIFECYCLE  OUTCOME  chart  event  seconds  message
 
 Columns are divided by two blanks, the first four are always there, and TIME is when it happened by the server's clock.
-Of steps only those are told that may change something, and of events only that they fail.
+Of steps only those are told that may change something, and of nodes of events only that they fail: what was emitted,
+and heard, has lines of its own, one for each line that handlers have said.
 """
 
 from collections.abc import Iterator
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -21,7 +24,7 @@ from tinkwell.core.release.kinds import NodeKind, NodeState
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from tinkwell.client import Node, Operation, Step
+    from tinkwell.client import LifecycleRun, Node, Operation, Step
 
 _KIND_WIDTH = max(map(len, (ResourceType.OPERATION, ResourceType.NODE, ResourceType.STEP)))
 _STATE_WIDTH = max(map(len, (*State, *NodeState)))
@@ -43,11 +46,25 @@ class Lines:
                 text = self._operation(changed)
             case client_library.Node():
                 text = self._node(changed)
+            case client_library.LifecycleRun():
+                for each in self._run(changed):
+                    yield f"{output.moment(at, digits=3)}  {each}"
+                return
             case _:
                 text = _step(changed) if changed.kind.has_effects and changed.attempt else ""
         if text and self._said.get(changed.id) != text:
             self._said[changed.id] = text
             yield f"{output.moment(at, digits=3)}  {text}"
+
+    def _run(self, run: "LifecycleRun") -> list[str]:
+        operation = self._tree.operation
+        name = run.chart or (operation.release_name if operation is not None else "")
+        lines = run.message.splitlines() or [""]
+        seconds = [outline.taken(timedelta(seconds=run.seconds))] + [""] * (len(lines) - 1)
+        return [
+            _line(ResourceType.LIFECYCLE, run.outcome, name, [run.event, taken, text])
+            for taken, text in zip(seconds, lines, strict=True)
+        ]
 
     def _operation(self, operation: "Operation") -> str:
         from tinkwell.client.release import failure  # gRPC costs start-up time, see main
@@ -96,7 +113,7 @@ def _line(kind: ResourceType, state: StrEnum, name: str, details: list[str]) -> 
     return "  ".join(output.clean(word) for word in words)
 
 
-def _seconds(resource: "release_tree.Resource", begun_at: "datetime | None") -> str:
+def _seconds(resource: "Operation | Node | Step", begun_at: "datetime | None") -> str:
     if not resource.state.is_final or begun_at is None or resource.finished_at is None:
         return ""
     return outline.taken(resource.finished_at - begun_at)

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from tinkwell.cli.shell.display import Display
-    from tinkwell.client import Client, Node, Operation, StepLogLine, Watch
+    from tinkwell.client import Client, LifecycleRun, Node, Operation, StepLogLine, Watch
 
+    _Listed = tuple[Operation, list[Node], list[LifecycleRun]]
     _View = view.View[release_tree.Resource]
 
 # How often nodes are listed, and which part of the time that may take.
@@ -201,13 +202,13 @@ async def _read_events(
     from tinkwell.client import Event, errors
     from tinkwell.client.watch import reflector  # gRPC costs start-up time, see main
 
-    async def list_all() -> "AsyncIterator[tuple[Operation, list[Node]]]":
-        yield await _list(client, tree.operation_id)
+    async def list_all() -> "AsyncIterator[_Listed]":
+        yield await _list(client, tree.operation_id, has_runs=True)
 
     def open_watch() -> "Watch":
         return client.releases.watch(
             resource_id=operation.release_id,
-            resource_types=(ResourceType.OPERATION, ResourceType.NODE, ResourceType.STEP),
+            resource_types=(ResourceType.OPERATION, ResourceType.NODE, ResourceType.STEP, ResourceType.LIFECYCLE),
             now=True,
             on_created=lambda watch: shown.is_back(),
             on_disconnect=lambda watch, error, delay_seconds: shown.is_lost(),
@@ -229,21 +230,21 @@ async def _read_events(
                 break
     # What no event tells is known as it was in the end, unless the server is away just now.
     with contextlib.suppress(errors.Error):
-        _take(await _list(client, tree.operation_id), tree, clock, shown)
+        _take(await _list(client, tree.operation_id, has_runs=True), tree, clock, shown)
 
 
-async def _list(client: "Client", operation_id: str) -> "tuple[Operation, list[Node]]":
+async def _list(client: "Client", operation_id: str, *, has_runs: bool = False) -> "_Listed":
+    """Get the operation with its nodes, and what it has emitted, of which each event tells by itself."""
     # In this order: where the operation is over, so are all of its nodes.
     operation = await client.releases.operation(operation_id)
-    return operation, [node async for node in client.releases.nodes(operation_id)]
+    nodes = [node async for node in client.releases.nodes(operation_id)]
+    return operation, nodes, [run async for run in client.releases.lifecycle(operation_id)] if has_runs else []
 
 
-def _take(
-    listed: "tuple[Operation, list[Node]]", tree: release_tree.Tree, clock: server_clock.ServerClock, shown: "_View"
-) -> None:
-    operation, nodes = listed
+def _take(listed: "_Listed", tree: release_tree.Tree, clock: server_clock.ServerClock, shown: "_View") -> None:
+    operation, nodes, runs = listed
     clock.is_at_least(release_tree.moment_of_answer(operation))
-    for changed in tree.replace(operation, nodes):
+    for changed in tree.replace(operation, nodes, runs):
         shown.show(changed, tree.moment(changed))
 
 

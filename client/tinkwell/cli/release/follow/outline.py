@@ -10,7 +10,7 @@ shop  upgrade  RUNNING  2 of 5 done (40%)  6s of 5m00s
 
 What is in a chart stands below it: its first hooks, its subcharts by their batches, then its own resources, or these
 two the other way round where it is removed, and its last hooks. Events are there while they are heard, and where they
-fail.
+fail. What their handlers have said last stands above all that.
 """
 
 import dataclasses
@@ -44,7 +44,7 @@ def outline(tree: release_tree.Tree, now: datetime, *, note: str = "") -> Node:
         output.clean(f"{operation.release_name} {operation.kind.lower()} {operation.id[:_ID_CHARACTERS]}"),
         operation.state,
         clean(*progress(tree), _operation_time(operation, now)),
-        (*_batches(tree, now), *notes),
+        (*_said(tree), *_batches(tree, now), *notes),
     )
 
 
@@ -93,6 +93,12 @@ def _batches(tree: release_tree.Tree, now: datetime) -> tuple[Node, ...]:
     batches = _grouped([(node.batch, shown[node.path]) for node in nodes if node.kind is NodeKind.RESOURCE])
     before, after = ([shown[node.path] for node in find(nodes)] for find in (arrangement.first, arrangement.last))
     return (*before, *batches, *after)
+
+
+def _said(tree: release_tree.Tree) -> tuple[Node, ...]:
+    return tuple(
+        Node(output.clean(f"{run.chart}/{run.event}"), run.outcome, children=tail(lines)) for run, lines in tree.said
+    )
 
 
 def _grouped(nodes: Iterable[tuple[object, Node]]) -> tuple[Node, ...]:

@@ -17,9 +17,9 @@ from tinkwell.core.release.manifest import name
 from tinkwell.core.release.plan import Plan, PlanNode
 
 if TYPE_CHECKING:
-    from tinkwell.client import Event, Node, Operation, Step, StepLogLine
+    from tinkwell.client import Event, LifecycleRun, Node, Operation, Step, StepLogLine
 
-    Resource: TypeAlias = Operation | Node | Step
+    Resource: TypeAlias = Operation | Node | Step | LifecycleRun
 
 TAIL_LINES = 5
 # Of more nodes it is not worked out what each one waits for, since that takes the square of their number.
@@ -40,6 +40,7 @@ class Tree:
         self.operation: Operation | None = None
         self._nodes: dict[str, Node] = {}
         self._steps: dict[str, dict[int, Step]] = {}
+        self._runs: dict[str, LifecycleRun] = {}
         # By the path of their node: who printed the lines, and the last of them.
         self._tails: dict[str, tuple[tuple[str, int], deque[str]]] = {}
         # Nodes with their steps in the order of the plan, and those of which that is not what is known any more.
@@ -75,6 +76,16 @@ class Tree:
         return [node for node in self.nodes if node.kind is NodeKind.RESOURCE]
 
     @property
+    def said(self) -> "list[tuple[LifecycleRun, list[str]]]":
+        """The events of charts of which anything was said, in their order, with the last lines of it in all."""
+        left, found = TAIL_LINES, []
+        for run in sorted(self._runs.values(), key=lambda run: run.ordinal, reverse=True):
+            if left and (lines := run.message.splitlines()[-left:]):
+                left -= len(lines)
+                found.append((run, lines))
+        return found[::-1]
+
+    @property
     def focus(self) -> "Node | None":
         """The node to look at: the first that failed, else the last that is worked on; a chart only follows others."""
         nodes = [node for node in self.nodes if node.kind is not NodeKind.CHART]
@@ -95,8 +106,10 @@ class Tree:
         """The number of resources whose nodes have ended."""
         return sum(node.state.is_final for node in self.resources)
 
-    def replace(self, operation: "Operation", nodes: "Iterable[Node]") -> "list[Resource]":
-        """Take a list; gives what is newer than before in the order in which it happened, as far as that is known.
+    def replace(
+        self, operation: "Operation", nodes: "Iterable[Node]", runs: "Iterable[LifecycleRun]" = ()
+    ) -> "list[Resource]":
+        """Take lists; gives what is newer than before in the order in which it happened, as far as that is known.
 
         The operation is the last if it is over, and the first if not.
         """
@@ -105,6 +118,7 @@ class Tree:
             changed += [step for step in node.steps if self._take_step(step)]
             if self._take_node(node):
                 changed.append(self._nodes[node.path])
+        changed += [run for run in runs if self._take_run(run)]
         changed.sort(key=lambda each: self.moment(each) or _EARLIEST)
         if self._take_operation(operation):
             changed.insert(len(changed) if operation.state.is_final else 0, operation)
@@ -123,6 +137,8 @@ class Tree:
                 return self._nodes[node.path]
             case client_library.Step() as step if step.operation_id == self.operation_id and self._take_step(step):
                 return step
+            case client_library.LifecycleRun() as run if run.operation_id == self.operation_id and self._take_run(run):
+                return run
             case _:
                 return None
 
@@ -169,6 +185,10 @@ class Tree:
 
     def moment(self, resource: "Resource") -> "datetime | None":
         """Give the time since when something is as it is, where no event tells it."""
+        from tinkwell import client as client_library  # gRPC costs start-up time, see main
+
+        if isinstance(resource, client_library.LifecycleRun):
+            return resource.updated_at
         if resource.state.is_final:
             return resource.finished_at or resource.updated_at
         # What is worked on may have changed since, without another state.
@@ -235,6 +255,14 @@ class Tree:
         steps[step.ordinal] = step
         self._stale.add(step.path)
         return True
+
+    def _take_run(self, run: "LifecycleRun") -> bool:
+        """Take an event of a chart; gives whether it is newer, and one that anybody has heard."""
+        known = self._runs.get(run.id)
+        if known is not None and known.version >= run.version:
+            return False
+        self._runs[run.id] = run
+        return bool(run.handlers or run.message)
 
     def _steps_of(self, path: str) -> "tuple[Step, ...]":
         steps = self._steps.get(path, {})

@@ -16,14 +16,21 @@ from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 
 MAX_TEMPLATE_BYTES = 1024 * 1024
+# They are kept in the manifest, at charts.NAME.values.
+MAX_VALUE_DEPTH = document.MAX_DEPTH - 3
 
 
 def field_of(path: str) -> str:
     """Return the place of a chart's values in those of the release."""
     field = process.USER_VALUES
-    for each in path.split(".")[1:]:
+    for each in place_of(path):
         field = parse.child(field, each)
     return field
+
+
+def place_of(path: str) -> tuple[str, ...]:
+    """Return the keys that lead to a chart's values in those of the release."""
+    return tuple(path.split(".")[1:])
 
 
 def with_values(root: Unit, path: str, given: object) -> Unit:
@@ -57,7 +64,9 @@ def with_templates(root: Unit, path: str, given: Mapping[str, str]) -> Unit:
 
 def check_size(root: Unit) -> None:
     """Check the values of all charts together; raises `errors.InvalidField`."""
-    document.check_json(process.USER_VALUES, root.values, max_bytes=coalescing.MAX_CHARACTERS)
+    document.check_json(
+        process.USER_VALUES, root.values, max_bytes=coalescing.MAX_CHARACTERS, max_depth=MAX_VALUE_DEPTH
+    )
 
 
 def changed_values(before: Unit, now: Unit) -> frozenset[str]:

@@ -111,9 +111,7 @@ def timeout_seconds(node: NodeView, kind: StepKind) -> int:
 
 def fail(node: NodeView, message: str) -> MoveNode:
     """Return the end of a node that has failed."""
-    return MoveNode(
-        path=node.path, state=NodeState.FAILED, changed=node.is_changed, message=message[: report.MAX_MESSAGE]
-    )
+    return MoveNode(path=node.path, state=NodeState.FAILED, changed=node.is_changed, message=report.fitting(message))
 
 
 def lost_message(found: str) -> str:

@@ -105,8 +105,10 @@ def emitted(view: OperationView, path: str, told: LifecycleReport) -> Settled:
     node = view.nodes[path]
     has_failed = told.outcome is LifecycleOutcome.FAILED and told.event not in ONLY_WARNS
     state = NodeState.FAILED if has_failed else done_state(node)
-    message = told.message[: report.MAX_MESSAGE]
-    moved = move(view, MoveNode(path=path, state=state, message=message))
+    message = report.fitting(told.message)
+    # What handlers that did well have said is told of the event alone.
+    why = "" if told.outcome is LifecycleOutcome.SUCCEEDED else message
+    moved = move(view, MoveNode(path=path, state=state, message=why))
     return Settled(moved.view, (replace(told, message=message), *moved.reports))
 
 
@@ -122,7 +124,7 @@ def _ended(view: OperationView, node: NodeView, step: StepView, outcome: Outcome
     if waits is not None:
         state, wait_seconds = State.PENDING, float(waits)
     exit_code = step.exit_code if outcome.exit_code is None else outcome.exit_code
-    message = outcome.message[: report.MAX_MESSAGE]
+    message = report.fitting(outcome.message)
     return replace(step, state=state, exit_code=exit_code, message=message, wait_seconds=wait_seconds)
 
 

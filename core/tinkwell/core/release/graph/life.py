@@ -12,6 +12,8 @@ comes after its last events. A hook comes after its event, and after the hooks b
     EVENT  P/wait, EVENT P/ready unless wait is none       CHART  P
     CHART  P
 
+A chart that goes, and has nothing that is to be removed, has its events and hooks all the same, without gate and CHART.
+
 Those of the root are all there, those of others where somebody hears them. The last events of the root come after what
 the operation removes, so that they belong to the removals where there are any. Without charts the whole release is like
 a chart with an empty path, whose events are there where somebody hears them.
@@ -27,7 +29,7 @@ from tinkwell.core.release.kinds import NodeTask, OperationKind, PlanKind, Wait
 from tinkwell.core.release.lifecycle_event import name as events
 from tinkwell.core.release.lifecycle_event.name import CoreEvent, Event
 from tinkwell.core.release.lifecycle_event.path import event_node, hook_node
-from tinkwell.core.release.manifest import hook
+from tinkwell.core.release.manifest import hook, name
 from tinkwell.core.release.manifest.name import split_chart
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.plan import PlanNode
@@ -106,10 +108,30 @@ class Weaver:
             if not self._is_uninstalled(chart):
                 nodes = _woven(nodes, chart, *self._leaves(chart))
         former = self._life.former
-        if former is None or not self._is_uninstalled(former.root):
+        if former is None:
+            return list(nodes)
+        nodes = [*nodes, *self._bare(former, charts)]
+        if not self._is_uninstalled(former.root):
             return list(nodes)
         weave = _woven if former.root in charts else _over_all
         return weave(nodes, former.root, *self._leaves(former.root))
+
+    def _bare(self, former: RenderedManifest, charts: Collection[str]) -> list[PlanNode]:
+        """Return the events of charts that go and have nothing that is to be removed, each around those in it."""
+        kept = self._life.manifest.charts if self._life.manifest is not None else {}
+        found: dict[str, list[PlanNode]] = {}
+        # Children come behind their parents.
+        for chart in reversed([*former.charts]):
+            inside: list[PlanNode] = []
+            for child in [each for each in found if name.parent_chart(each) == chart]:
+                inside = _joined(inside, found.pop(child))
+            if chart in kept or chart in charts or self._is_uninstalled(chart):
+                found |= {chart: inside} if inside else {}
+                continue
+            head, tail = self._leaves(chart)
+            if chain := _joined(_joined(head, inside), tail):
+                found[chart] = chain
+        return [node for chain in found.values() for node in chain]
 
     def conclude(self, nodes: Sequence[PlanNode]) -> list[PlanNode]:
         """Return the nodes that remove, and after them the last events of what is installed."""

@@ -26,6 +26,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tinkwell.core import errors
 from tinkwell.core.release.manifest import chart_tree, name
 from tinkwell.core.release.manifest import hook as hooks
 from tinkwell.core.release.manifest.hook import Hook
@@ -58,6 +59,7 @@ MAX_MANIFEST_BYTES = 8 * 1024 * 1024
 MAX_CHARTS = 2_001
 MAX_CHART_TEXT_BYTES = 1_024
 MAX_NOTES_BYTES = 1024 * 1024
+MAX_SECRET_VALUES = 1_000
 
 _RESOURCE_FIELDS = (
     *("type", "dependencies", "config", "readonly", "keep"),
@@ -65,7 +67,7 @@ _RESOURCE_FIELDS = (
 )
 parse_notes = functools.partial(parse.parse_text, max_bytes=MAX_NOTES_BYTES, allow_empty=True, multiline=True)
 _parse_short = functools.partial(parse.parse_text, max_bytes=MAX_CHART_TEXT_BYTES)
-_CHART_FIELDS = ("name", "version", "batches", "edges", "inputs", "outputs", "notes", "values")
+_CHART_FIELDS = ("name", "version", "batches", "edges", "inputs", "outputs", "notes", "values", "sensitive")
 _NEEDED_OF_CHART = ("name", "version", "batches", "edges")
 _MANIFEST_FIELDS = ("plugs", "resources", "outputs", "charts")
 
@@ -147,6 +149,7 @@ class RenderedChart:
     name that it is installed before the second. `inputs` are what its parent gives it, and `outputs` what it gives its
     parent. `notes` are for who installs it; only the root has them. `values` are those of all charts as the root has
     them, where handlers have changed any; only the root has them, and else they follow from the chart and its source.
+    `sensitive` are JSON pointers into these values, to what schemas mark as secret.
     """
 
     name: str
@@ -159,6 +162,7 @@ class RenderedChart:
     late_outputs: Late = NONE_LATE
     notes: str = ""
     values: JsonObject | None = None
+    sensitive: tuple[str, ...] = ()
 
     def as_json(self) -> JsonObject:
         """Give the JSON form, without what is late."""
@@ -168,7 +172,9 @@ class RenderedChart:
             "batches": [list(batch) for batch in self.batches],
             "edges": [list(edge) for edge in self.edges],
         }
-        given |= without_defaults(inputs=self.inputs, outputs=self.outputs, notes=self.notes)
+        given |= without_defaults(
+            inputs=self.inputs, outputs=self.outputs, notes=self.notes, sensitive=list(self.sensitive)
+        )
         return given if self.values is None else given | {"values": self.values}
 
     def late_as_json(self) -> JsonObject:
@@ -199,6 +205,7 @@ class RenderedChart:
             late_outputs=Late.read(checks, beside.path("outputs"), beside.object("outputs"), outputs),
             notes=members.text("notes", parse_notes),
             values=members.object("values") if "values" in members else None,
+            sensitive=members.texts("sensitive", name.parse_pointer, most=MAX_SECRET_VALUES),
         )
 
 
@@ -308,9 +315,14 @@ def values_of(manifest: JsonObject) -> JsonObject | None:
 def _parse_plug(path: str, text: str) -> str:
     """Check the name of a plug, with or without the path of its chart before it."""
     chart, own = name.split_chart(text)
-    if chart:
-        name.parse_chart_path(path, chart)
-    name.parse_name(path, own)
+    try:
+        if chart:
+            name.parse_chart_path(path, chart)
+        name.parse_name(path, own)
+    except errors.InvalidField as error:
+        # The whole is shown: a part of it may be a part of a secret.
+        why = f"{parse.show(text)} is not the name of a plug; write it as data, or as shop.store:data in a chart"
+        raise errors.InvalidField.of(path, why) from error
     return text
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from tinkwell.core.release.preview.model import Mark, PlannedAction, Preview, PreviewNode
 
 _SHOWN_ACTIONS = 5
+_SHOWN_CHARACTERS = 100
 _NOT_PLANNED = "which the plan does not have; make a new plan"
 
 
@@ -42,5 +43,6 @@ def by_path(preview: Preview) -> Mapping[str, PreviewNode]:
 
 
 def _show(action: PlannedAction) -> str:
-    detail = [*([action.image] if action.image else []), *(action.args or ())]
-    return f"{action.name} ({' '.join(detail)[:100]})" if detail else action.name
+    detail = " ".join([*([action.image] if action.image else []), *(action.args or ())])
+    shown = detail if len(detail) <= _SHOWN_CHARACTERS else f"{detail[:_SHOWN_CHARACTERS]}…"
+    return f"{action.name} ({shown})" if detail else action.name

@@ -119,8 +119,10 @@ def _check_report(operation: OperationRow, finished: FinishReport) -> None:
         raise errors.InvalidField.of("cause", f"says nothing; an operation that ends as {finished.state} has one")
     if finished.state is State.SUCCEEDED and finished.cause:
         raise errors.InvalidField.of("cause", "is given; an operation that SUCCEEDED has none")
-    if finished.result and operation.kind.changes_release:
-        raise errors.InvalidField.of("result", f"is given; only a PLAN or a TEST has one, and this is {operation.kind}")
+    gives_out = operation.kind is not OperationKind.UNINSTALL and finished.state is State.SUCCEEDED
+    if finished.result and operation.kind.changes_release and not gives_out:
+        what = f"this is {operation.kind}, which ends as {finished.state}"
+        raise errors.InvalidField.of("result", f"is given; a PLAN or a TEST has one, or an installation, and {what}")
     if operation.kind is OperationKind.PLAN and finished.state is State.SUCCEEDED and not finished.result:
         raise errors.InvalidField.of("result", "says nothing; a PLAN that SUCCEEDED has one")
 

@@ -597,8 +597,8 @@ class Operation(_message.Message):
     cancel_reason: _builtins.str
     """cancel_reason is what whoever asked for its end gave as a reason."""
     result: _builtins.str
-    """result is what a PLAN or a TEST came to, a JSON object as text, in which null stands for what is secret; filled in by
-    GetOperation once it has ended.
+    """result is what a PLAN or a TEST came to, or with the member "outputs" what the release gives out that was brought about:
+    a JSON object as text, in which null stands for what is secret; filled in by GetOperation once it has ended.
     """
     plan_of: _builtins.str
     """plan_of is the id of the PLAN that this operation applies; empty for none."""
@@ -2820,7 +2820,7 @@ class FinishReport(_message.Message):
     result: _builtins.str
     """result is what a PLAN or a TEST came to: a JSON object as text, at most 3 MiB. A PLAN that SUCCEEDED has one, and where it
     is about what is installed, the member "drift" in it is a digest of what differs, in hexadecimal digits, empty for
-    nothing.
+    nothing. Of an INSTALL, an UPGRADE or a ROLLBACK that SUCCEEDED the member "outputs" has what the release gives out.
     """
     def __init__(
         self,

@@ -52,6 +52,17 @@ class Wiring:
             await self._evaluate(manifest, wire, resources)
         return self._named(chart, needed)
 
+    async def outputs(self, manifest: RenderedManifest, resources: Resources) -> JsonObject:
+        """Return what the release gives out, once all of it is ready; raises `errors.InvalidField`."""
+        if not manifest.charts:
+            known, late = resources.names(manifest.late_outputs.names), manifest.late_outputs
+            return await self._expressions.resolve(
+                manifest.outputs, late, known, names=self._names_of(""), field="outputs"
+            )
+        root = _Wire(manifest.root, _Kind.OUTPUTS)
+        await self._evaluate(manifest, root, resources)
+        return self._known[root]
+
     async def _evaluate(self, manifest: RenderedManifest, wanted: _Wire, resources: Resources) -> None:
         """Evaluate a wire, and before it all that it needs: a long row of charts is no deep row of calls."""
         waiting = [wanted]

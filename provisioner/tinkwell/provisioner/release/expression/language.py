@@ -292,14 +292,20 @@ def _reason(error: Exception) -> str:
         case OSError():
             return "needs a file, and there are none"
         case _:
-            return f"cannot be evaluated: {str(error)[:_SHOWN_CHARACTERS] or 'no reason'} ({type(error).__name__})"
+            return f"cannot be evaluated: {_shortened(error) or 'no reason'} ({type(error).__name__})"
 
 
 def _missing_reason(parent: object, name: object) -> str:
     if not isinstance(parent, dict):
-        return f"{_kind(parent)} has no {str(name)[:_SHOWN_CHARACTERS]}"
+        return f"{_kind(parent)} has no {_shortened(name)}"
     known = [key for key in parent if isinstance(key, str)]
-    return f"there is no {str(name)[:_SHOWN_CHARACTERS]} in it; {closed_object.nearest(str(name), known)}"
+    return f"there is no {_shortened(name)} in it; {closed_object.nearest(str(name), known)}"
+
+
+def _shortened(what: object) -> str:
+    """Return a text of what is wrong. Where it is cut an ellipsis says so: a secret may be cut as well."""
+    text = str(what)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
 def _kind(value: object) -> str:

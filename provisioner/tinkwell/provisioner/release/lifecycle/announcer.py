@@ -7,7 +7,7 @@ from typing import TypeVar
 from tinkwell.core import errors
 from tinkwell.core.release.lifecycle_event.name import CoreEvent, Event
 from tinkwell.core.release.lifecycle_event.run import Outcome
-from tinkwell.provisioner.release.lifecycle.lifecycle import Lifecycle
+from tinkwell.provisioner.release.lifecycle.lifecycle import Lifecycle, Settle
 from tinkwell.provisioner.release.lifecycle.occasion import Emitted
 from tinkwell.sandbox.errors import SandboxError
 
@@ -21,9 +21,12 @@ class Announcer:
         self.lifecycle = lifecycle
         self._record = record
 
-    async def announce(self, event: Event, chart: str) -> None:
-        """Emit an event of a chart, and take over what its handlers change; raises `lifecycle.Failed`."""
-        await self.lifecycle.announce(event, chart, record=self._record)
+    async def announce(self, event: Event, chart: str, *, settle: Settle | None = None) -> None:
+        """Emit an event of a chart, and take over what its handlers change; raises `lifecycle.Failed`.
+
+        `settle` is called, and may raise, before anything is told of it.
+        """
+        await self.lifecycle.announce(event, chart, record=self._record, settle=settle)
 
     async def core(self, event: CoreEvent, chart: str, work: Awaitable[T]) -> T:
         """Do the work that a core event is; raises what that raises."""

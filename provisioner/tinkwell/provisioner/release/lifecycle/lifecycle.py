@@ -10,7 +10,8 @@ What a handler keeps in `context.state` is there for all that come after it, as 
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias, TypedDict
 
 from tinkwell.core import errors
@@ -18,9 +19,11 @@ from tinkwell.core.release.lifecycle_event import name, order
 from tinkwell.core.release.lifecycle_event.name import CoreEvent, Event
 from tinkwell.core.release.lifecycle_event.registry import Listener
 from tinkwell.core.release.lifecycle_event.run import HandlerRun, Outcome
+from tinkwell.core.release.report import MAX_MESSAGE
 from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.release.lifecycle import listener as listening
+from tinkwell.provisioner.release.lifecycle import occasion as occasions
 from tinkwell.provisioner.release.lifecycle import saying
 from tinkwell.provisioner.release.lifecycle.listener import Function
 from tinkwell.provisioner.release.lifecycle.occasion import Emitted, Occasion
@@ -35,6 +38,8 @@ ONCE = (Event.PRE_RENDER, Event.POST_RENDER, Event.PRE_VALIDATE, Event.POST_VALI
 
 Heard: TypeAlias = Handler | Listener[Function]
 MakeScripts: TypeAlias = Callable[[Sequence[ChartScripts]], Scripts]
+# Puts together what handlers have changed; raises `errors.InvalidField`.
+Settle: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class Failed(errors.InvalidField):
@@ -55,6 +60,8 @@ class Lifecycle:
         """`say` is told what scripts print, and what they warn of."""
         self._occasion = occasion
         self._say = say
+        # What was said while the event is heard that is emitted just now.
+        self._said: list[saying.Line] = []
         self._listeners = tuple(listeners)
         self._make = make
         self._scripts: list[Scripts] = []
@@ -101,6 +108,7 @@ class Lifecycle:
 
     async def close(self) -> None:
         """End the child processes."""
+        await self._say_all()
         for scripts in self._scripts:
             await scripts.close()
 
@@ -133,21 +141,30 @@ class Lifecycle:
                 await self._load(subject)
             except (errors.InvalidField, SandboxError) as error:
                 return Emitted(event=event, chart=chart, outcome=_outcome(heard), message=str(error))
-            return (await self._run(heard, chart, subject))[0]
+            emitted, _ = await self._run(heard, chart, subject)
+            return await self._told(emitted)
 
-    async def announce(self, event: Event, chart: str, *, record: Callable[[Emitted], None]) -> None:
+    async def announce(
+        self, event: Event, chart: str, *, record: Callable[[Emitted], None], settle: Settle | None = None
+    ) -> None:
         """Emit an event of the preparation, and take over what its handlers change; `record` is told what came of it.
 
-        Raises `Failed`.
+        `settle` is called when all have heard it, and before anything is told of it, since what they have made may be
+        secret. Raises `Failed`, and what that raises.
         """
         if chart != self.root and not self.hears(event, chart):
             return
         subject = self._subject(event, chart) or self._present
         async with self._turn:
             emitted, failure = await self._run(event, chart, subject)
-        # Without charts there is nothing to tell where nobody hears it.
-        if chart or emitted.handlers:
-            record(emitted)
+            try:
+                if settle is not None and failure is None:
+                    await settle()
+            finally:
+                emitted = await self._told(emitted)
+                # Without charts there is nothing to tell where nobody hears it.
+                if chart or emitted.handlers:
+                    record(emitted)
         if failure is not None and emitted.outcome is Outcome.FAILED:
             raise failure
 
@@ -164,6 +181,7 @@ class Lifecycle:
             where = _Where(release=release, chart=subject.root, event=None, file=said.file, line=0)
             kind = saying.Warned if said.is_warning else saying.Printed
             self._say(kind(**where, text=said.text))
+            await asyncio.sleep(0)
 
     def _subject(self, event: Event, chart: str) -> Subject | None:
         """Return what an event of a chart is about; None where there is no such chart."""
@@ -188,6 +206,8 @@ class Lifecycle:
 
     async def _run(self, event: Event, chart: str, subject: Subject) -> tuple[Emitted, Failed | None]:
         """Have all handlers hear an event, until one fails; gives the failure."""
+        # What is left is of an event that was cut off.
+        await self._say_all()
         runs: list[HandlerRun] = []
         failure: Failed | None = None
         for handler in self._heard_by(event, chart, subject):
@@ -207,12 +227,25 @@ class Lifecycle:
         emitted = Emitted(
             event=event.value,
             chart=chart,
-            handlers=tuple(runs),
+            handlers=occasions.fitting(runs),
             outcome=_outcome(event) if failure is not None else Outcome.SUCCEEDED,
             message=str(failure) if failure is not None else "",
             seconds=sum(run.seconds for run in runs),
         )
         return emitted, failure
+
+    async def _told(self, emitted: Emitted) -> Emitted:
+        """Say what was said while an event was heard, and return what came of it with that."""
+        said = await self._say_all()
+        return replace(emitted, message=saying.message(said, failure=emitted.message, max_characters=MAX_MESSAGE))
+
+    async def _say_all(self) -> Sequence[saying.Line]:
+        said, self._said = self._said, []
+        for line in said:
+            self._say(line)
+            # There may be megabytes of them, in which secrets are looked for; others have their turn meanwhile.
+            await asyncio.sleep(0)
+        return said
 
     async def _call(self, handler: Heard, subject: Subject) -> None:
         """Have one handler hear an event, and take over what it has changed; raises `Failed`."""
@@ -238,8 +271,7 @@ class Lifecycle:
         except errors.InvalidField as error:
             raise _failure(subject, handler, handler.line, f"what it has made is wrong: {error}") from error
         self._tell(where, answer.lines, answer.warnings)
-        for what in answer.dropped:
-            self._say(saying.Dropped(**where, text=what))
+        self._said += (saying.Dropped(**where, text=what) for what in answer.dropped)
 
     def _request(self, event: Event, chart: str, subject: Subject) -> Request:
         release = self._occasion.release
@@ -274,10 +306,8 @@ class Lifecycle:
         self._state = answer.state
 
     def _tell(self, where: "_Where", lines: Sequence[str], warnings: Sequence[str]) -> None:
-        for line in lines:
-            self._say(saying.Printed(**where, text=line))
-        for warning in warnings:
-            self._say(saying.Warned(**where, text=warning))
+        self._said += (saying.Printed(**where, text=line) for line in lines)
+        self._said += (saying.Warned(**where, text=warning) for warning in warnings)
 
 
 class _Where(TypedDict):

@@ -1,12 +1,19 @@
 """What an operation is, as handlers are told, and what came of an event of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tinkwell.core.release import report as release_report
 from tinkwell.core.release.kinds import Wait
 from tinkwell.core.release.lifecycle_event.run import HandlerRun, Outcome
-from tinkwell.core.release.report import MAX_MESSAGE, LifecycleReport
+from tinkwell.core.release.report import LifecycleReport
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.release.expression.naming import Release
+
+# Of what is told of the handlers of one event; the server takes no more than 1 MiB of it, as JSON.
+MAX_HANDLERS_BYTES = 768 * 1024
+# What is told of a handler beside its place.
+_HANDLER_BYTES = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +64,17 @@ class Emitted:
             chart=self.chart,
             handlers=self.handlers,
             outcome=self.outcome,
-            message=self.message[:MAX_MESSAGE],
+            message=release_report.fitting(self.message),
             seconds=self.seconds,
         )
+
+
+def fitting(handlers: Sequence[HandlerRun]) -> tuple[HandlerRun, ...]:
+    """Return as many handlers as a report has room for. The last one is among them, since it is the one that failed."""
+    room, told = MAX_HANDLERS_BYTES, []
+    for run in reversed(handlers):
+        room -= len(run.chart.encode()) + len(run.file.encode()) + _HANDLER_BYTES
+        if room < 0:
+            break
+        told.append(run)
+    return tuple(reversed(told))

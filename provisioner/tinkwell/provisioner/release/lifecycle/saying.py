@@ -1,7 +1,10 @@
-"""What scripts print and warn of, and what of their changes is dropped. In operations all of it goes to the log."""
+"""What scripts print and warn of, and what of their changes is dropped.
+
+In operations all of it goes to the log, and as much as has room into the message of the event.
+"""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -56,10 +59,46 @@ class Dropped(Said):
         return f"its change of {self.text} at {self.event} is dropped"
 
 
-Say: TypeAlias = Callable[[Printed | Warned | Dropped], None]
+Line: TypeAlias = Printed | Warned | Dropped
+Say: TypeAlias = Callable[[Line], None]
+
+# How the last line of a message begins where not all have room.
+_MORE = "… and "
 
 
-def log(said: Printed | Warned | Dropped) -> None:
+def message(said: Sequence[Line], *, failure: str = "", max_characters: int) -> str:
+    """Return what is to be told of an event: why it has failed, and what was said while it was heard, line by line.
+
+    Where not all has room it says how many lines are in the log alone.
+    """
+    texts = [_text(each) for each in said]
+    whole = "\n".join([failure] * bool(failure) + texts)
+    # A failure that has no room by itself is cut where it is stored.
+    if len(whole) <= max_characters or len(failure) >= max_characters:
+        return failure if len(whole) > max_characters else whole
+    counts = [text.count("\n") + 1 for text in texts]
+    shown = [failure] if failure else []
+    room = max_characters - len(failure) - len(_rest(sum(counts))) - 1
+    for place, text in enumerate(texts):
+        # Whole, since a secret may have several lines.
+        if len(text) + 1 > room:
+            shown.append(_rest(sum(counts[place:])))
+            break
+        shown.append(text)
+        room -= len(text) + 1
+    found = "\n".join(shown)
+    return found if len(found) <= max_characters else failure
+
+
+def _text(said: Line) -> str:
+    return said.text if isinstance(said, Printed) else said.sentence
+
+
+def _rest(count: int) -> str:
+    return f"{_MORE}{count:,} more line{'s' if count != 1 else ''}, in the provisioner's log"
+
+
+def log(said: Line) -> None:
     """Write a line to the log of this process."""
     fields = {"release": said.release}
     match said:

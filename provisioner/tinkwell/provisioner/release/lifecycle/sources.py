@@ -1,15 +1,24 @@
 """Renders charts, with what handlers change of their values and templates before that."""
 
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeAlias
+
 from tinkwell.core import errors
+from tinkwell.core.release.chart import process
 from tinkwell.core.release.kinds import Wait
 from tinkwell.core.release.lifecycle_event.name import CoreEvent, Event
+from tinkwell.core.value.document import JsonValue
 from tinkwell.provisioner.release.core_event import Render
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.expression.naming import Release
 from tinkwell.provisioner.release.lifecycle.announcer import Announcer
+from tinkwell.provisioner.release.lifecycle.subject import Subject
 from tinkwell.provisioner.release.prepare.chart_render import Rendered
 from tinkwell.provisioner.release.schema.check import Schemas
 from tinkwell.provisioner.release.schema.values import check_values
+
+# Is told that what stands at JSON pointers of a document, whose path comes first, is secret.
+Learn: TypeAlias = Callable[[str, JsonValue, Iterable[str]], Awaitable[object]]
 
 
 async def render(
@@ -20,17 +29,35 @@ async def render(
     expressions: Expressions,
     schemas: Schemas,
     wait: Wait,
+    learn: Learn | None = None,
 ) -> Rendered:
     """Emit pre-render and render the charts; raises `errors.InvalidField` and `sandbox.errors.SandboxError`.
 
-    Values that handlers have changed are checked as those that users give.
+    Values that handlers have changed are checked as those that users give; `learn` is told what is secret of them.
     """
     present = announcer.lifecycle.present
-    await announcer.announce(Event.PRE_RENDER, present.root)
+
+    async def settle() -> None:
+        await _settle(present, schemas, learn)
+
+    await announcer.announce(Event.PRE_RENDER, present.root, settle=settle)
     assert present.charts is not None
+    charts = present.charts
+    return await announcer.core(
+        CoreEvent.RENDER, present.root, renderer.render(charts, release, expressions, wait=wait)
+    )
+
+
+async def _settle(present: Subject, schemas: Schemas, learn: Learn | None) -> None:
+    """Check the values that handlers have changed, and mark what is secret of them."""
     try:
-        if changed := present.settle_values():
-            await check_values(present.charts.root, schemas, of=changed)
+        changed = present.settle_values()
+        if not changed or present.charts is None:
+            return
+        secret = await check_values(present.charts.root, schemas, of=changed)
+        if learn is not None:
+            await learn(process.USER_VALUES, present.charts.root.values, secret)
+        present.mark_values(secret)
     except errors.ChartInvalid:
         raise
     except errors.InvalidField as error:
@@ -38,7 +65,3 @@ async def render(
             errors.Violation(each.field, f"as {Event.PRE_RENDER} has made it, {each.description}")
             for each in error.violations
         ) from error
-    charts = present.charts
-    return await announcer.core(
-        CoreEvent.RENDER, present.root, renderer.render(charts, release, expressions, wait=wait)
-    )

@@ -6,6 +6,7 @@ them have been called.
 
 from collections.abc import Mapping, Sequence
 
+from tinkwell.core import errors
 from tinkwell.core.release.chart import changing, process
 from tinkwell.core.release.lifecycle_event import order
 from tinkwell.core.release.lifecycle_event.name import Event
@@ -138,6 +139,14 @@ class Subject:
         changing.check_size(self.charts.root)
         self.charts = Charts(self.charts.root, is_changed=bool(found) or self._before.is_changed)
         return found
+
+    def mark_values(self, secret: Sequence[str]) -> None:
+        """Say what is secret of the values that were changed, by JSON pointers; raises `errors.InvalidField`."""
+        assert self.charts is not None
+        if len(secret) > rendered.MAX_SECRET_VALUES:
+            why = f"are writeOnly in {len(secret):,} places; at most {rendered.MAX_SECRET_VALUES:,} may be"
+            raise errors.InvalidField.of(process.USER_VALUES, why)
+        self.charts = Charts(self.charts.root, is_changed=self.charts.is_changed, secret=secret)
 
     def settle_manifest(self) -> bool:
         """Put what was changed into the manifest, and return whether anything was; raises `errors.InvalidField`."""

@@ -13,6 +13,9 @@ local MAX_BYTES = 8 * 1024 * 1024
 local MAX_DEPTH = 64
 -- The holes of a list are written as null, unless these would be most of it.
 local MAX_HOLES = 64
+-- Of the bytes of a text that are not UTF-8, so many are replaced.
+local MAX_WRONG = 100
+local MAX_KEY = 60
 
 -- By tables: false for a list, and for an object its keys in their order.
 local shapes = setmetatable({}, { __mode = "k" })
@@ -29,6 +32,28 @@ local null = setmetatable({}, {
 local function list(table)
   shapes[table] = false
   return table
+end
+
+-- Texts for people ---------------------------------------------------------------------------------------------------
+
+-- Shorten a text to so many bytes. No character is cut, since whoever masks secrets knows their characters.
+local function cut(text, most)
+  if #text <= most then return text end
+  local last = most
+  while last > most - 4 and find(text, "^[\x80-\xBF]", last + 1) do last = last - 1 end
+  return sub(text, 1, last) .. "…"
+end
+
+-- Put a question mark in the place of each byte that is not UTF-8. Where there are very many, the rest is left out.
+local function clean(text)
+  local parts, at = {}, 1
+  while true do
+    local _, wrong_at = utf8_len(text, at)
+    if not wrong_at then return concat(parts) .. sub(text, at) end
+    if #parts > MAX_WRONG then return concat(parts) .. "…" end
+    parts[#parts + 1] = sub(text, at, wrong_at - 1) .. "?"
+    at = wrong_at + 1
+  end
 end
 
 -- Decoding -----------------------------------------------------------------------------------------------------------
@@ -171,7 +196,7 @@ local function path_of(out)
     if type(key) == "string" and find(key, "^[%w_-]+$") then
       parts[#parts + 1] = "." .. key
     elseif type(key) == "string" then
-      parts[#parts + 1] = "[" .. format("%q", sub(key, 1, 60)) .. "]"
+      parts[#parts + 1] = '["' .. gsub(cut(key, MAX_KEY), '["\\\0-\31]', ESCAPES) .. '"]'
     else
       parts[#parts + 1] = "[" .. tostring(key) .. "]"
     end
@@ -335,4 +360,7 @@ local function ordered_keys(table)
   return known
 end
 
-return { decode = decode, encode = encode, list = list, null = null, shown = shown, ordered_keys = ordered_keys }
+return {
+  decode = decode, encode = encode, list = list, null = null, shown = shown, ordered_keys = ordered_keys,
+  cut = cut, clean = clean,
+}

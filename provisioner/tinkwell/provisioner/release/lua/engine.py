@@ -42,7 +42,7 @@ class Engine:
             max_memory=MAX_MEMORY_BYTES,
         )
         codec = self._run("codec")
-        guard = self._run("guard", MAX_INSTRUCTIONS)
+        guard = self._run("guard", MAX_INSTRUCTIONS, codec)
         host = self._run("host", _yaml)
         environment = self._run("environment", codec, host)
         self._calls = self._run("runtime", codec, guard, environment, host)

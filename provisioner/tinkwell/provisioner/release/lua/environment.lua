@@ -8,7 +8,7 @@ local codec, host = ...
 local MAX_REPEATED = 1024 * 1024
 local MAX_LINE = 4096
 
-local concat, unpack, rep, sub = table.concat, table.unpack, string.rep, string.sub
+local concat, unpack, rep = table.concat, table.unpack, string.rep
 local error, getmetatable, next, pcall, select, setmetatable = error, getmetatable, next, pcall, select, setmetatable
 local rawequal, rawget, rawset, tonumber, tostring, type = rawequal, rawget, rawset, tonumber, tostring, type
 local raw_ipairs, format, raw_meta = ipairs, string.format, debug.getmetatable
@@ -147,8 +147,7 @@ local function joined(...)
   for index = 1, select("#", ...) do
     parts[index] = text_of((select(index, ...)))
   end
-  local text = concat(parts, "\t")
-  return #text > MAX_LINE and sub(text, 1, MAX_LINE) .. "…" or text
+  return codec.cut(concat(parts, "\t"), MAX_LINE)
 end
 
 local function fail(reason)

@@ -1,9 +1,10 @@
--- Runs functions of scripts within their limits. It is given the most instructions, and returns a table of functions.
+-- Runs functions of scripts within their limits. It is given the most instructions and the codec, and returns a table of
+-- functions.
 --
 -- The hook of the interpreter counts instructions. Once there were too many it raises an error at each further one, so
 -- that no pcall of a script goes on; only what must settle the call is let through.
 
-local MAX_INSTRUCTIONS = ...
+local MAX_INSTRUCTIONS, codec = ...
 
 local MAX_MESSAGE = 2000
 local MAX_FRAMES = 20
@@ -57,10 +58,9 @@ local function frames(level)
 end
 
 local function fault_of(message, found, place, is_excess)
-  if #message > MAX_MESSAGE then message = sub(message, 1, MAX_MESSAGE) .. "…" end
   place = place or { chart = "", file = "", line = 0 }
   return {
-    message = message, traceback = concat(found, "\n"), is_excess = is_excess,
+    message = codec.cut(message, MAX_MESSAGE), traceback = concat(found, "\n"), is_excess = is_excess,
     chart = place.chart, file = place.file, line = place.line,
   }
 end
@@ -116,7 +116,7 @@ local function call(f, ...)
   return fault_of_error(fault)
 end
 
-for _, f in next, { place_of, frame_text, frames, fault_of, explain, call } do settling[f] = true end
+for _, f in next, { place_of, frame_text, frames, fault_of, explain, call, codec.cut } do settling[f] = true end
 
 function trip()
   if settling[getinfo(2, "f").func] then return end

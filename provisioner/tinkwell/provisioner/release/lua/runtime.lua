@@ -5,10 +5,14 @@ local codec, guard, environment, host = ...
 
 local MAX_HANDLERS = 1000
 local MAX_NAME = 200
+-- Of the keys that a handler has put into its context, so many are told.
+local MAX_UNKNOWN = 100
 local load, error, next, pcall, rawequal, rawget, rawset = load, error, next, pcall, rawequal, rawget, rawset
 local type, tonumber, tostring, getinfo, kind_of, utf8_len = type, tonumber, tostring, debug.getinfo, math.type, utf8.len
-local match, gsub = string.match, string.gsub
+local find, match, gsub = string.find, string.match, string.gsub
 local sources = guard.sources
+-- Texts of scripts that are no UTF-8 cannot be told.
+local clean = codec.clean
 
 -- By paths: {path, env, files, loaded, init}.
 local charts = {}
@@ -17,11 +21,6 @@ local handlers = {}
 -- What `events` was told, in order.
 local told = {}
 local is_registering = false
-
--- Texts of scripts that are no UTF-8 cannot be told.
-local function clean(text)
-  return utf8_len(text) and text or gsub(text, "[\x80-\xff]", "?")
-end
 
 local function finish(fault, found)
   local lines, warnings = host.take()
@@ -63,7 +62,9 @@ local function require_in(chart)
     if type(name) ~= "string" then error("require takes the name of a file in ext/lua", 2) end
     local file = "ext/lua/" .. gsub(name, "%.", "/") .. ".lua"
     if not rawget(chart.files, file) then
-      error("there is no " .. file .. " in this chart; require finds files of its ext/lua only", 2)
+      -- Shown as it was given: what is made of a secret would not be known as one.
+      local shown = find(name, ".", 1, true) and name or file
+      error("there is no " .. shown .. " in this chart; require finds files of its ext/lua only", 2)
     end
     local ok, value = pcall(run_file, chart, file)
     if ok then return value end
@@ -199,10 +200,13 @@ local function changes(documents, context, kept, given)
     if not rawequal(rawget(context, part), kept[part]) then unknown[#unknown + 1] = "context." .. part end
   end
   for _, key in next, codec.ordered_keys(context) do
-    if type(key) ~= "string" then
+    if #unknown >= MAX_UNKNOWN then
+      unknown[#unknown + 1] = "further keys of context"
+      break
+    elseif type(key) ~= "string" then
       unknown[#unknown + 1] = "a key of context that is no text"
     elseif not is_known[key] then
-      unknown[#unknown + 1] = clean("context." .. key)
+      unknown[#unknown + 1] = clean(codec.cut("context." .. key, MAX_NAME))
     end
   end
   return { changed = changed, unknown = codec.list(unknown) }

@@ -121,6 +121,7 @@ class _Rendering:
             late_inputs=late_inputs,
             notes=part.notes,
             values=unit.values if unit is self._charts.root and self._charts.is_changed else None,
+            sensitive=self._charts.secret if unit is self._charts.root else (),
         )
         for child, given in part.inputs.items():
             self._inputs[unit.children[child].path] = given

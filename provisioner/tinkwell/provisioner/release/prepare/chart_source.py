@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tinkwell.client.release import model
 from tinkwell.core import errors
@@ -24,11 +24,13 @@ class Charts:
     """The charts of a release by their paths, with the values that they see.
 
     `is_changed`: handlers have changed their values, which do not follow from the charts and their source any more.
+    `secret` are JSON pointers to what is secret of those.
     """
 
-    def __init__(self, root: Unit, *, is_changed: bool = False) -> None:
+    def __init__(self, root: Unit, *, is_changed: bool = False, secret: Sequence[str] = ()) -> None:
         self.root = root
         self.is_changed = is_changed
+        self.secret = tuple(secret)
         self._units = {unit.path: unit for unit in process.units(root)}
         # By the charts themselves, since one may stand in many places.
         self._texts: dict[int, FileTexts] = {}

@@ -73,9 +73,11 @@ class Prepared:
 
 
 class Preparation:
-    """The preparation of one operation. `enter` is told of each phase that begins, and `record` of what is emitted.
+    """The preparation of one operation.
 
-    `machine` finds plugs, and `schemas` check values that handlers have changed.
+    `enter` is told of each phase that begins, `record` of what is emitted, and `learn` of what handlers have made that
+    is secret. `machine` finds plugs, `schemas` check values that handlers have changed, and `check` refuses a manifest
+    that would show a secret.
     """
 
     def __init__(
@@ -87,14 +89,18 @@ class Preparation:
         expressions: Expressions,
         schemas: Schemas,
         machine: Machine,
+        check: Callable[[RenderedManifest], None],
         enter: Callable[[Phase], Awaitable[None]],
         record: Callable[[Emitted], None],
+        learn: sources.Learn,
     ) -> None:
         self._work = work
         self._host = host
         self._lifecycle = lifecycle
         self._machine = machine
+        self._check_shown = check
         self._enter = enter
+        self._learn = learn
         self._announcer = Announcer(lifecycle, record=record)
         self._expressions = expressions
         self._schemas = schemas
@@ -111,6 +117,9 @@ class Preparation:
             await self._render()
         await self._enter(Phase.VALIDATE)
         manifest = await self._validate(is_rendered=is_rendered)
+        if manifest is not None:
+            # Before an engine, or a registry, is asked for an image by a name that holds a secret.
+            self._check_shown(manifest)
         charts = self._lifecycle.present.charts
         revision = _revision(manifest, charts)
         await self._leave(manifest)
@@ -145,12 +154,13 @@ class Preparation:
         work = self._work
         if self._left is None and manifest is not None and work.operation.kind.changes_release:
             is_removing = any(row.path not in manifest.installed for row in work.resources)
-            await self._find_former(await asyncio.to_thread(build_plan, manifest, work) if is_removing else None)
+            plan = await asyncio.to_thread(build_plan, manifest, work) if is_removing else None
+            await self._find_former(plan, manifest)
             await self._lifecycle.load()
 
-    async def _find_former(self, plan: Plan | None) -> None:
-        """Find what was there before, where the operation has to do with it by its kind, or by its plan."""
-        found = await life.former_work(self._host, self._work, plan)
+    async def _find_former(self, plan: Plan | None, manifest: RenderedManifest | None = None) -> None:
+        """Find what was there before, where the operation has to do with it by its kind, its plan, or its charts."""
+        found = await life.former_work(self._host, self._work, plan, manifest)
         if found is not None:
             self._left = await asyncio.to_thread(life.read, found)
             self._lifecycle.begin(self._lifecycle.present, await asyncio.to_thread(life.subject, found))
@@ -184,6 +194,7 @@ class Preparation:
                 expressions=self._expressions,
                 schemas=self._schemas,
                 wait=options.wait,
+                learn=self._learn,
             )
             manifest, warnings = rendered.manifest, rendered.warnings
         for warning in warnings:

@@ -27,7 +27,7 @@ async def hooks_of(work: model.Work, prepared: Prepared, host: Host) -> tuple[Pl
     plan = await asyncio.to_thread(build_plan, prepared.manifest, applying, lived)
     left = None
     # A chart that is removed has its own last hooks.
-    if (found := await life.former_work(host, applying, plan)) is not None:
+    if (found := await life.former_work(host, applying, plan, prepared.manifest)) is not None:
         left = await asyncio.to_thread(life.read, found)
         lived = replace(lived, former=left.manifest)
         plan = await asyncio.to_thread(build_plan, prepared.manifest, applying, lived)

@@ -38,9 +38,16 @@ class Schemas:
 
         The schema is of this draft of JSON Schema if it names none.
         """
-        request = document.dump_json({"path": path, "schema": schema, "config": config, "draft": draft})
+        await self._ask(path, {"path": path, "schema": schema, "config": config, "draft": draft})
+
+    async def write_only(self, path: str, schema: JsonObject, values: JsonObject) -> tuple[str, ...]:
+        """Check values of a chart, and return the JSON pointers into them of what the schema marks as `writeOnly`."""
+        asked: JsonObject = {"path": path, "schema": schema, "config": values, "draft": "7", "write_only": True}
+        return tuple(cast("list[str]", (await self._ask(path, asked))["write_only"]))
+
+    async def _ask(self, path: str, asked: JsonObject) -> JsonObject:
         try:
-            answer = await self._child.call(request.encode())
+            answer = await self._child.call(document.dump_json(asked).encode())
         except sandbox.Exceeded as error:
             raise errors.InvalidField.of(path, f"cannot be checked: its schema {error.reason}") from error
         except sandbox.Died as error:
@@ -55,6 +62,7 @@ class Schemas:
             raise errors.InvalidField.of("config_schema", f"is no JSON Schema: {why}")
         if problems := cast("list[tuple[str, str]]", found["problems"]):
             raise WrongConfig(errors.Violation(field, description) for field, description in problems)
+        return found
 
     async def close(self) -> None:
         """End the child."""

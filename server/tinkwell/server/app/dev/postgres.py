@@ -17,7 +17,7 @@ import asyncpg
 from tinkwell.server.app.dev import account, binaries, child, place
 from tinkwell.server.app.dev.binaries import Binaries
 from tinkwell.server.app.dev.place import Place
-from tinkwell.server.database import session
+from tinkwell.server.database import dial, session
 
 _USER = "tinkwell"
 _DATABASE = "postgres"
@@ -192,6 +192,9 @@ async def _wait_until_ready(process: asyncio.subprocess.Process, url: str, log: 
 async def _answers(url: str) -> bool:
     try:
         connection = await session.connect(url, session.TASK, connect_seconds=_START_SECONDS)
+    except dial.CannotConnect as error:
+        # Whoever is told that it is a standby has been answered.
+        return any(isinstance(cause, asyncpg.TargetServerAttributeNotMatched) for cause in error.causes)
     except (OSError, asyncpg.CannotConnectNowError, asyncpg.PostgresConnectionError):
         return False
     await connection.close()

@@ -16,6 +16,10 @@ class Pace:
     eager_seconds: float = 0.002
     eager_events: int = 2
     eager_others_seconds: float = 0.0004
+    # Above a gap everything waits for whoever left it. The longer that lasts, the longer are the pauses, up to a bound:
+    # this part of it, so that what comes late anyway comes hardly later.
+    gap_share: float = 0.05
+    longest_gap_pause_seconds: float = 0.05
     # Nobody waits for an event while nobody watches, and fewer polls leave more of the processors to writers. The first
     # watcher ends the pause.
     unwatched_seconds: float = 0.100
@@ -40,3 +44,7 @@ class Pace:
     warn_after_seconds: float = 5.0
     warn_again_seconds: float = 60.0
     limits: Limits = dataclasses.field(default_factory=Limits)
+
+    def gap_pause_seconds(self, waited_seconds: float) -> float:
+        """Say how long to pause above a gap that has lasted for so long."""
+        return min(waited_seconds * self.gap_share, self.longest_gap_pause_seconds)

@@ -309,10 +309,11 @@ class _Drive:
 
     def _pause_seconds(self, now: float, used: float) -> float:
         # What is read sooner would only wait for what comes after it; but above a gap others wait for the next page.
-        handed_on = 0 if self._cycle.tail.has_gaps else self._hub.pause_seconds
+        wait = self._counts.wait
+        least = self._hub.pause_seconds if wait is None else self._pace.gap_pause_seconds(now - wait.since)
         if self._is_eager(now):
-            return handed_on
-        return max(self._pace.poll_seconds, used - self._used_before, handed_on)
+            return least
+        return max(self._pace.poll_seconds, used - self._used_before, least)
 
     def _is_quiet(self, now: float) -> bool:
         return not self._cycle.is_busy and now - self._quiet_since >= self._pace.awake_seconds

@@ -80,6 +80,8 @@ class PostgresLog:
                 if await reader.fetchval("SELECT pg_is_in_recovery()"):
                     raise SourceLost("this server is a standby; the log is read on the primary")
                 await _refuse_several(reader, listener, holder)
+                if await reader.fetchval("SELECT mend_bell()"):
+                    logger.warning("the bell could not be read, and was made anew, as after a fail-over")
                 await _plan(reader)
                 bell = PostgresBell(listener, holder, heard=self._count_notification)
                 await bell.start()

@@ -31,8 +31,9 @@ T = TypeVar("T")
 Work: TypeAlias = Callable[[Fetch], Awaitable[T]]
 
 _WORKFLOWS = 100
-# Workflows and actions that are removed in one transaction, and so its events. One workflow may have more.
-_MAX_ROWS = 400
+# Workflows and actions that are removed in one transaction, and so its events: as long as it commits, all that is
+# committed beside it waits to be delivered. One workflow may have more.
+_MAX_ROWS = 200
 _LOOKED_AT = 500
 _SHORTEST_PAUSE_SECONDS = 0.02
 # Longer than a piece and its pause take. Another server waits for so long after the one whose turn it is has died.
@@ -141,12 +142,12 @@ class _Walk:
         """Forget those of a few workflows that are past their time, and that nobody has locked."""
 
         async def mark(fetch: Fetch) -> list[str]:
-            past = await self._locked(fetch, found)
+            past = await self._locked(fetch, [candidate.id for candidate in found])
             await store.mark(fetch, past)
             return past
 
         async def remove(fetch: Fetch) -> Sequence[int]:
-            return await store.remove(fetch, await self._locked(fetch, found))
+            return await store.remove(fetch, await self._locked(fetch, past))
 
         if not (past := await self._write(mark)):
             return Pruned()
@@ -176,8 +177,8 @@ class _Walk:
         """Forget templates that were deleted, and that nothing refers to."""
         return Pruned(templates=await self._forget_unused(store.FORGET_TEMPLATES))
 
-    async def _locked(self, fetch: Fetch, found: Sequence[Candidate]) -> list[str]:
-        locked = await store.lock(fetch, [candidate.id for candidate in found])
+    async def _locked(self, fetch: Fetch, ids: Sequence[str]) -> list[str]:
+        locked = await store.lock(fetch, ids)
         return [candidate.id for candidate in rule.forgettable(locked, ended_before=self._before)]
 
     async def _forget_parts(self, query: str, ids: Sequence[str], limit: int) -> int:

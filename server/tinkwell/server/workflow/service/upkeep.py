@@ -23,6 +23,9 @@ logger = logging.getLogger(__name__)
 # Who has done it, in events.
 ACTOR = "retention"
 _FIRST_PAUSE_SECONDS = 2.0
+# After each piece, of which a hundred workflows take five: where a site has years to forget, each event is one that
+# watchers have to hear.
+_PIECE_PAUSE_SECONDS = 0.2
 
 Result = Literal["done", "watched", "failed"]
 """What a run came to; it has only watched where another server acts at this moment."""
@@ -43,8 +46,15 @@ class Status:
 class Upkeep:
     """Runs again and again until cancelled. What ended `age_seconds` ago is forgotten; with 0 everything is kept."""
 
-    def __init__(self, database: Database, *, age_seconds: float, interval_seconds: float) -> None:
-        self._pruning = Pruning(database, holder=str(uuid.uuid4()))
+    def __init__(
+        self,
+        database: Database,
+        *,
+        age_seconds: float,
+        interval_seconds: float,
+        pause_seconds: float = _PIECE_PAUSE_SECONDS,
+    ) -> None:
+        self._pruning = Pruning(database, holder=str(uuid.uuid4()), pause_seconds=pause_seconds)
         self._age_seconds = age_seconds
         self._interval_seconds = interval_seconds
         self.status = Status()

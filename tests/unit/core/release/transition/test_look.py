@@ -273,10 +273,11 @@ def test_drift_is_what_a_plan_of_what_is_installed_found(
     ("kind", "report", "message"),
     [
         (OperationKind.PLAN, FinishReport(state=SUCCEEDED), "a PLAN that SUCCEEDED has one"),
-        (OperationKind.UPGRADE, FinishReport(state=SUCCEEDED, result="{}"), "only a PLAN or a TEST has one"),
+        (OperationKind.UNINSTALL, FinishReport(state=SUCCEEDED, result="{}"), "this is UNINSTALL, which ends as SUCC"),
+        (OperationKind.UPGRADE, FinishReport(state=State.FAILED, cause="{}", result="{}"), "which ends as FAILED"),
     ],
 )
-def test_only_what_looks_has_a_result_and_a_plan_needs_one(
+def test_only_what_looks_or_has_brought_something_about_has_a_result_and_a_plan_needs_one(
     kind: OperationKind, report: FinishReport, message: str
 ) -> None:
     with pytest.raises(errors.InvalidField, match=message):

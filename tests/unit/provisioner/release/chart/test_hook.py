@@ -172,6 +172,43 @@ async def test_a_subchart_that_leaves_runs_its_own_hooks(stage: Stage) -> None:
     ]
 
 
+BARE = template(hook("bye", "pre-delete"), hook("done", "post-delete"))
+
+
+async def test_a_subchart_that_leaves_runs_its_hooks_though_it_has_no_resources(stage: Stage) -> None:
+    async with stage.provisioner():
+        await stage.ends(await install(stage, chart(WEB, hook("after", "post-upgrade"), app=BARE)))
+        done(stage)
+        planned = await stage.operator.plan("shop", packed(chart(WEB, hook("after", "post-upgrade"))))
+        hooks = (await planned.plan())["hooks"]
+        assert [(each["path"], each["event"]) for each in hooks] == [
+            *(("shop.app:bye", "pre-delete"), ("shop.app:done", "post-delete"), ("shop:after", "post-upgrade"))
+        ]
+        await stage.ends(second := (await stage.operator.apply_plan(planned.id)).id)
+        assert done(stage) == ["bye", "done", "after"]
+        assert [each for each in await lived(stage, second) if "app" in each] == [
+            *("shop.app/pre-delete", "shop.app/post-delete")
+        ]
+        await stage.ends((await stage.operator.rollback("shop", 1)).id)
+        done(stage)
+        await stage.ends((await stage.operator.uninstall("shop")).id)
+    assert sorted(done(stage)) == ["bye", "done", "web destroy"]
+
+
+async def test_a_subchart_that_leaves_without_resources_goes_on_leaving_under_another_owner(stage: Stage) -> None:
+    gate = asyncio.Event()
+    async with stage.provisioner():
+        await stage.ends(await install(stage, chart(WEB, app=BARE)))
+        stage.images.thing("bye").gates["create"] = gate
+        upgraded = await stage.operator.upgrade("shop", packed(chart(WEB)))
+        await stage.has_called("bye", "create")
+        done(stage)
+    async with stage.provisioner():
+        gate.set()
+        await stage.ends(upgraded.id)
+    assert "done" in done(stage)
+
+
 async def test_an_applied_release_has_hooks_and_emits_what_they_hear_alone(stage: Stage) -> None:
     manifest = template(WEB, hook("before", "pre-install"), hook("leaving", "pre-delete"))
     async with stage.provisioner():

@@ -65,3 +65,42 @@ async def test_a_wrong_weight_is_repeated(weight: str, told: str) -> None:
     script = f"function init(events) events.on('ready', {weight}, function() end) end"
     (message,) = (await refused(chart("shop", script))).values()
     assert message.rpartition(", and not ")[2] in told.split("|")
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        (r"'\xffé\xc3é\xe2\x82'", "?é?é??"),
+        (r"('x'):rep(4095) .. 'é'", "x" * 4095 + "…"),
+        (r"('x'):rep(4094) .. 'éé'", "x" * 4094 + "é…"),
+        (r"('\xff'):rep(300)", "?" * 101 + "…"),
+    ],
+)
+async def test_what_is_no_text_is_told_without_a_change_of_the_rest(expression: str, text: str) -> None:
+    assert (await run(f"print({expression})")).lines == (text,)
+    assert (await run(f"log.warning({expression})")).warnings == (text,)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (r"fail('\xffé')", "?é"),
+        ("fail(('é'):rep(1001))", "é" * 1000 + "…"),
+        ("fail('x' .. ('é'):rep(1001))", "x" + "é" * 999 + "…"),
+        (
+            r"values.x = {['\t\"é' .. ('k'):rep(60)] = print}",
+            'values.x["\\t\\"é' + "k" * 56 + '…"]: a function cannot be',
+        ),
+        ("require('a.b')", "there is no a.b in this chart"),
+        ("require('a/b')", "there is no ext/lua/a/b.lua in this chart"),
+    ],
+)
+async def test_an_error_shows_what_it_was_given_and_where_it_is_cut(body: str, message: str) -> None:
+    assert (await failed(body)).message.startswith(message)
+
+
+async def test_of_very_many_changes_that_are_dropped_some_are_told() -> None:
+    dropped = (await run("for n = 1, 1e4 do context['k' .. n .. ('x'):rep(300)] = 1 end")).dropped
+    assert len(dropped) == 101
+    assert dropped[-1] == "further keys of context"
+    assert {len(text) for text in dropped[:-1]} == {201}

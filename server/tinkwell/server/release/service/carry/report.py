@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from tinkwell.core import errors
 from tinkwell.core.release import plan
 from tinkwell.core.release import report as told
+from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.lifecycle_event.run import MAX_HANDLERS
 from tinkwell.core.release.manifest import model
 from tinkwell.core.release.manifest import name as manifest_name
@@ -24,8 +25,8 @@ from tinkwell.core.value import document, parse
 
 MAX_REPORTS = 500
 MAX_NAME_BYTES = 1024
-# The path of a chart, or that of a file in it.
-MAX_FILE_BYTES = 256
+# That of a file in a chart.
+MAX_FILE_BYTES = archive.MAX_PATH_BYTES
 MAX_ENTRYPOINT_BYTES = 4 * 1024
 MAX_ARGS = 1_000
 MAX_ARGS_BYTES = 64 * 1024
@@ -146,7 +147,7 @@ def _check_lifecycle(checks: checking.Checks, field: str, report: LifecycleRepor
         checks.refuse(f"{field}.handlers", f"there are {len(report.handlers):,}; at most {MAX_HANDLERS:,} may be")
     for index, handler in enumerate(report.handlers[:MAX_HANDLERS]):
         place = parse.child(f"{field}.handlers", index)
-        checks.take(_parse_text, f"{place}.chart", handler.chart, max_bytes=MAX_FILE_BYTES)
+        checks.take(_parse_text, f"{place}.chart", handler.chart, max_bytes=plan.MAX_PATH_BYTES)
         checks.take(_parse_text, f"{place}.file", handler.file, max_bytes=MAX_FILE_BYTES)
         checks.take(parse.parse_int_range, f"{place}.line", handler.line, low=0, high=MAX_LINE)
         checks.take(_parse_number, f"{place}.weight", handler.weight, high=1.0)
