@@ -1,4 +1,4 @@
-"""What the database cannot refuse is found: events are waited for or told as lost, and none is passed over in silence."""
+"""What the database cannot refuse is found: events are waited for, or their loss is told, and not passed over."""
 
 import asyncio
 import contextlib
