@@ -1,6 +1,6 @@
 """Every kind of fault, once, at the same time as writers and watchers of all kinds; `make chaos` does it for minutes.
 
-The same by hand: `make chaos SEED=20 SECONDS=8`.
+The same by hand: `make chaos-log SEED=20 SECONDS=4`.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from support.chaos.kind import Kind
 from tinkwell.server.app.dev import place
 
 SEED = 20
-SECONDS = 8.0
+SECONDS = 4.0
 
 
 @pytest.mark.slow

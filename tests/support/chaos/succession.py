@@ -95,12 +95,11 @@ class Successions:
         scene = self._scene
         async with scene.pair.lock, scene.chronicle.lock:
             dumped_at = time.time()
-            if await self._run("pg_dump", "--format=custom", "--compress=0", f"--file={self._dump}"):
+            if await self._run("pg_dump", "--format=custom", "--compress=0", f"--file={self._dump}", self._target):
                 return False
             await asyncio.sleep(self._chance.uniform(0, 2))
             # Where tables come back one by one, so do their triggers, and nothing may be written meanwhile.
-            restored = self._restore_in_silence() if is_piecemeal else self._restore_at_once()
-            found = await restored
+            found = await (self._restore_in_silence() if is_piecemeal else self._restore_at_once())
             if found is None:
                 return False
             rows, oldest, begun_at = found
@@ -112,7 +111,7 @@ class Successions:
             async with self._scene.silence():
                 rows, oldest = await _read(self._scene.pair.url)
                 begun_at = time.time()
-                await self._run("pg_restore", "--clean", "--if-exists", str(self._dump))
+                await self._run("pg_restore", "--clean", "--if-exists", self._target, str(self._dump))
                 wrong = [line for line in self._said().splitlines() if _WRONG in line and _HARMLESS not in line]
                 assert not wrong, f"pg_restore failed: {wrong}"
         except (TimeoutError, StepFailed, *session.ERRORS):
@@ -144,7 +143,7 @@ class Successions:
         if code == 0:
             self._script.write_text(_FIRST + self._script.read_text())
             options = ("--single-transaction", "--quiet", "--set=ON_ERROR_STOP=1", f"--file={self._script}")
-            code = await self._run("psql", *options)
+            code = await self._run("psql", *options, self._target)
         return code
 
     async def _turn(
@@ -177,18 +176,11 @@ class Successions:
         self._scene.forgetting.oldest = oldest_now
 
     async def _run(self, name: str, *arguments: str) -> int:
-        """Run one of PostgreSQL's programs over the present database, and return its exit code."""
+        """Run one of PostgreSQL's programs, and return its exit code."""
         program = binaries.find(self._scene.pair.bin_dir).program(name)
-        is_into_file = name == "pg_restore" and any(word.startswith("--file=") for word in arguments)
-        target = () if is_into_file else ("--dbname", self._scene.pair.url)
         with self._log.open("wb") as log:
             process = await asyncio.create_subprocess_exec(
-                program,
-                *arguments,
-                *target,
-                stdout=log,
-                stderr=log,
-                env={"PGOPTIONS": _INSISTENT},
+                program, *arguments, stdout=log, stderr=log, env={"PGOPTIONS": _INSISTENT}
             )
         try:
             async with asyncio.timeout(_PROGRAM_SECONDS):
@@ -197,6 +189,10 @@ class Successions:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
+
+    @property
+    def _target(self) -> str:
+        return f"--dbname={self._scene.pair.url}"
 
     def _said(self) -> str:
         return self._log.read_text(errors="replace")[-1_000:]
