@@ -22,7 +22,7 @@ class ConsumerFaults:
         consumer = self._audience.some()
         consumer.may_read.clear()
         try:
-            await asyncio.sleep(self._chance.uniform(2, 20 if self._scene.is_thorough else 6))
+            await asyncio.sleep(self._scene.moment(2, 20))
         finally:
             consumer.may_read.set()
         return True
@@ -32,7 +32,7 @@ class ConsumerFaults:
         consumer = self._audience.some()
         consumer.delay_seconds = self._chance.uniform(0.01, 0.3)
         try:
-            await asyncio.sleep(self._chance.uniform(2, 10 if self._scene.is_thorough else 4))
+            await asyncio.sleep(self._scene.moment(2, 10))
         finally:
             consumer.delay_seconds = 0
         return True
@@ -41,7 +41,7 @@ class ConsumerFaults:
         """Let somebody watch for a moment."""
         server = self._chance.choice(self._scene.servers)
         async with self._audience.visitor(self._some_start(), server):
-            await asyncio.sleep(self._chance.uniform(0.1, 2))
+            await asyncio.sleep(self._scene.moment(0.1, 2))
         return True
 
     async def silence(self) -> bool:
@@ -51,7 +51,7 @@ class ConsumerFaults:
             with contextlib.suppress(TimeoutError):
                 await eventually(lambda: visitor.record.reached > 0, deadline_seconds=5)
             hole.open()
-            await asyncio.sleep(35 if self._scene.is_thorough else 5)
+            await asyncio.sleep(35 if self._scene.is_thorough else 3)
             return visitor.record.reached > 0
 
     async def reconnect(self) -> bool:

@@ -27,6 +27,5 @@ class NetworkFaults:
 
     def _seconds(self) -> float:
         """Draw less than any patience, or more than that of sessions which read the log."""
-        if not self._scene.is_thorough:
-            return self._chance.uniform(1, 3)
-        return self._chance.uniform(12, 20) if self._chance.random() < 0.3 else self._chance.uniform(1, 8)
+        is_long = self._scene.is_thorough and self._chance.random() < 0.3
+        return self._scene.moment(12, 20) if is_long else self._scene.moment(1, 8)

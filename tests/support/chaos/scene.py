@@ -24,6 +24,8 @@ _IS_BUSY = """
        AND (application_name LIKE 'chaos%' OR application_name = 'tinkwell')
 """
 _QUIET_SECONDS = 60
+# What a moment of a short run is to one of a long run.
+_SHORT_SHARE = 0.3
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,11 @@ class Scene:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "swallowing", {server.name: asyncio.Lock() for server in self.servers})
+
+    def moment(self, low: float, high: float) -> float:
+        """Draw some seconds, fewer where there is no time for more."""
+        share = 1.0 if self.is_thorough else _SHORT_SHARE
+        return self.chance.uniform(low * share, high * share)
 
     @contextlib.asynccontextmanager
     async def some_server(self) -> AsyncIterator[Server]:

@@ -93,7 +93,7 @@ class SessionFaults:
                     role_setting.given(connection, setting, is_of_role=self._chance.random() < 0.5),
                 ):
                     await self._terminate_servers(_EVER_SECONDS)
-                    await asyncio.sleep(self._chance.uniform(1, 4))
+                    await asyncio.sleep(self._scene.moment(1, 4))
                 await self._terminate_servers(_EVER_SECONDS)
             except session.ERRORS:
                 return False

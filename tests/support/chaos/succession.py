@@ -63,7 +63,7 @@ class Successions:
                 await scene.gateway.open(pair.spare)
                 holds_until = time.time()
                 await standby.catch_up()
-                await asyncio.sleep(self._chance.uniform(0, 2))
+                await asyncio.sleep(self._scene.moment(0, 2))
             except _NOT_READY:
                 logger.debug("the standby does not follow", exc_info=True)
                 await scene.gateway.shut(pair.spare)
@@ -75,7 +75,7 @@ class Successions:
             # A primary that is stopped in order waits until its standby has everything.
             holds_until = time.time() if is_fast else holds_until
             await scene.gateway.shut(pair.primary)
-            await asyncio.sleep(self._chance.uniform(0, 1))
+            await asyncio.sleep(self._scene.moment(0, 1))
             await standby.promote()
             pair.take_over()
             rows, oldest = await self._look_at_former()
@@ -97,7 +97,7 @@ class Successions:
             dumped_at = time.time()
             if await self._run("pg_dump", "--format=custom", "--compress=0", f"--file={self._dump}", self._target):
                 return False
-            await asyncio.sleep(self._chance.uniform(0, 2))
+            await asyncio.sleep(self._scene.moment(0, 2))
             # Where tables come back one by one, so do their triggers, and nothing may be written meanwhile.
             found = await (self._restore_in_silence() if is_piecemeal else self._restore_at_once())
             if found is None:

@@ -52,7 +52,7 @@ class WriteFaults:
                 for _ in range(self._chance.randint(1, 3)):
                     changes += [await self._insert(connection)]
                 await connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
-                await asyncio.sleep(self._chance.uniform(0.5, 4))
+                await asyncio.sleep(self._scene.moment(0.5, 4))
                 if self._chance.random() < 0.5:
                     outcome = Outcome.UNKNOWN
                     await connection.execute("COMMIT")
