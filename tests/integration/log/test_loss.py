@@ -1,4 +1,4 @@
-"""What the database cannot refuse is found: events are waited for, or their loss is told, and none passed in silence."""
+"""What the database cannot refuse is found: events are waited for, or their loss is told, and not passed over."""
 
 import asyncio
 import contextlib

@@ -15,6 +15,7 @@ from tinkwell.server.database import dial, engine
 
 _MISSING = (
     "42P01",  # a table or a sequence
+    "42704",  # the type of a row
     "42883",  # a function
     "42P10",  # the key of a table
     "3F000",  # the schema itself

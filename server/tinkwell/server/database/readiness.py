@@ -9,9 +9,10 @@ import logging
 import asyncpg
 import sqlalchemy
 from sqlalchemy import exc
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core import errors
-from tinkwell.server.database import engine, guard, schema
+from tinkwell.server.database import engine, guard, reach, schema
 
 logger = logging.getLogger(__name__)
 
@@ -55,9 +56,7 @@ async def _check(database_url: str, *, allow_unsafe: bool) -> None:
         raise NotUsable(text)
     async with engine.connect(database_url) as connection:
         fsync = (await connection.execute(sqlalchemy.text("SHOW fsync"))).scalar_one()
-        driver = (await connection.get_raw_connection()).driver_connection
-        assert driver is not None
-        faults = await guard.faults(driver.fetch)
+        faults = await _faults(connection)
     if faults:
         raise NotUsable("; ".join(faults))
     if fsync == "off" and not allow_unsafe:
@@ -65,3 +64,15 @@ async def _check(database_url: str, *, allow_unsafe: bool) -> None:
             "the database runs with fsync = off: after a crash it would hand out delivered revisions again; "
             "turn fsync on, or set TINKWELL_THROWAWAY_DATABASE=true for a database that may be lost"
         )
+
+
+async def _faults(connection: AsyncConnection) -> list[str]:
+    driver = (await connection.get_raw_connection()).driver_connection
+    assert driver is not None
+    try:
+        return await guard.faults(driver.fetch)
+    except asyncpg.PostgresError as error:
+        if not reach.is_incomplete(error):
+            raise
+        # Whoever reads the log waits for what is missing, and looks once more when it is there.
+        return []

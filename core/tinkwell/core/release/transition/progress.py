@@ -13,8 +13,7 @@
     LEFT                      the node is that of a resource
     an emitted event          in every phase, and writes over what was told of the same event of the same chart
     any step but INIT, STATE  the operation is no PLAN, whose other steps stay PENDING until their node ends
-    any step begins           all earlier steps of the node are final, and the attempt is the next one; INIT may begin
-                              while some are PENDING, since it may say what becomes of them
+    any step begins           all earlier steps are final, or PENDING where INIT begins; the attempt is the next one
     another end of a step     it is RUNNING, and the attempt is the present one; or it is PENDING, and CANCELLED
 
 So no two steps of a node run at once, and nothing runs once a node is final. A group of reports may come again, whole,

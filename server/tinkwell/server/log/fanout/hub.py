@@ -366,7 +366,7 @@ def _begins_anew(reason: Exception) -> errors.Unavailable:
 def _why(reason: Exception) -> str:
     if isinstance(reason, errors.Compacted):
         return f"events below revision {reason.oldest_revision} were forgotten before it had read them"
-    return f"the log that it read has ended: {reason}"
+    return "the database is another one than before, or events were lost that it had read"
 
 
 def _keys(selection: Selection) -> Iterator[_Key]:

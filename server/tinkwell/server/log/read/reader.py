@@ -205,11 +205,8 @@ class _Drive:
         return is_verified
 
     async def _verify(self) -> None:
-        """Raise `SourceLost` if the log is not what it was, and so that it is asked which one it is."""
-        if self._clock() < self._verify_at:
-            return
-        is_shorter = await self._session.last_drawn() < self._cycle.seen
-        if is_shorter or not await self._is_verified(list(self._witness.delivered)[-1:]):
+        """Raise `SourceLost` if the log is not what it was, so that it is asked which one it is."""
+        if not await self._is_verified(list(self._witness.delivered)[-1:]):
             raise SourceLost("the log is not what it was")
 
     async def _begin(self) -> None:
@@ -297,7 +294,9 @@ class _Drive:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._pace.unwatched_seconds):
                     await self._hub.watched.wait()
-        await self._verify()
+        if self._clock() >= self._verify_at:
+            self._cycle.check_length(await self._session.last_drawn())
+            await self._verify()
         self._released_count = 0
         self._used_before, now = time.thread_time(), self._clock()
         self._others_used = self._used_before - used
@@ -381,7 +380,8 @@ class _Drive:
         return self._cycle.step is step and not self._load.must_check
 
     async def _compare(self) -> None:
-        await self._verify()
+        if self._clock() >= self._verify_at:
+            await self._verify()
         self._cycle.compared(await self._session.last_drawn())
         self._is_checking = self._cycle.step is Step.CLEAR
 

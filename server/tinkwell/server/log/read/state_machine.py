@@ -230,13 +230,17 @@ class Cycle:
 
     def compared(self, drawn: int) -> None:
         """Take the highest drawn revision. Raises `SourceLost` if the log is shorter than it was."""
-        if drawn < self.seen:
-            raise SourceLost("the log is shorter than it was")
+        self.check_length(drawn)
         if drawn > max(self.seen, self._checked):
             self._checked = drawn
             self.step = Step.CLEAR
         else:
             self.step = Step.DOZE
+
+    def check_length(self, drawn: int) -> None:
+        """Raise `SourceLost` if the highest drawn revision lies below what was seen."""
+        if drawn < self.seen:
+            raise SourceLost("the log is shorter than it was")
 
     def released(self) -> None:
         """Go on without the bell."""

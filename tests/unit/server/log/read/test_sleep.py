@@ -273,7 +273,7 @@ async def test_numbers_that_were_drawn_for_nothing_are_not_taken_for_lost_rings(
             log.drawn = drawn
             comparisons = log.comparisons
             await eventually(lambda: log.comparisons > comparisons + 1)  # noqa: B023
-        assert reader.counts.sleeps > 5
+        await eventually(lambda: reader.counts.sleeps > 5)
         assert reader.counts.checks == 0
 
 
