@@ -56,3 +56,21 @@ async def test_a_fault_that_happened_often_enough_may_be_given_up(monkeypatch: p
         await dealt.deal()
     assert dealt.injected[Kind.NEVER] == 3
     assert dealt.shortfalls == []
+
+
+async def test_a_fault_that_comes_late_is_tried_for_as_long_as_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deck, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(deck, "_PATIENCE_SECONDS", 0.3)
+    tries = 0
+
+    async def inject(_: Kind) -> bool:
+        nonlocal tries
+        tries += 1
+        return tries % 2 == 0
+
+    # All of it takes longer than the patience with one of them.
+    dealt = Deck([Kind.OFTEN], inject, chance=random.Random(1), seconds=0.0, rounds=40)
+    async with asyncio.timeout(10):
+        await dealt.deal()
+    assert dealt.injected[Kind.OFTEN] == 40
+    assert dealt.shortfalls == []
