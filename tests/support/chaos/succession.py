@@ -25,6 +25,10 @@ logger = logging.getLogger(__name__)
 
 _OLDEST = "SELECT oldest_revision FROM event_history"
 # The history's id, once a server has seen that the log is another one.
+_PENDING = """
+    SELECT inhrelid::regclass::text AS name FROM pg_inherits
+     WHERE inhparent = to_regclass('events') AND inhdetachpending
+"""
 _NAMED = "SELECT history_id::text FROM event_history WHERE identity = log_identity()"
 _NAMED_SECONDS = 90
 _HOLDS_LOG = """
@@ -111,6 +115,7 @@ class Successions:
             async with self._scene.silence():
                 rows, oldest = await _read(self._scene.pair.url)
                 begun_at = time.time()
+                await _finish_forgetting(self._scene.pair.url)
                 await self._run("pg_restore", "--clean", "--if-exists", self._target, str(self._dump))
                 wrong = [line for line in self._said().splitlines() if _WRONG in line and _HARMLESS not in line]
                 assert not wrong, f"pg_restore failed: {wrong}"
@@ -210,3 +215,10 @@ async def _wait_until_locked(connection: asyncpg.Connection, running: "asyncio.T
         return running.done() or await connection.fetchval(_HOLDS_LOG)
 
     await eventually(is_locked, deadline_seconds=_PROGRAM_SECONDS, interval_seconds=0.01)
+
+
+async def _finish_forgetting(url: str) -> None:
+    """End what a retention that was cut off has begun, beside which nothing can be dropped, as people would."""
+    async with session.connected(url) as connection:
+        for one in await connection.fetch(_PENDING):
+            await connection.execute(f"ALTER TABLE events DETACH PARTITION {one['name']} FINALIZE")
