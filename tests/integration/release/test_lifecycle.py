@@ -56,7 +56,7 @@ async def add_running(sql: asyncpg.Connection) -> None:
         (emitted(outcome=0), "outcome", "SUCCEEDED, WARNED, FAILED"),
         (emitted(handlers=[handler(weight=1.5)]), "handlers[0].weight", "from 0 to 1"),
         (emitted(handlers=[handler(), handler(line=-1)]), "handlers[1].line", "must be from 0"),
-        (emitted(handlers=[handler(file="x" * 257)]), "handlers[0].file", "at most 256"),
+        (emitted(handlers=[handler(file="x" * 1_025)]), "handlers[0].file", "at most 1,024"),
         (emitted(handlers=[handler(outcome=0)]), "handlers[0].outcome", "SUCCEEDED, WARNED, FAILED"),
         (emitted(handlers=[handler()] * 1_001), "handlers", "at most 1,000"),
     ],
