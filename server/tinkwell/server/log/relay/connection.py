@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 REQUEST_SECONDS = 2.0
 _CONNECT_SECONDS = 2
+_CLOSE_SECONDS = 2
 _PING_SECONDS = 2
 
 
@@ -53,11 +54,22 @@ class Connector:
                             user_credentials=self._options.credentials,
                             tls=self._tls,
                         )
-            except BrokerLost as error:
+            except BaseException as error:
+                await close(client)
+                if not isinstance(error, BrokerLost):
+                    raise
                 failure = error
             else:
                 return client
         raise failure
+
+
+async def close(client: Client) -> None:
+    """Close a connection, or what the library leaves open of one when it gives up or is cut off."""
+    # A client that has not begun to connect has nothing open, and the library asserts that nobody closes it.
+    with contextlib.suppress(nats.errors.Error, OSError, TimeoutError, AssertionError):
+        async with asyncio.timeout(_CLOSE_SECONDS):
+            await client.close()
 
 
 def _tls(options: Options) -> ssl.SSLContext | None:

@@ -4,18 +4,16 @@ Loaded by `extra`, as the library is optional. Only this module and those that i
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import nats.errors
 from nats.aio.client import Client
 from nats.js import JetStreamContext, api
 from nats.js import errors as js_errors
 
 from tinkwell.server.log.relay.broker import Delivery, Letter, Refused
-from tinkwell.server.log.relay.connection import REQUEST_SECONDS, Connector, lost
+from tinkwell.server.log.relay.connection import REQUEST_SECONDS, Connector, close, lost
 from tinkwell.server.log.relay.consumer import JetStreamFeed
 from tinkwell.server.log.relay.message import HEADER_BYTES, headers_of, letter_of
 from tinkwell.server.log.relay.option import Options
@@ -24,7 +22,6 @@ logger = logging.getLogger(__name__)
 
 _WRONG_LAST_SEQUENCE = 10071
 _NAME_IN_USE = 10058
-_CLOSE_SECONDS = 2.0
 
 
 class JetStream:
@@ -45,9 +42,7 @@ class JetStream:
             await session.ensure_stream()
             yield session
         finally:
-            with contextlib.suppress(nats.errors.Error, OSError, TimeoutError):
-                async with asyncio.timeout(_CLOSE_SECONDS):
-                    await client.close()
+            await close(client)
 
 
 class JetStreamSession:
