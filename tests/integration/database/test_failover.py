@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
 import signal
@@ -18,7 +19,7 @@ from support.waiting import eventually
 from tinkwell.client import Client, Hardware, Informer, Watch, errors
 from tinkwell.core import errors as core_errors
 from tinkwell.server.app.dev import place, postgres
-from tinkwell.server.database import dial, engine, readiness, schema
+from tinkwell.server.database import dial, engine, readiness, schema, session
 from tinkwell.server.database.database import Database
 
 BIN_DIR = Path(os.environ["PG_BIN"]) if os.environ.get("PG_BIN") else None
@@ -125,6 +126,32 @@ async def test_a_standby_that_has_just_got_the_schema_takes_over_as_well() -> No
                     await watch.wait_live()
                     await client.hardware.push({"id": str(uuid.uuid4())})
                     await asyncio.wait_for(anext(watch), 30)
+
+
+def _fill_with_zeros(file: Path) -> None:
+    file.write_bytes(bytes(file.stat().st_size))
+
+
+async def test_a_bell_that_cannot_be_read_makes_writes_unavailable_until_a_server_has_made_it_anew() -> None:
+    with place.temporary() as state_dir:
+        running = functools.partial(postgres.embedded, state_dir, bin_dir=BIN_DIR, durable=False, roles=role.ALL)
+        async with running() as cluster:
+            await role.create_for_servers(cluster.url)
+            await schema.upgrade(cluster.url, server_role=role.SERVER_ROLE)
+            connection = await session.connect(cluster.url, session.TASK)
+            file = await connection.fetchval(
+                "SELECT current_setting('data_directory') || '/' || pg_relation_filepath('bell_wanted')"
+            )
+            await connection.close()
+        # As a standby has it that is promoted before its files were written out.
+        await asyncio.to_thread(_fill_with_zeros, Path(file))
+        async with running() as cluster:
+            pool = engine.create(cluster.url, pool_size=1)
+            with pytest.raises(core_errors.Unavailable, match="the database is not usable yet"):
+                await Database(pool).fetch("INSERT INTO hardware (id) VALUES (gen_random_uuid())")
+            await pool.dispose()
+            async with servers.running(cluster.url) as server, tinkwell.client.connect(server.address) as client:
+                await client.hardware.push({"id": str(uuid.uuid4())})
 
 
 async def test_every_connection_leads_to_the_primary_wherever_it_stands_in_the_url() -> None:
