@@ -135,6 +135,8 @@ class _Masked:
         begun: dict[LogStream, MaskedStream] = {}
         async with contextlib.aclosing(self.run.lines()) as lines:
             async for line in lines:
+                if line.is_note:  # what follows does not go on with what came before
+                    begun.clear()
                 stream = begun.pop(line.stream, None) or self.secrets.stream()
                 text = stream.feed(line.text) + (stream.cut() if line.is_cut else stream.flush())
                 if line.is_cut:

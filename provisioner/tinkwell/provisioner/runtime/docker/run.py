@@ -22,7 +22,6 @@ REOPEN_SECONDS = 0.5
 POLL_SECONDS = 0.1
 CREATOR_SECONDS = 3.0
 FORGOTTEN = "lines were dropped here: the engine does not keep all of so much output; what follows may repeat some"
-MISSING = "lines may be missing above: the engine did not keep all of so much output until it was read"
 
 
 class DockerRun:
@@ -73,12 +72,13 @@ class DockerRun:
                 if reading is not None and not await self._has_ended():
                     await asyncio.sleep(REOPEN_SECONDS)
                 is_fresh = reading is None and self._was_started
-                reading = _Pass(is_over=not is_fresh and await self._has_ended())
+                was_long = reading is not None and reading.is_long
+                reading = _Pass(is_over=not is_fresh and await self._has_ended(), was_long=was_long)
                 async with contextlib.aclosing(self._read(reading)) as lines:
                     async for line in lines:
                         if line.number > last:
-                            last = line.number
-                            await self._mark.reserve(last)
+                            last = line.number if not line.is_open else line.number - 1
+                            await self._mark.reserve(line.number)
                             yield line
 
     async def wait(self) -> port.Exit:
@@ -220,13 +220,11 @@ class DockerRun:
                 async for chunk in chunks:
                     for line in await self._take(chunk, reading):
                         yield line
-                    if reading.is_full:
-                        break
         except stream.BrokenStreamError:
             return
         except engine.Gone:
             is_over = True  # what was read is all there ever will be
-        if is_over or reading.is_full:
+        if is_over:
             for line in await self._finish(reading):
                 yield line
         else:  # the log ends a moment before the container is said to have ended
@@ -240,32 +238,15 @@ class DockerRun:
         if (stamp := output.first_stamp(reading.head)) is None:
             return ()
         base = await self._mark.begin(stamp)
-        reader = reading.reader = output.OutputReader(base=base, has_stamps=True)
+        # Of a log whose beginning is forgotten, nobody wants as much again as was read.
+        reader = reading.reader = output.OutputReader(base=base, has_stamps=True, is_long=reading.was_long and base > 0)
         notes = [reader.note(FORGOTTEN)] if base else []
         return itertools.chain(notes, reader.feed(bytes(reading.head)))
 
     async def _finish(self, reading: "_Pass") -> Iterable[output.OutputLine]:
         """Return the last lines of the last pass."""
         reading.is_complete = True
-        if reading.reader is None:
-            return ()
-        if not reading.is_full:
-            return reading.reader.finish()
-        stamp = await self._first_stamp()
-        return () if stamp is None or self._mark.is_stamp(stamp) else [reading.reader.note(MISSING)]
-
-    async def _first_stamp(self) -> str | None:
-        """Return the stamp of the oldest line that the engine has, None where it cannot be had."""
-        head = bytearray()
-        with contextlib.suppress(engine.Gone, stream.BrokenStreamError):
-            log = await self._engine.logs(self.container, follow=False)
-            log.end_soon()
-            async with contextlib.aclosing(log.chunks()) as chunks:
-                async for chunk in chunks:
-                    head += chunk
-                    if (stamp := output.first_stamp(head)) is not None:
-                        return stamp
-        return None
+        return () if reading.reader is None else reading.reader.finish()
 
     async def _has_ended(self) -> bool:
         try:
@@ -292,16 +273,17 @@ class DockerRun:
 class _Pass:
     """One pass over the log: `is_over` when it began after the container's end, `is_complete` when nothing is left."""
 
-    def __init__(self, *, is_over: bool) -> None:
+    def __init__(self, *, is_over: bool, was_long: bool) -> None:
         self.is_over = is_over
+        self.was_long = was_long
         self.is_complete = False
         self.head = bytearray()
         self.reader: output.OutputReader | None = None
 
     @property
-    def is_full(self) -> bool:
-        """Whether no more output is wanted."""
-        return self.reader is not None and self.reader.is_full
+    def is_long(self) -> bool:
+        """Whether the first half of a long output was read, by this pass or a former one."""
+        return self.was_long or (self.reader is not None and self.reader.is_long)
 
 
 @contextlib.contextmanager
