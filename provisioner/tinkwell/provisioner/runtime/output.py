@@ -13,7 +13,7 @@ Where asked, an engine puts a stamp before each payload: when it was written, an
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tinkwell.client.workflow.model import LogStream
@@ -41,8 +41,8 @@ _NUMBERS = {LogStream.STDOUT: 1, LogStream.STDERR: 2}
 class OutputLine:
     """One line without its end; `number` counts from 1 over both streams.
 
-    `is_cut` says that it was too long, and that the next one of its stream goes on with it, and `is_note` that it is said
-    of the output, and is none. An open line is not complete: it comes again, by the same number.
+    `is_cut` says that it was too long, and that the next one of its stream goes on with it, and `is_note` that it is
+    said of the output, and is none. An open line is not complete: it comes again, by the same number.
     """
 
     number: int
@@ -190,15 +190,16 @@ class OutputReader:
 
     def _take(self, stream: LogStream, raw: bytes, *, is_cut: bool = False) -> Iterator[OutputLine]:
         """Yield a line, or keep it where the first half is full."""
+        pieces = [] if self.is_long else _split(raw, is_cut=is_cut)
         if not self.is_long:
-            self._room -= len(raw) + LINE_OVERHEAD_BYTES
+            self._room -= _size(pieces)
             if self._room < 0 or self._number >= HEAD_LINES:
                 yield from self._become_long()
         if self.is_long:
             self._last.add(stream, raw, is_cut=is_cut)
             return
         self._last.precede(stream, is_cut=is_cut)
-        for piece, goes_on in _split(raw, is_cut=is_cut):
+        for piece, goes_on in pieces:
             yield self._line(stream, piece, is_cut=goes_on)
 
     def _become_long(self) -> Iterator[OutputLine]:
@@ -249,9 +250,8 @@ class LastLines:
     def take(self, max_lines: int) -> list[tuple[LogStream, str, bool]]:
         """Return so many lines as text, each with whether the next one of its stream goes on with it."""
         taken: list[tuple[LogStream, str, bool]] = []
-        count = sum(len(list(_pieces(raw))) for _, raw, _ in self._kept)
-        while self._kept and count > max_lines:
-            count -= len(list(_pieces(self._kept[0][1])))
+        fitting = self._fitting(max_lines)
+        while len(self._kept) > fitting:
             self._leave_out()
         while self._kept:
             if self._kept[0][0] in self._severed:
@@ -260,6 +260,16 @@ class LastLines:
                 stream, raw, is_cut = self._kept.popleft()
                 taken += [(stream, piece, goes_on) for piece, goes_on in _split(raw, is_cut=is_cut)]
         return taken
+
+    def _fitting(self, max_lines: int) -> int:
+        """Return how many of the last lines are no more than may be yielded once they are text."""
+        size = count = 0
+        for place, (_, raw, is_cut) in enumerate(reversed(self._kept)):
+            pieces = _split(raw, is_cut=is_cut)
+            size, count = size + _size(pieces), count + len(pieces)
+            if size > self._max_bytes or count > max_lines:
+                return place
+        return len(self._kept)
 
     def _leave_out(self) -> None:
         stream, raw, is_cut = self._kept.popleft()
@@ -291,15 +301,18 @@ def _find_stamp(frames: bytes | bytearray, frame: int) -> bytes | None:
     return b"" if begin <= len(frames) and end <= len(frames) else None
 
 
-def _split(raw: bytes, *, is_cut: bool) -> Iterator[tuple[str, bool]]:
+def _split(raw: bytes, *, is_cut: bool) -> list[tuple[str, bool]]:
     """Make a line text, in pieces that are not too long, each with whether the next one goes on with it."""
     pieces = list(_pieces(raw))
-    for place, piece in enumerate(pieces, 1):
-        yield piece, is_cut or place < len(pieces)
+    return [(piece, is_cut or place < len(pieces)) for place, piece in enumerate(pieces, 1)]
+
+
+def _size(pieces: Iterable[tuple[str, bool]]) -> int:
+    return sum(len(piece.encode()) + LINE_OVERHEAD_BYTES for piece, _ in pieces)
 
 
 def _pieces(raw: bytes) -> Iterator[str]:
-    """Yield the text of a line, split where replacing has made it longer than a line may be; an empty line is a line."""
+    """Yield the text of a line, split where replacing has made it longer than a line may be; there is always one."""
     text = raw.decode("utf-8", errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
     if len(text.encode()) <= MAX_LINE_BYTES:
         yield text

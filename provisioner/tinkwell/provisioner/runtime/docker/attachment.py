@@ -100,8 +100,8 @@ def feed(attachment: Attachment, data: bytes, on_fed: Callable[[], None]) -> Non
 class Answering:
     """What a container says to who has asked it: its stdout is the answer, its stderr is lines.
 
-    `read` is done by a thread, the rest by the loop. At most `answer_bytes` of the answer are kept, and of the lines what
-    `output.OutputReader` makes of them. An answer that is longer is a reason to call `kill_soon`, once and in the thread,
+    `read` is done by a thread, the rest by the loop. At most `answer_bytes` of the answer are kept, and of the lines
+    what `output.OutputReader` yields. An answer that is longer is a reason to call `kill_soon`, once and in the thread,
     which must not wait: the rest of the output is still to be taken.
     """
 

@@ -155,7 +155,7 @@ def _copy(descriptor: int, pipes: dict[int, Callable[[bytes], None]]) -> None:
 
 
 class _Recorder:
-    """Writes frames to a file until it holds `max_bytes`. Of what comes then it writes the last, so much of it again."""
+    """Writes frames to a file until it holds `max_bytes`, and of what comes then the last ones, as much again."""
 
     def __init__(self, name: str, max_bytes: int) -> None:
         self._file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -187,10 +187,9 @@ class _Recorder:
 
     def _leave_out(self) -> None:
         """Forget the oldest frames of those that are too many, half of them at once, since each look moves the rest."""
+        least = max(len(self._last) - MAX_LAST_FRAMES, 0)
         first, kept = len(self._last), 0
-        while (
-            first and kept + len(self._last[first - 1]) <= self._max_bytes and len(self._last) - first < MAX_LAST_FRAMES
-        ):
+        while first > least and kept + len(self._last[first - 1]) <= self._max_bytes:
             first -= 1
             kept += len(self._last[first])
         for frame in self._last[:first]:

@@ -34,8 +34,8 @@ STATE = """
       FROM operation o LEFT JOIN lease l ON l.id = o.lease_id WHERE o.id = $1::text::uuid
 """
 PAGE = """
-    SELECT g.id, CAST(g.step_id AS text) AS step_id, g.attempt, g.number, g.stream, g.line AS text, g.is_open, g.created_at,
-           s.path, s.name AS step_name
+    SELECT g.id, CAST(g.step_id AS text) AS step_id, g.attempt, g.number, g.stream, g.line AS text, g.is_open,
+           g.created_at, s.path, s.name AS step_name
       FROM step_log g JOIN step s ON s.id = g.step_id
      WHERE g.operation_id = $1::text::uuid AND g.id > $2 AND ($3 = '' OR s.path = $3)
      ORDER BY g.id
@@ -64,9 +64,9 @@ async def find_missing(transaction: Transaction, operation_id: str, step_ids: Co
 
 
 async def append(transaction: Transaction, operation_id: str, lines: Sequence[NewStepLine]) -> None:
-    """Add lines, each of which comes once, to an operation that is locked; one that is already there is left as it is, unless it is open.
+    """Add lines, each of which comes once, to an operation that is locked; one that is there is left as it is.
 
-    One that was open comes after all others, as if it were new: so whoever reads on sees it.
+    One that was open is replaced, and comes after all others, as if it were new: so whoever reads on sees it.
     """
     names = ("step_id", "attempt", "number", "stream", "text", "is_open")
     await transaction.fetch(_APPEND, operation_id, *([getattr(line, name) for line in lines] for name in names))
