@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import json
 import uuid
+from collections.abc import AsyncGenerator
 
 import pytest
 
@@ -344,6 +345,7 @@ async def an_open_line_is_replaced_until_it_is_complete(client: Client) -> None:
     await append((1, "begin", False), (2, "1 %", True))
     assert await seen() == [(1, "begin", False), (2, "1 %", True)]
     followed = client.releases.logs(handle.id, follow=True)
+    assert isinstance(followed, AsyncGenerator)
     async with asyncio.timeout(20), contextlib.aclosing(followed):
         assert [(await anext(followed)).text for _ in range(2)] == ["begin", "1 %"]
         await append((2, "50 %", True))

@@ -24,7 +24,7 @@ from tinkwell.core.value import check, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.agent import output_shipper
-from tinkwell.provisioner.runtime import output
+from tinkwell.provisioner.runtime import output, stream_line
 
 _SHOWN = "holds a secret, and would show it; only config and outputs may have one"
 
@@ -147,9 +147,9 @@ class _Masked:
 def _fitting(text: str) -> str:
     """Shorten a line that masks, which may be longer than what they stand for, have made longer than lines may be."""
     encoded = text.encode()
-    if len(encoded) <= output.MAX_LINE_BYTES:
+    if len(encoded) <= stream_line.MAX_LINE_BYTES:
         return text
-    return encoded[: output.MAX_LINE_BYTES].decode(errors="ignore")
+    return encoded[: stream_line.MAX_LINE_BYTES].decode(errors="ignore")
 
 
 def _shown_texts(manifest: RenderedManifest) -> Iterator[tuple[str, str]]:

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinkwell.client.workflow.model import LogStream
-from tinkwell.provisioner.runtime import output
+from tinkwell.provisioner.runtime import output, stream_line
 
 OUT, ERR = LogStream.STDOUT, LogStream.STDERR
-LIMIT = output.MAX_LINE_BYTES
+LIMIT = stream_line.MAX_LINE_BYTES
 
 
 def frame(payload: bytes, stream: LogStream = OUT) -> bytes:

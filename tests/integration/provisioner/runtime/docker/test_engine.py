@@ -394,13 +394,13 @@ async def test_of_a_log_whose_beginning_was_forgotten_after_it_was_read_only_the
     fake: FakeEngine, run: docker_run.DockerRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(output, "HEAD_LINES", 2)
-    fake.serve_state("c", {"Status": "running", "Running": True})
+    fake.serve_state("c", RUNNING)
     asked = []
 
     def logs(request: Request) -> None:
         asked.append(request)
         if len(asked) == 2:
-            assert request.query.get("follow") != ["1"]
+            assert "follow=1" not in request.path
         fake.serve_state("c", EXITED)
         request.begin()
         request.chunk(frame("one\ntwo\nthree\nfour\n", second=len(asked)))
