@@ -137,8 +137,10 @@ class _Masked:
             async for line in lines:
                 if line.is_note:  # what follows does not go on with what came before
                     begun.clear()
+                if line.is_open and line.stream in begun:  # what it goes on with is still needed for what it becomes
+                    continue
                 stream = begun.pop(line.stream, None) or self.secrets.stream()
-                text = stream.feed(line.text) + (stream.cut() if line.is_cut else stream.flush())
+                text = stream.feed(line.text) + (stream.cut() if line.is_cut or line.is_open else stream.flush())
                 if line.is_cut:
                     begun[line.stream] = stream
                 yield replace(line, text=_fitting(text))

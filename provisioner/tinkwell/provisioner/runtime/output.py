@@ -144,7 +144,7 @@ class OutputReader:
         if not self.is_long:
             return
         kept = self._last.take(MAX_LINES - self._number)
-        if self._last.left_out:
+        if self._last.left_out_bytes:
             yield self.note(f"{self._last.left_out:,} lines, {self._last.left_out_bytes:,} bytes, are left out here")
         for stream, text, is_cut in kept:
             yield self._line(stream, text, is_cut=is_cut)

@@ -329,6 +329,18 @@ async def test_a_secret_that_is_longer_than_a_line_is_masked_in_all_parts() -> N
     secrets.close()
 
 
+async def test_a_secret_is_masked_in_a_progress_as_well_however_much_of_it_is_written() -> None:
+    secret = "0123456789abcdefghij"
+    secrets = Secrets([secret])
+    for written in range(len(secret) + 1):
+        for line in await masked(secrets, f"1 %\rkey {secret[:written]}"):
+            assert secret[:8] not in line.text
+    lines = await masked(secrets, f"{'x' * (stream_line.MAX_LINE_BYTES - 10)}{secret}\r2 %")
+    assert all("abcdef" not in line.text for line in lines)
+    assert lines[-1].text == "2 %"
+    secrets.close()
+
+
 async def test_a_line_that_masks_make_longer_is_no_longer_than_lines_may_be() -> None:
     secrets = Secrets(["secret"])
     (line,) = await masked(secrets, "secret-" * (stream_line.MAX_LINE_BYTES // 7))
