@@ -147,7 +147,7 @@ async def test_what_is_wrong_with_a_line_is_named_and_none_is_stored(site: Site)
         (line(flow, 0, 2, attempt=0), ["lines[1].attempt"]),
         (line(flow, 0, 2, attempt=2**31), ["lines[1].attempt"]),
         (line(flow, 0, 0), ["lines[1].number"]),
-        (line(flow, 0, 110_001), ["lines[1].number"]),
+        (line(flow, 0, 200_002), ["lines[1].number"]),
         (line(flow, 0, 2, "a\0b"), ["lines[1].text"]),
         (line(flow, 0, 2, "✗" * 6_000), ["lines[1].text"]),
         (line(flow, 0, -1, attempt=-1), ["lines[1].attempt", "lines[1].number"]),
@@ -225,7 +225,7 @@ async def test_a_follower_of_an_open_line_misses_none_of_a_full_page(
 ) -> None:
     monkeypatch.setattr(follower, "PAGE", 2)
     flow = await site.create(steps(2))
-    await append(flow, [line(flow, 0, 1, "1 %", open=True)])
+    await append(flow, [line(flow, 0, 1, "1 %", is_open=True)])
     async with following(flow) as reader:
         await reader.has("1 %")
         more = [line(flow, index, number) for index in range(2) for number in range(2, 8)]

@@ -19,14 +19,15 @@ class Line(Protocol):
 L = TypeVar("L", bound=Line)
 
 
-def add(lines: list[L], line: L, key: Callable[[L], Hashable]) -> None:
-    """Add a line."""
-    for place, known in enumerate(lines):
-        if key(known) == key(line):
-            if known.is_open:
-                lines[place] = line
-            return
-    lines.append(line)
+def add(lines: list[L], more: Iterable[L], key: Callable[[L], Hashable]) -> None:
+    """Add lines to those that are there."""
+    places = {key(line): place for place, line in enumerate(lines)}
+    for line in more:
+        place = places.setdefault(key(line), len(lines))
+        if place == len(lines):
+            lines.append(line)
+        elif lines[place].is_open:
+            lines[place] = line
 
 
 class Told:

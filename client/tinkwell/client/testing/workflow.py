@@ -173,9 +173,8 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         async for request in request_iterator:
             self._world.find(Workflow, request.workflow_id)
             lines = self._world.lines.setdefault(request.workflow_id, [])
-            for line in map(message.log_line, request.lines):
-                accepted += 1
-                output.add(lines, self._named(line), _place)
+            output.add(lines, map(self._named, map(message.log_line, request.lines)), _place)
+            accepted += len(request.lines)
             self._world.log.wake()
         return pb.AppendLogsResponse(accepted=accepted)
 

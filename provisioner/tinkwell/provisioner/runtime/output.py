@@ -145,7 +145,7 @@ class OutputReader:
             return
         kept = self._last.take(MAX_LINES - self._number)
         if self._last.left_out_bytes:
-            yield self.note(f"{self._last.left_out:,} lines, {self._last.left_out_bytes:,} bytes, are left out here")
+            yield self.note(f"{self._last.left_out_bytes:,} bytes are left out here, in {self._last.left_out:,} lines")
         for stream, text, is_cut in kept:
             yield self._line(stream, text, is_cut=is_cut)
 

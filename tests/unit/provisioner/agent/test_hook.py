@@ -202,11 +202,11 @@ async def test_deleting_the_workflow_stops_a_running_hook(stage: Stage, is_adopt
         assert run.ending.code == 137
 
 
-async def test_the_output_of_a_hook_follows_that_of_its_attempt_however_long_both_are(stage: Stage) -> None:
+async def test_the_output_of_a_hook_has_numbers_that_no_line_of_its_attempt_has(stage: Stage) -> None:
     async with stage.provisioner():
         await fail(stage)
         run = await stage.run_of("w-0", hook=ON_FAILURE)
-        await run.write("\n" * 120_000 + "why\n")
+        await run.write("why\n")
         await run.exit(0)
         await stage.is_clear()
     lines = sorted(stage.server.lines["w-0"], key=lambda line: line.number)

@@ -78,7 +78,7 @@ def test_of_a_long_output_the_beginning_and_the_end_are_kept() -> None:
     assert [line.text for line in lines] == [
         *("00000000", "00000001", "00000002", "00000003"),
         "[the output is long; its last lines follow when it has ended]",
-        "[92 lines, 828 bytes, are left out here]",
+        "[828 bytes are left out here, in 92 lines]",
         *("00000096", "00000097", "00000098", "00000099"),
     ]
     assert [line.number for line in lines] == list(range(1, 11))
@@ -219,7 +219,7 @@ def test_there_are_no_more_lines_than_a_server_takes() -> None:
     told = [line for line in lines if line.is_note]
     assert [line.number for line in told] == [output.HEAD_LINES + 1, output.HEAD_LINES + 2]
     kept = len(lines) - len(told)
-    assert told[1].text == f"[{400_001 - kept:,} lines, {400_001 - kept:,} bytes, are left out here]"
+    assert told[1].text == f"[{400_001 - kept:,} bytes are left out here, in {400_001 - kept:,} lines]"
 
 
 def test_numbers_stay_below_those_of_hooks_wherever_they_begin() -> None:
@@ -242,6 +242,6 @@ def test_what_a_supervisor_has_left_out_is_left_out_with_what_was_kept_before_it
         assert [line.text for line in lines] == [
             *("first", "second"),
             "[the output is long; its last lines follow when it has ended]",
-            "[8 lines, 81 bytes, are left out here]",
+            "[81 bytes are left out here, in 8 lines]",
             "last",
         ]

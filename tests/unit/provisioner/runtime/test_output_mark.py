@@ -37,7 +37,7 @@ async def test_numbers_stay_below_what_a_server_takes(tmp_path: Path) -> None:
     reader = output_mark.Mark(tmp_path / "a.1")
     await reader.begin(FIRST)
     await reader.reserve(output.MAX_LINES)
-    assert await reader.begin(LATER) == output.MAX_LINES
+    assert await reader.begin(LATER) == output.MAX_BASE
 
 
 async def test_a_mark_that_is_damaged_is_said_to_be(tmp_path: Path) -> None:

@@ -312,13 +312,14 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
     async def AppendLogs(self, request: pb.AppendStepLogsRequest, context: Any) -> pb.AppendStepLogsResponse:
         found = self._operation(request.operation_id)
         known = self._book.lines.setdefault(found.id, [])
-        for line in map(message.log_line, request.lines):
-            step = self._world.find(Step, line.step_id)
-            created_at = line.created_at or self._world.clock.now()
-            named = dataclasses.replace(line, path=step.path, step_name=step.name, created_at=created_at)
-            output.add(known, named, _place)
+        output.add(known, [self._line(line) for line in map(message.log_line, request.lines)], _place)
         self._world.log.wake()
         return pb.AppendStepLogsResponse(accepted=len(request.lines))
+
+    def _line(self, line: StepLogLine) -> StepLogLine:
+        step = self._world.find(Step, line.step_id)
+        created_at = line.created_at or self._world.clock.now()
+        return dataclasses.replace(line, path=step.path, step_name=step.name, created_at=created_at)
 
     def _named(self, request: Any) -> Release:
         release = release_request.find(
