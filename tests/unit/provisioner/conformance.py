@@ -33,9 +33,9 @@ class Program(StrEnum):
     RESUME = "touch $WORKFLOW_DIR/resume"
     COUNT = "echo x >> $WORKFLOW_DIR/count; cat $WORKFLOW_DIR/count"
     SHOUT = (
-        "yes 0123456789012345678901234567890123456789012345678901234567890123456789 | head -n 400000; echo why; exit 4"
+        "yes 0123456789012345678901234567890123456789012345678901234567890123456789 | head -n 160000; echo why; exit 4"
     )
-    ADVANCE = r"printf '1 %%\r'; until [ -e $WORKFLOW_DIR/resume ]; do sleep 0.05; done; printf '50 %%\rdone\nend\n'"
+    ADVANCE = r"until [ -e $WORKFLOW_DIR/resume ]; do printf '1 %%\r'; sleep 0.05; done; printf '50 %%\rdone\nend\n'"
     MUMBLE = r"printf 'caf\303\251 \377 \000 end\n'"
     LONG = "head -c 40000 /dev/zero | tr '\\0' 'z'; echo"
     TELL = 'echo "$GREETING"'
@@ -234,7 +234,8 @@ class RuntimeConformance:
         self, harness: Harness
     ) -> None:
         run = await harness.runtime.start(harness.spec(new_key(), Program.SHOUT))
-        lines, ending = await asyncio.gather(texts(run), wait(run))
+        said, ending = await asyncio.gather(read(run, seconds=2 * SECONDS), wait(run))
+        lines = [text for _, _, text in said]
         assert ending.code == 4
         assert (len(lines[0]), lines[-1]) == (70, "why")
         assert [line for line in lines if " bytes are left out here, in " in line]

@@ -120,6 +120,8 @@ class OutputReader:
         self._last = LastLines(max_bytes // 2, MAX_LINES - HEAD_LINES)
         self._gap = b""
         self._number = base
+        # How many lines of each stream were complete, which tells who reads the same elsewhere how far this one is.
+        self.completed = dict.fromkeys(LogStream, 0)
         self.is_long = is_long
 
     def feed(self, data: bytes) -> Iterator[OutputLine]:
@@ -129,12 +131,20 @@ class OutputReader:
                 yield from self._take_gap(payload)
                 continue
             lines = self._lines[stream]
+            self.completed[stream] += payload.count(b"\n")
             for raw, is_cut in lines.feed(payload):
                 yield from self._settle_before(stream)
                 yield from self._take(stream, raw, is_cut=is_cut)
             self._note_progress(stream, lines)
-        if self._progresses and not self.is_long:
-            yield from self._open(self._progresses[0])
+        if self._progresses:
+            yield from self.open(self._progresses[0], self._lines[self._progresses[0]].shown)
+
+    def open(self, stream: LogStream, shown: bytes) -> Iterator[OutputLine]:
+        """Yield the line that comes next as an open one, if there is something in it that was not yielded so."""
+        opened = OutputLine(self._number + 1, stream, next(_pieces(shown)), is_open=True)
+        if shown and opened != self._opened and not self.is_long:
+            self._opened = opened
+            yield opened
 
     def finish(self) -> Iterator[OutputLine]:
         """Yield what was written without a newline at the end, and the end of a long output; nothing may follow."""
@@ -180,13 +190,6 @@ class OutputReader:
                 yield from self._take(other, raw)
         if stream in self._progresses:
             self._progresses.remove(stream)
-
-    def _open(self, stream: LogStream) -> Iterator[OutputLine]:
-        raw = self._lines[stream].shown
-        opened = OutputLine(self._number + 1, stream, next(_pieces(raw)), is_open=True)
-        if raw and opened != self._opened:
-            self._opened = opened
-            yield opened
 
     def _take(self, stream: LogStream, raw: bytes, *, is_cut: bool = False) -> Iterator[OutputLine]:
         """Yield a line, or keep it where the first half is full."""

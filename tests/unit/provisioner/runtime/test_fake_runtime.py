@@ -19,7 +19,7 @@ SAID: dict[Program, list[tuple[LogStream, bytes | str]]] = {
     Program.GREET: [(STDOUT, "one\n"), (STDERR, "two\n"), (STDOUT, "three, unended")],
     Program.FAIL: [(STDERR, "broken\n")],
     Program.WAIT: [(STDOUT, "waiting\n")],
-    Program.SHOUT: [(STDOUT, (b"0123456789" * 7 + b"\n") * 400_000 + b"why\n")],
+    Program.SHOUT: [(STDOUT, (b"0123456789" * 7 + b"\n") * 160_000 + b"why\n")],
     Program.ADVANCE: [(STDOUT, "1 %\r")],
     Program.MUMBLE: [(STDOUT, b"caf\303\251 \377 \000 end\n")],
     Program.LONG: [(STDOUT, "z" * 40_000 + "\n")],
