@@ -329,6 +329,7 @@ def _action(row: asyncpg.Record, hold: MachineHold | None) -> transition.Action:
         remaining_seconds=deadline.left(row["timeout_seconds"], elapsed_seconds=row["elapsed_seconds"])
         if is_running
         else None,
+        grace_seconds=deadline.grace(is_leased=hold is not None and bool(hold.lease_id)),
         is_lost=is_running and hold is not None and hold.is_lost,
         retries=row["retries"],
         retry_delay_seconds=row["retry_delay_seconds"],
