@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Self
 
 from tinkwell.core.value.run_key import RunKey
+from tinkwell.provisioner.state_dir import document
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +95,18 @@ class StateDir:
     def workflow_dir(self, workflow_id: str, worker_id: str) -> Path:
         """Return where a workflow's files on a worker are; it need not exist."""
         return self.path / f"workflows/{checked(workflow_id)}/{checked(worker_id)}"
+
+    def bring_document(self, workflow_id: str, worker_id: str, *, content: bytes | None) -> None:
+        """Write the document that a workflow's actions share; with None see that there is one. Raises `OSError`."""
+        folder = self.workflow_dir(workflow_id, worker_id)
+        if content is None:
+            document.provide(folder)
+        else:
+            document.write(folder, content)
+
+    def read_document(self, workflow_id: str, worker_id: str, *, max_bytes: int) -> bytes | None:
+        """Return the document, None for none; of a larger one a byte more than `max_bytes`. Raises `OSError`."""
+        return document.read(self.workflow_dir(workflow_id, worker_id), max_bytes=max_bytes)
 
     @property
     def release_dir(self) -> Path:

@@ -31,6 +31,7 @@ from tinkwell.provisioner.workflow import (
     event_snapshot,
     reporter,
     run_registry,
+    shared_document,
     workflow_folder,
 )
 
@@ -73,6 +74,7 @@ class Runner:
     runtime: port.Runtime
     files: workflow_folder.Files
     api: reporter.Reporter
+    documents: shared_document.DocumentApi
     lease: Keeper
     roster: run_registry.Roster
     admission: admission.Admission
@@ -185,7 +187,8 @@ class Runner:
 
     async def _run(self, job: Job, attempt: _Attempt, teller: action.ActionReporter, *, adopts: bool) -> bool:
         """Carry out an action, and say whether its workflow is to be looked at again."""
-        work, ending, follower = self._work(attempt.key, attempt.action), teller, None
+        work = replace(self._work(attempt.key, attempt.action), prepare=teller.document.bring)
+        ending, follower = teller, None
         try:
             async with job.until_stopped(), asyncio.TaskGroup() as beside:
                 ended = await self.agent.run(job, work, teller, beside, adopts=adopts)
@@ -242,4 +245,5 @@ class Runner:
         return action.work_of(key, of, self.runtime, self.files)
 
     def _teller(self, key: RunKey, of: Action) -> action.ActionReporter:
-        return action.ActionReporter(self.api, self.lease, key, of)
+        document = shared_document.SharedDocument(self.documents, self.files, key, of)
+        return action.ActionReporter(self.api, self.lease, key, of, document)
