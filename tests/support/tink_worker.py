@@ -23,13 +23,15 @@ async def nothing(action: pb.WorkflowAction) -> None:
 class Worker:
     """A worker whose actions succeed, unless `outcome` says otherwise.
 
-    `meanwhile` is done while an action runs. An action turns the file `data` of its workflow into what `write` says.
+    `meanwhile` is done while an action runs, and `afterwards` once its success is told. An action turns the file `data`
+    of its workflow into what `write` says.
     """
 
     tools: Tools
     id: str = FIRST_WORKER
     outcome: Callable[[pb.WorkflowAction], int] = lambda action: pb.STATE_SUCCESS
     meanwhile: Callable[[pb.WorkflowAction], Awaitable[None]] = nothing
+    afterwards: Callable[[pb.WorkflowAction], Awaitable[None]] = nothing
     write: Callable[[pb.WorkflowAction, bytes], bytes] = lambda action, data: data
     ran: list[tuple[str, str]] = field(default_factory=list)
     # By workflow, the file, and what the server is known to have.
@@ -80,6 +82,7 @@ class Worker:
             return False
         self.files[workflow_id] = self.write(action, self.files[workflow_id])
         await self.report(workflow_id, action, state, "finished execution successfully")
+        await self.afterwards(action)
         await self._hand_on(workflow_id, action)
         return True
 

@@ -14,13 +14,15 @@ from support.tink import FIRST_MAC, FIRST_WORKER, SECOND_MAC, SECOND_WORKER, Too
 from support.tink_worker import Worker
 from support.waiting import eventually
 from tinkwell.api.tink import workflow_pb2 as pb
+from tinkwell.core.workflow import handover
 from tinkwell.server.tink import dispatch
 
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let streams look by themselves so seldom that whatever comes came by an event."""
+    """Let streams look by themselves so seldom that whatever comes came by an event, and wait for no document."""
     monkeypatch.setattr(dispatch, "_LOOK_AGAIN_SECONDS", 1_000)
+    monkeypatch.setattr(handover, "SETTLING_SECONDS", 0.0)
 
 
 async def state(tools: Tools, workflow_id: str) -> int:

@@ -6,6 +6,7 @@
       instance                            an id that marks the containers started from here
       claims/KIND@OWNER@RUN.ATTEMPT       which slot watches a run; see `run_claim`
       workflows/WORKFLOW/WORKER/          the files of a workflow on a worker; actions see them as $WORKFLOW_DIR
+      workflows/WORKFLOW/WORKER/data      the document that a workflow's actions share, whoever runs them
       workflows/WORKFLOW/boot/ACTION.ATTEMPT    the boot in which an attempt began that reboots its machine
       releases/RELEASE/NAME/              what resources of a release keep, where a plug of its manifest says so
       runs/RUN.ATTEMPT[.HOOK]/            runs of the process runtime; RUN is the id of an action or step

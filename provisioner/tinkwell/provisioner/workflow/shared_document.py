@@ -3,7 +3,7 @@
     the server ──▶ $WORKFLOW_DIR/data ──▶ an action ──▶ $WORKFLOW_DIR/data ──▶ the server
              before it begins                       after it has succeeded
 
-Tinkerbell's worker does the same. An action that fails hands nothing on. What is no JSON object is none, so that a
+Tinkerbell's worker does the same, but hands on a moment after the success; see `tinkwell.core.workflow.handover`. An action that fails hands nothing on. What is no JSON object is none, so that a
 workflow may have a file of that name for itself. The server hears of a document before it hears that the action has
 succeeded: whoever comes next has it.
 """
@@ -19,6 +19,7 @@ from typing import Protocol
 from tinkwell.client import errors
 from tinkwell.client.workflow.model import Action, Document
 from tinkwell.core.value.run_key import RunKey
+from tinkwell.core.workflow import handover
 from tinkwell.provisioner.agent.run_spec import fields
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.runtime import port
@@ -29,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 # The server takes no more.
 MAX_BYTES = 2 * 1024 * 1024
+# How often it is asked for while one may still come.
+ASK_SECONDS = 0.05
 _NOT_JSON = "its data is not handed on, for it is not JSON"
 
 
@@ -37,6 +40,9 @@ class DocumentApi(Protocol):
 
     async def data(self, id: str) -> Document:  # noqa: A002
         """Return the latest version of a workflow's document, empty where there is none."""
+
+    async def metadata(self, id: str) -> Document:  # noqa: A002
+        """Return what was told about that version."""
 
     async def update_data(self, id: str, data: bytes, metadata: bytes) -> int:  # noqa: A002
         """Store a new version of the document and return its number."""
@@ -47,10 +53,19 @@ class Refused(Exception):
 
 
 class SharedDocument:
-    """The document as one attempt at an action finds it and leaves it."""
+    """The document as one attempt at an action finds it and leaves it. `before` is the action before that one."""
 
-    def __init__(self, api: DocumentApi, files: workflow_folder.Files, key: RunKey, action: Action) -> None:
+    def __init__(
+        self,
+        api: DocumentApi,
+        files: workflow_folder.Files,
+        key: RunKey,
+        action: Action,
+        *,
+        before: Action | None = None,
+    ) -> None:
         self._api = api
+        self._before = before
         self._files = files
         self._key = key
         self._action = action
@@ -64,6 +79,8 @@ class SharedDocument:
 
         An empty one is written where nobody has handed one on; that may fail, since most actions want none.
         """
+        if self._before is not None and handover.may_come(self._before, worker_id=self._action.worker_id):
+            await self._await_version(self._before)
         content = await self._latest() if self.version else None
         self._found = content or document.EMPTY
         try:
@@ -101,18 +118,29 @@ class SharedDocument:
             await self._send(content)
         return ""
 
+    async def _await_version(self, before: Action) -> None:
+        """Wait a moment for the version of the action before; raises `RunError`."""
+        clock = asyncio.get_running_loop().time
+        ends_at = clock() + handover.SETTLING_SECONDS
+        while True:
+            told = await self._ask(lambda: self._api.metadata(self._key.owner))
+            self.version = told.version
+            if handover.is_from(told.data, before) or clock() >= ends_at:
+                return
+            await asyncio.sleep(ASK_SECONDS)
+
     async def _latest(self) -> bytes:
         """Return the document as the server has it; raises `RunError` where it does not say."""
+        return (await self._ask(lambda: self._api.data(self._key.owner))).data
+
+    async def _ask(self, question: Callable[[], Awaitable[Document]]) -> Document:
         try:
-            found = await retry.until_answered(
-                lambda: self._api.data(self._key.owner), what="get a workflow's data", gives_up=(errors.Internal,)
-            )
+            return await retry.until_answered(question, what="get a workflow's data", gives_up=(errors.Internal,))
         except errors.Error as error:
             if isinstance(error, retry.HOPELESS):
                 raise
             message = f"the data of its workflow cannot be had: {error}"
             raise port.RunError(port.Reason.UNAVAILABLE, message) from error
-        return found.data
 
     async def _send(self, content: bytes) -> None:
         metadata = await asyncio.to_thread(self._metadata, content)
@@ -133,9 +161,9 @@ class SharedDocument:
     def _metadata(self, content: bytes) -> bytes:
         """Say where the document is from, in the words of Tinkerbell's worker."""
         metadata = {
-            "workerID": self._action.worker_id,
-            "actionName": self._action.name,
-            "taskName": self._action.task_name,
+            handover.WORKER: self._action.worker_id,
+            handover.ACTION: self._action.name,
+            handover.TASK: self._action.task_name,
             "updatedAt": datetime.now(UTC).isoformat(),
             "sha256": hashlib.sha256(content).hexdigest(),
         }

@@ -14,7 +14,7 @@ from tinkwell.server.rpc.interceptor import Context
 from tinkwell.server.tink import container_name
 from tinkwell.server.tink import workflow_message as message
 from tinkwell.server.tink.dispatch import Dispatch
-from tinkwell.server.tink.handover import Handover
+from tinkwell.server.tink.worker_document import WorkerDocuments
 from tinkwell.server.tink.worker_id import WorkerIds
 from tinkwell.server.workflow.service.data import WorkflowDataService
 from tinkwell.server.workflow.service.operations import WorkflowService
@@ -31,7 +31,7 @@ class WorkflowServicer(workflow_pb2_grpc.WorkflowServiceServicer):
         self._data = data
         self._dispatch = dispatch
         self._workers = workers
-        self._handover = Handover(workflows, data, workers)
+        self._documents = WorkerDocuments(workflows, data, workers)
 
     async def CreateWorkflow(self, request: pb.CreateRequest, context: Context) -> pb.CreateResponse:
         created = await self._workflows.create(
@@ -133,14 +133,13 @@ class WorkflowServicer(workflow_pb2_grpc.WorkflowServiceServicer):
 
     async def GetWorkflowData(self, request: pb.GetWorkflowDataRequest, context: Context) -> pb.GetWorkflowDataResponse:
         try:
-            found = await self._data.get_data(request.workflow_id, request.version)
+            if request.version:
+                found = await self._data.get_data(request.workflow_id, request.version)
+            else:
+                found = await self._documents.find(request.workflow_id)
         except errors.NotFound as missing:
             return _nothing(missing)
-        data = found.text.encode()
-        if data and not request.version:
-            # A worker writes this over the beginning of its file, and would leave the end of a longer one behind it.
-            data = data.ljust(await self._data.get_length(request.workflow_id))
-        return pb.GetWorkflowDataResponse(data=data, version=found.version)
+        return pb.GetWorkflowDataResponse(data=found.text.encode(), version=found.version)
 
     async def GetWorkflowMetadata(
         self, request: pb.GetWorkflowDataRequest, context: Context
@@ -157,7 +156,7 @@ class WorkflowServicer(workflow_pb2_grpc.WorkflowServiceServicer):
         return pb.GetWorkflowDataResponse(version=await self._data.get_version(request.workflow_id))
 
     async def UpdateWorkflowData(self, request: pb.UpdateWorkflowDataRequest, context: Context) -> pb.Empty:
-        await self._handover.take(
+        await self._documents.take(
             request.workflow_id, metadata=request.metadata, data=request.data, actor=auth.actor(context)
         )
         return pb.Empty()

@@ -4,12 +4,13 @@ import hashlib
 import json
 
 import pytest
-from unit.provisioner.stage import Stage, action, key_of
+from unit.provisioner.stage import Stage, action, said
 
 from support.waiting import eventually
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
+from tinkwell.core.workflow import handover
 from tinkwell.provisioner.workflow import shared_document
 
 RUNNING, SUCCEEDED, FAILED = State.RUNNING, State.SUCCEEDED, State.FAILED
@@ -158,7 +159,7 @@ async def test_a_former_owner_does_not_overwrite_the_document_of_who_has_taken_o
         await stage.report("w-0", "m-1", RUNNING, lease_token=heir.token)
         stage.files.documents[FOLDER] = b'{"n": "stale"}'
         await stage.finish("w-0")
-        await eventually(lambda: key_of("w-0") not in stage.world.runs or bool(stage.server.refused_ends))
+        await eventually(lambda: ("w-0", SUCCEEDED) in map(said, stage.server.calls))
     assert versions(stage) == []
 
 
@@ -177,3 +178,31 @@ async def test_an_action_for_which_nobody_has_left_anything_runs_without(stage: 
         stage.server.add_workflow("w", action())
         await stage.finish("w-0")
         await stage.reaches("w", SUCCEEDED)
+
+
+async def test_what_a_worker_of_tinkerbells_hands_on_after_its_success_is_waited_for(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handover, "SETTLING_SECONDS", 60.0)
+    stage.server.add_workflow("w", action("other"), action())
+    about = json.dumps({"workerID": "other", "taskName": "task", "actionName": "step"}).encode()
+    async with stage.provisioner(serves={"m-1"}):
+        for state in (RUNNING, SUCCEEDED):
+            await stage.report("w-0", "other", state)
+        await eventually(lambda: len(stage.server.requests("GetWorkflowMetadata")) > 1)
+        assert stage.server.states("w") == [SUCCEEDED, RUNNING]
+        assert not stage.world.runs
+        await stage.operator.workflows.update_data("w", b'{"n": 1}', about)
+        await stage.run_of("w-1")
+    assert stage.files.documents[FOLDER] == b'{"n": 1}'
+
+
+async def test_it_is_not_waited_for_any_longer_than_a_moment(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handover, "SETTLING_SECONDS", 0.01)
+    stage.server.add_workflow("w", action("other"), action())
+    async with stage.provisioner(serves={"m-1"}):
+        for state in (RUNNING, SUCCEEDED):
+            await stage.report("w-0", "other", state)
+        await stage.finish("w-1")
+        await stage.reaches("w", SUCCEEDED)
+    assert stage.files.documents[FOLDER] == b"{}"

@@ -1,23 +1,29 @@
 """The document that a worker hands on after an action.
 
 Tinkerbell's worker has told by then that its action has succeeded, and it ends where the document is refused. So what
-its own server takes is taken, and where that cannot be, its workflow ends with the reason.
+its own server takes is taken, and where that cannot be, its workflow ends with the reason. Another worker may have begun
+the next action by then, and waits for it a moment; see `tinkwell.core.workflow.handover`.
 """
 
+import asyncio
 import base64
 import binascii
 import hashlib
+import itertools
 import json
 import logging
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.value import parse
+from tinkwell.core.workflow import handover
+from tinkwell.core.workflow.record import Action
 from tinkwell.server.database.offload import Aside
 from tinkwell.server.tink import container_name
 from tinkwell.server.tink.worker_id import WorkerIds
-from tinkwell.server.workflow.service.data import WorkflowDataService
+from tinkwell.server.workflow.service.data import Document, WorkflowDataService
 from tinkwell.server.workflow.service.operations import MAX_REASON_BYTES, WorkflowService
 
 logger = logging.getLogger(__name__)
@@ -25,6 +31,8 @@ logger = logging.getLogger(__name__)
 _READERS = 2
 _CHECKSUM = "sha256"
 _CHECKSUM_BYTES = 32
+# How often it is looked for while one may still come.
+_LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,7 @@ class _Sender:
     action_name: str
 
 
-class Handover:
+class WorkerDocuments:
     """Stores documents."""
 
     def __init__(self, workflows: WorkflowService, data: WorkflowDataService, workers: WorkerIds) -> None:
@@ -54,6 +62,29 @@ class Handover:
             if sender is not None:
                 await self._end(workflow_id, sender, refused, actor=actor)
             raise
+
+    async def find(self, workflow_id: str) -> Document:
+        """Return the latest version for an action that begins, as `WorkflowDataService.get_data` does.
+
+        It is filled up with spaces to the length of the longest version that is kept: a worker writes it over the
+        beginning of its file, and would leave the end of a longer one behind it.
+        """
+        if (before := _awaited(await self._workflows.list_actions(workflow_id))) is not None:
+            await self._await_version(workflow_id, before)
+        found = await self._data.get_data(workflow_id, 0)
+        if not found.text:
+            return found
+        length = await self._data.get_length(workflow_id) - len(found.text.encode())
+        return replace(found, text=found.text + " " * max(length, 0))
+
+    async def _await_version(self, workflow_id: str, before: Action) -> None:
+        clock = asyncio.get_running_loop().time
+        ends_at = clock() + handover.SETTLING_SECONDS
+        while clock() < ends_at:
+            told = await self._data.get_metadata(workflow_id, 0)
+            if handover.is_from(told.text, before):
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
 
     async def _end(self, workflow_id: str, sender: _Sender, refused: errors.InvalidField, *, actor: str) -> None:
         """End a workflow whose worker has ended with this refusal. Whoever is no worker of it changes nothing."""
@@ -75,6 +106,18 @@ class Handover:
             return
 
 
+def _awaited(actions: Sequence[Action]) -> Action | None:
+    """Return the action before the one that has just begun, where its document may still come."""
+    for before, current in itertools.pairwise(actions):
+        if current.state is not State.RUNNING or not handover.may_come(before, worker_id=current.worker_id):
+            continue
+        if current.started_at is None or before.finished_at is None:
+            continue
+        if (current.started_at - before.finished_at).total_seconds() < handover.SETTLING_SECONDS:
+            return before
+    return None
+
+
 def _read(metadata: bytes, data: bytes) -> tuple[bytes, _Sender | None]:
     """Return the metadata, without what repeats the data, and who sent it; None for what is no worker's."""
     try:
@@ -83,8 +126,10 @@ def _read(metadata: bytes, data: bytes) -> tuple[bytes, _Sender | None]:
         return metadata, None
     if not isinstance(told, dict):
         return metadata, None
-    names = [told.get(key) for key in ("workerID", "taskName", "actionName")]
-    sender = _Sender(*names) if all(isinstance(name, str) for name in names) else None
+    sender = None
+    match told.get(handover.WORKER), told.get(handover.TASK), told.get(handover.ACTION):
+        case str() as worker_id, str() as task_name, str() as action_name:
+            sender = _Sender(worker_id, task_name, action_name)
     if _repeats(told.get(_CHECKSUM), data):
         told[_CHECKSUM] = base64.b64encode(hashlib.sha256(data).digest()).decode()
         metadata = json.dumps(told, separators=(",", ":")).encode()

@@ -18,6 +18,7 @@ from support.together import together
 from support.waiting import eventually
 from tinkwell.api.tink import workflow_pb2 as pb
 from tinkwell.client import State
+from tinkwell.core.workflow import handover
 from tinkwell.provisioner.lease import keeper
 from tinkwell.provisioner.state_dir.state_dir import StateDir
 from tinkwell.provisioner.workflow import driver
@@ -89,6 +90,38 @@ async def test_a_document_goes_from_a_worker_to_the_agent_and_back(machines: Too
     told = await machines.workflow.GetWorkflowMetadata(request, timeout=30)
     about = json.loads(told.data)
     assert (about["workerID"], about["taskName"], about["actionName"]) == (SECOND_WORKER, "task1", "action1")
+
+
+@pytest.mark.parametrize("is_agent", [True, False], ids=["agent", "worker"])
+async def test_who_comes_next_waits_for_what_the_worker_hands_on_after_its_success(
+    machines: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_agent: bool
+) -> None:
+    monkeypatch.setattr(handover, "SETTLING_SECONDS", 60.0)
+    workflow_id = await machines.create_workflow(FIRST_MAC, SECOND_MAC)
+
+    async def has_begun() -> bool:
+        context = await machines.workflow.GetWorkflowContext(pb.GetRequest(id=workflow_id), timeout=30)
+        return (context.current_action, context.current_action_state) == ("action1", pb.STATE_RUNNING)
+
+    async def wait(action: pb.WorkflowAction) -> None:
+        await eventually(has_begun)
+
+    async def run_next() -> bytes:
+        if is_agent:
+            async with agent(machines, tmp_path) as other:
+                return (await other.act(workflow_id, "{}")).encode()
+        worker = Worker(machines, SECOND_WORKER)
+        stream = worker.contexts()
+        await worker.take(await anext(stream))
+        await stream.aclose()
+        return worker.files[workflow_id]
+
+    first = Worker(machines, afterwards=wait, write=lambda action, data: b'{"n": 1}')
+    stream = first.contexts()
+    following = asyncio.ensure_future(run_next())
+    await first.take(await anext(stream))
+    assert json.loads(await following) == {"n": 1}
+    await stream.aclose()
 
 
 @pytest.mark.parametrize("kilobytes", [1_200, 1_790])
