@@ -2,15 +2,18 @@
 
 A worker compares its id with those of the actions byte by byte, and runs none where they differ in no more than capital
 letters; it hears of no error that its stream of workflows ends with, and asks again in silence. So an id is taken in
-any spelling, and a MAC address of the machine as well; what this worker is told then has the id as it spells it. What
-no machine is known by is said in the log, for those who wait for that worker.
+any spelling, and an address of the machine as well; what this worker is told then has the id as it spells it. What no
+machine is known by is said in the log, for those who wait for that worker.
 """
 
 import logging
 from collections import OrderedDict
+from typing import assert_never
 
 from tinkwell.core import errors
 from tinkwell.core.value import parse
+from tinkwell.core.workflow import devices
+from tinkwell.core.workflow.devices import WorkerKind
 from tinkwell.server.hardware.service.operations import HardwareService
 
 logger = logging.getLogger(__name__)
@@ -31,14 +34,19 @@ class WorkerIds:
         self._told: OrderedDict[str, None] = OrderedDict()
 
     async def resolve(self, text: str) -> str:
-        """Return the id of the machine that is meant. Raises `errors.InvalidField`, and `errors.NotFound` for a MAC
+        """Return the id of the machine that is meant. Raises `errors.InvalidField`, and `errors.NotFound` for an
         address that no machine has.
         """
-        try:
-            mac = parse.parse_mac("worker_id", text)
-        except errors.InvalidField:
-            return parse.parse_uuid("worker_id", text)
-        return (await self._machines.find("mac", mac)).id
+        worker = devices.parse_worker("worker_id", text)
+        match worker.kind:
+            case WorkerKind.HARDWARE_ID:
+                return worker.value
+            case WorkerKind.MAC:
+                return (await self._machines.find("mac", worker.value)).id
+            case WorkerKind.IP:
+                return (await self._machines.find("ip", worker.value)).id
+            case _:
+                assert_never(worker.kind)
 
     async def greet(self, peer: str, text: str) -> str:
         """Return the same for a worker that asks for work, and remember how it spells its id. Raises as `resolve`."""
