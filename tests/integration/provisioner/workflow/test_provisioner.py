@@ -149,6 +149,20 @@ async def test_a_workflow_of_three_tasks_on_two_machines_runs_in_order(
     assert states == [(name, state) for name in "012" for state in (State.RUNNING, State.SUCCEEDED)]
 
 
+async def test_actions_share_a_document_on_whichever_machines_they_run(
+    place: Place, server: testing.FakeServer
+) -> None:
+    workflow = add_workflow(
+        server,
+        place.action("cat $WORKFLOW_DIR/data; echo '{\"n\": 1}' > $WORKFLOW_DIR/data"),
+        dataclasses.replace(place.action("cat $WORKFLOW_DIR/data"), worker_id=MACHINES[1]),
+    )
+    async with provisioner(place, server, agent_for=MACHINES):
+        await reaches(server, workflow, State.SUCCEEDED)
+    assert texts(server, workflow) == ["{}", '{"n": 1}']
+    assert [data for data, _ in server.world.documents[workflow.id]] == [b'{"n": 1}\n']
+
+
 async def test_a_failing_action_fails_the_workflow(place: Place, server: testing.FakeServer) -> None:
     workflow = add_workflow(server, place.action("echo why >&2; exit 9"), place.action("echo never"))
     async with provisioner(place, server):
