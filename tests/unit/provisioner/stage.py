@@ -213,8 +213,7 @@ class Files:
     def __init__(self) -> None:
         self.kept: set[str] = set()
         self.boots: dict[RunKey, str] = {}
-        # By workflow and worker, what its actions share.
-        self.documents: dict[tuple[str, str], bytes] = {}
+        self.documents: dict[tuple[str, str], bytes] = {}  # by workflow and worker
         self.is_full = False
 
     def workflow_dir(self, workflow_id: str, worker_id: str) -> Path:
@@ -223,13 +222,11 @@ class Files:
     def bring_document(self, workflow_id: str, worker_id: str, *, content: bytes | None) -> None:
         if self.is_full:
             raise OSError(errno.ENOSPC, "No space left on device")
-        if content is not None:
-            self.documents[workflow_id, worker_id] = content
-        self.documents.setdefault((workflow_id, worker_id), b"{}")
+        known = self.documents.get((workflow_id, worker_id), b"{}")
+        self.documents[workflow_id, worker_id] = known if content is None else content
 
     def read_document(self, workflow_id: str, worker_id: str, *, max_bytes: int) -> bytes | None:
-        found = self.documents.get((workflow_id, worker_id))
-        return found and found[: max_bytes + 1]
+        return self.documents.get((workflow_id, worker_id), b"")[: max_bytes + 1]
 
     def workflows(self) -> list[str]:
         return sorted(self.kept)

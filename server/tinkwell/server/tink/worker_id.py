@@ -8,7 +8,8 @@ machine is known by is said in the log, for those who wait for that worker.
 
 import logging
 from collections import OrderedDict
-from typing import assert_never
+from collections.abc import Hashable
+from typing import TypeVar, assert_never
 
 from tinkwell.core import errors
 from tinkwell.core.value import parse
@@ -17,6 +18,7 @@ from tinkwell.core.workflow.devices import WorkerKind
 from tinkwell.server.hardware.service.operations import HardwareService
 
 logger = logging.getLogger(__name__)
+K = TypeVar("K", bound=Hashable)
 
 # So many workers are remembered that spell their ids otherwise, and so many ids that were said to be wrong.
 MAX_REMEMBERED = 10_000
@@ -31,7 +33,7 @@ class WorkerIds:
     def __init__(self, machines: HardwareService) -> None:
         self._machines = machines
         self._spellings: OrderedDict[tuple[str, str], str] = OrderedDict()
-        self._told: OrderedDict[str, None] = OrderedDict()
+        self._told: OrderedDict[str, str] = OrderedDict()
 
     async def resolve(self, text: str) -> str:
         """Return the id of the machine that is meant. Raises `errors.InvalidField`, and `errors.NotFound` for an
@@ -57,8 +59,7 @@ class WorkerIds:
             raise
         self._spellings.pop((peer, worker_id), None)
         if text != worker_id:
-            self._spellings[peer, worker_id] = text
-            _limit(self._spellings)
+            _remember(self._spellings, (peer, worker_id), text)
         try:
             await self._machines.find("id", worker_id)
         except errors.NotFound as error:
@@ -73,11 +74,11 @@ class WorkerIds:
         """Log what is wrong with an id, once: its worker asks again every few seconds."""
         shown = parse.excerpt(text)
         if shown not in self._told:
-            self._told[shown] = None
-            _limit(self._told)
+            _remember(self._told, shown, message)
             logger.warning(message, extra={"peer": peer, "worker": shown, "cause": cause})
 
 
-def _limit(remembered: "OrderedDict[str, None] | OrderedDict[tuple[str, str], str]") -> None:
-    if len(remembered) > MAX_REMEMBERED:
-        remembered.popitem(last=False)
+def _remember(known: "OrderedDict[K, str]", key: K, text: str) -> None:
+    known[key] = text
+    if len(known) > MAX_REMEMBERED:
+        known.popitem(last=False)
