@@ -178,9 +178,7 @@ async def test_a_start_that_was_not_told_is_counted_with_the_end(machines: Tools
 
 
 @pytest.mark.parametrize("outcome", [pb.STATE_SUCCESS, pb.STATE_TIMEOUT])
-async def test_what_a_worker_says_soon_after_the_deadline_counts(
-    machines: Tools, outcome: pb.State.ValueType
-) -> None:
+async def test_what_a_worker_says_soon_after_the_deadline_counts(machines: Tools, outcome: pb.State.ValueType) -> None:
     workflow_id = await machines.create_workflow(SECOND_MAC, FIRST_MAC)
     for status in (pb.STATE_RUNNING, pb.STATE_SUCCESS):
         await machines.report(workflow_id, 0, status, SECOND_WORKER)

@@ -20,7 +20,9 @@ async def names(tools: Tools, workflow_id: str) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize(
-    "spelling", [FIRST_WORKER.upper(), FIRST_MAC, FIRST_MAC.upper().replace(":", "-")], ids=["capitals", "mac", "dashes"]
+    "spelling",
+    [FIRST_WORKER.upper(), FIRST_MAC, FIRST_MAC.upper().replace(":", "-")],
+    ids=["capitals", "mac", "dashes"],
 )
 async def test_a_worker_may_spell_the_id_of_its_machine_as_it_likes(machines: Tools, spelling: str) -> None:
     worker = Worker(machines, spelling)

@@ -63,9 +63,7 @@ MAX_DIRTY = 1000
 MAX_FOREIGN = 10_000
 
 
-class WorkflowApi(
-    reporter.ReportsApi, expiry.ExpiryApi, snapshot.LookApi, shared_document.DocumentApi, Protocol
-):
+class WorkflowApi(reporter.ReportsApi, expiry.ExpiryApi, snapshot.LookApi, shared_document.DocumentApi, Protocol):
     """What bringing workflows to completion needs of the server."""
 
     def unfinished(self) -> AsyncIterator[Unfinished]:

@@ -107,7 +107,9 @@ class SharedDocument:
         if content is None or not content.lstrip().startswith(b"{"):
             return ""
         if len(content) > MAX_BYTES:
-            raise Refused(f"its data cannot be handed on, for it has more than the {MAX_BYTES:,} bytes that are allowed")
+            raise Refused(
+                f"its data cannot be handed on, for it has more than the {MAX_BYTES:,} bytes that are allowed"
+            )
         if self._found is None:
             self._found = await self._latest() or document.EMPTY
         if content == self._found:

@@ -86,9 +86,7 @@ async def test_what_is_broken_is_told_and_not_handed_on(stage: Stage) -> None:
         await stage.finish("w-0")
         await stage.reaches("w", SUCCEEDED)
     assert versions(stage) == []
-    assert stage.server.rows["w"][0].message == (
-        "exited with code 0; its data is not handed on, for it is not JSON"
-    )
+    assert stage.server.rows["w"][0].message == ("exited with code 0; its data is not handed on, for it is not JSON")
 
 
 async def test_an_action_whose_document_is_refused_has_failed_and_says_why(stage: Stage) -> None:
