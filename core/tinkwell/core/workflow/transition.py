@@ -36,8 +36,8 @@ class Action:
     """What the rules need of an action.
 
     `remaining_seconds` is the time left to a running one's own timeout, whatever the workflow's is; None without one.
-    After its deadline its worker has `grace_seconds` to say how it ended. What runs under a lease that is over is lost, unless it reboots its machine: then its deadline says when that took
-    too long.
+    After its deadline its worker has `grace_seconds` to say how it ended. What runs under a lease that is over is lost,
+    unless it reboots its machine: then its deadline says when that took too long.
     """
 
     id: str

@@ -69,8 +69,8 @@ def _own_environment(key: RunKey, action: Action, workflow_dir: str) -> Iterator
 class ActionReporter:
     """Tells the server of one attempt at an action.
 
-    `document` is what the workflow's actions share. The start of `following` goes along with its end. Whoever is to report that start waits for the answer to it, which
-    is `ahead`, and reports it by itself where there is none.
+    `document` is what the workflow's actions share. The start of `following` goes along with its end. Whoever is to
+    report that start waits for the answer to it, which is `ahead`, and reports it by itself where there is none.
     """
 
     api: reporter.Reporter

@@ -3,9 +3,10 @@
     the server ──▶ $WORKFLOW_DIR/data ──▶ an action ──▶ $WORKFLOW_DIR/data ──▶ the server
              before it begins                       after it has succeeded
 
-Tinkerbell's worker does the same, but hands on a moment after the success; see `tinkwell.core.workflow.handover`. An action that fails hands nothing on. What is no JSON object is none, so that a
-workflow may have a file of that name for itself. The server hears of a document before it hears that the action has
-succeeded: whoever comes next has it.
+Tinkerbell's worker does the same, but hands on a moment after the success; see `tinkwell.core.workflow.handover`. An
+action that fails hands nothing on. What is no JSON object is no document, so that a workflow may have a file of that
+name for itself. The server hears of a document before it hears that the action has succeeded: whoever comes next has
+it.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """The document that a worker hands on after an action.
 
 Tinkerbell's worker has told by then that its action has succeeded, and it ends where the document is refused. So what
-its own server takes is taken, and where that cannot be, its workflow ends with the reason. Another worker may have begun
-the next action by then, and waits for it a moment; see `tinkwell.core.workflow.handover`.
+its own server takes is taken, and where that cannot be, its workflow ends with the reason. Another worker may have
+begun the next action by then, and waits for it a moment; see `tinkwell.core.workflow.handover`.
 """
 
 import asyncio
