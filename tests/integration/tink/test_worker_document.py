@@ -142,7 +142,8 @@ async def test_what_fits_into_a_message_of_the_worker_is_kept(machines: Tools, k
 
 async def refused_after(machines: Tools, workflow_id: str, data: bytes, **names: str) -> None:
     action = pb.WorkflowAction(worker_id=FIRST_WORKER, task_name="task0", name="action0")
-    action.MergeFrom(pb.WorkflowAction(**names))
+    for field, name in names.items():
+        setattr(action, field, name)
     update = pb.UpdateWorkflowDataRequest(workflow_id=workflow_id, data=data, metadata=metadata(action, data))
     assert await code(machines.workflow.UpdateWorkflowData(update)) is grpc.StatusCode.INVALID_ARGUMENT
 
