@@ -56,6 +56,6 @@ def is_from(metadata: str | bytes, before: Ended) -> bool:
     """Say whether a version's metadata name an action as the one that has handed it on."""
     try:
         told = json.loads(metadata)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(told, dict) and (told.get(TASK), told.get(ACTION)) == (before.task_name, before.name)
