@@ -3,7 +3,6 @@
 import asyncio
 import collections
 import contextlib
-import errno
 from collections.abc import AsyncIterator, Awaitable, Callable, Container
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -221,7 +220,7 @@ class Files:
 
     def bring_document(self, workflow_id: str, worker_id: str, *, content: bytes | None) -> None:
         if self.is_full:
-            raise OSError(errno.ENOSPC, "No space left on device")
+            raise OSError(28, "No space left on device")
         known = self.documents.get((workflow_id, worker_id), b"{}")
         self.documents[workflow_id, worker_id] = known if content is None else content
 
