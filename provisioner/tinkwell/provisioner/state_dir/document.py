@@ -26,7 +26,7 @@ def provide(folder: Path) -> None:
 def write(folder: Path, content: bytes) -> None:
     """Write the document whole, in a folder that need not exist; raises `OSError`.
 
-    It belongs to whom the former one, or the folder, belongs to, so that actions of that account may go on writing it.
+    It belongs to whom the folder belongs to, so that actions of that account may go on writing it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / NAME
@@ -37,9 +37,7 @@ def write(folder: Path, content: bytes) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            if os.geteuid() == 0:
-                owner = former or folder.stat()
-                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+            _give(descriptor, folder)
             os.fchmod(descriptor, stat.S_IMODE(former.st_mode) & 0o777 if former is not None else 0o644)
         unfinished.rename(path)
     except OSError:
@@ -66,6 +64,28 @@ def read(folder: Path, *, max_bytes: int) -> bytes | None:
         return _read(descriptor, max_bytes + 1) if _is_plain(os.fstat(descriptor)) else None
     finally:
         os.close(descriptor)
+
+
+def give(folder: Path) -> None:
+    """Make the document, if there is one, belong to whom its folder has been given to; raises `OSError`."""
+    try:
+        descriptor = os.open(folder / NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        if _stat(folder / NAME) is None:
+            return
+        raise
+    try:
+        if _is_plain(os.fstat(descriptor)):
+            _give(descriptor, folder)
+    finally:
+        os.close(descriptor)
+
+
+def _give(descriptor: int, folder: Path) -> None:
+    """Give a file to whom a folder belongs to, which only root can."""
+    owner, known = folder.stat(), os.fstat(descriptor)
+    if os.geteuid() == 0 and (owner.st_uid, owner.st_gid) != (known.st_uid, known.st_gid):
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
 def _read(descriptor: int, most_bytes: int) -> bytes:

@@ -65,13 +65,28 @@ def test_a_folder_in_its_place_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-def test_it_belongs_to_whom_the_former_one_or_the_folder_belongs_to(tmp_path: Path) -> None:
-    os.chown(tmp_path, OTHER_ACCOUNT, OTHER_ACCOUNT)
+def test_it_belongs_to_whom_its_folder_belongs_to(tmp_path: Path) -> None:
+    def owner() -> tuple[int, int, int]:
+        found = (tmp_path / "data").stat()
+        return found.st_uid, found.st_gid, found.st_mode & 0o777
+
+    document.give(tmp_path)
     document.provide(tmp_path)
-    found = (tmp_path / "data").stat()
-    assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (OTHER_ACCOUNT, OTHER_ACCOUNT, 0o644)
-    os.chown(tmp_path / "data", OTHER_ACCOUNT - 1, 0)
+    assert owner() == (0, 0, 0o644)
+    os.chown(tmp_path, OTHER_ACCOUNT, OTHER_ACCOUNT)
+    document.give(tmp_path)
+    assert owner() == (OTHER_ACCOUNT, OTHER_ACCOUNT, 0o644)
     (tmp_path / "data").chmod(0o660)
     document.write(tmp_path, b"[]")
-    found = (tmp_path / "data").stat()
-    assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (OTHER_ACCOUNT - 1, 0, 0o660)
+    assert owner() == (OTHER_ACCOUNT, OTHER_ACCOUNT, 0o660)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+@pytest.mark.parametrize("put", [link, hard_link, os.mkfifo, bind_socket])
+def test_nothing_else_is_given_away(tmp_path: Path, put: Callable[[Path], None]) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("{}")
+    put(tmp_path / "data")
+    os.chown(tmp_path, OTHER_ACCOUNT, OTHER_ACCOUNT)
+    document.give(tmp_path)
+    assert (secret.stat().st_uid, (tmp_path / "data").lstat().st_uid) == (0, 0)
