@@ -211,6 +211,8 @@ class _Server:
             )
         self._registry = self._register(functools.partial(metric.working, lease.service, workflow.service))
         self._health = Health()
+        # Whoever connects to a port of the server is answered.
+        self._serves = asyncio.Event()
 
     def _register(self, working: metric.Collect) -> prometheus_client.CollectorRegistry:
         registry, log = metric.create_registry(), self._log
@@ -245,6 +247,7 @@ class _Server:
                     await asyncio.sleep(_LOOK_SECONDS)
                 await self._set_health(health_pb2.HealthCheckResponse.SERVING)
                 addresses = {"grpc": grpc_address, "http": http_address, "tink": tink_address}
+                self._serves.set()
                 logger.info("the server is ready", extra={name: where for name, where in addresses.items() if where})
                 if ready is not None:
                     ready(Addresses(grpc=grpc_address, http=http_address, tink=tink_address))
@@ -253,7 +256,7 @@ class _Server:
     def _http(self, probe: Probe) -> HttpListener:
         phone_home = hardware_room.phone_home(self._settings, self._database)
         application = create_application(probe, version=metadata.version("tinkwell"), phone_home=phone_home)
-        certificate.add_to(application, self._settings.tink_bundle)
+        certificate.add_to(application, self._settings.tink_bundle, serves=self._serves)
         return HttpListener(application, host=self._settings.host, port=self._settings.http_port)
 
     @asynccontextmanager
