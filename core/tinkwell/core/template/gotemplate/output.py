@@ -92,10 +92,8 @@ def find_reserved(text: str) -> int | None:
 class Writer:
     """Collects the output of one run, up to MAX_OUTPUT_BYTES of text and values."""
 
-    limit = f"the output has at most {MAX_OUTPUT_BYTES:,} bytes"
-
     def __init__(self, template: str, *, is_outline: bool = False) -> None:
-        self.remaining_bytes = MAX_OUTPUT_BYTES
+        self._remaining_bytes = MAX_OUTPUT_BYTES
         self._template = template
         self._is_outline = is_outline
         self._parts: list[str] = []
@@ -121,9 +119,9 @@ class Writer:
         )
 
     def _take(self, text: str, offset: int) -> None:
-        self.remaining_bytes -= len(text.encode(errors="surrogatepass"))
-        if self.remaining_bytes < 0:
-            raise fault.Fault(f"the output is too large; {self.limit}", offset=offset)
+        self._remaining_bytes -= len(text.encode(errors="surrogatepass"))
+        if self._remaining_bytes < 0:
+            raise fault.Fault(f"the output is too large; it has at most {MAX_OUTPUT_BYTES:,} bytes", offset=offset)
 
     def _append(self, part: str, offset: int, *, is_token: bool) -> None:
         self._segments.append(_Segment(self._length, offset, is_token))
