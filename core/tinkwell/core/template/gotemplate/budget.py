@@ -73,13 +73,14 @@ class Budget:
         if characters > MAX_ARGUMENT_CHARACTERS:
             what = f"{function} is given too much; it takes at most {MAX_ARGUMENT_CHARACTERS:,} characters"
             raise Fault(what, offset=offset)
-        self._charge(characters, offset)
+        self.charge(characters, offset)
 
     def take(self, made: Value, offset: int, *, is_shallow: bool) -> None:
         """Count what a function has made; raises Fault."""
-        self._charge(self._characters_of((made,), offset, is_shallow=is_shallow), offset)
+        self.charge(self._characters_of((made,), offset, is_shallow=is_shallow), offset)
 
-    def _charge(self, characters: int, offset: int) -> None:
+    def charge(self, characters: int, offset: int) -> None:
+        """Count characters that are read or written; raises Exhausted."""
         self._characters += characters
         if self._characters > self._allowance.characters:
             what = f"its functions read and write more than {self._allowance.characters:,} characters"

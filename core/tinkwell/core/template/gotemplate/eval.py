@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from tinkwell.core.template.gotemplate import format as gotemplate_format
-from tinkwell.core.template.gotemplate import function
+from tinkwell.core.template.gotemplate import function, text_function
 from tinkwell.core.template.gotemplate import node as gotemplate_node
 from tinkwell.core.template.gotemplate.budget import FULL, Allowance, Budget
 from tinkwell.core.template.gotemplate.fault import BadArgument, Fault
@@ -13,10 +13,13 @@ from tinkwell.core.value import parse as value
 
 Value = gotemplate_node.Value
 
+# Control structures and definitions nest so deeply while they run, each definition within the one that inserts it.
+MAX_DEPTH = 100
+
 
 def execute(
     text: str,
-    nodes: Sequence[gotemplate_node.Node],
+    tree: gotemplate_node.Tree,
     values: Mapping[str, Value],
     allowance: Allowance = FULL,
 ) -> Output:
@@ -26,9 +29,15 @@ def execute(
     costs more than it may.
     """
     root = dict(values)
-    evaluation = _Evaluation(Writer(text), root, Budget(allowance))
-    evaluation.run(nodes, root)
+    evaluation = _Evaluation(Writer(text), tree.definitions, root, Budget(allowance))
+    evaluation.run(tree.nodes, root)
     return evaluation.writer.output()
+
+
+def check_depth(depth: int, offset: int) -> None:
+    """Refuse what nests too deeply while it runs; raises Fault."""
+    if depth > MAX_DEPTH:
+        raise Fault(f"actions and templates nest deeper than {MAX_DEPTH} levels while they run", offset=offset)
 
 
 class _Variables:
@@ -60,22 +69,43 @@ class _Variables:
             self._values[self._names.pop()].pop()
 
 
+class _Left(Exception):
+    """A `{{break}}`, or a `{{continue}}` (`goes_on`), has left the body of the innermost range."""
+
+    def __init__(self, *, goes_on: bool) -> None:
+        self.goes_on = goes_on
+        super().__init__()
+
+
 class _Evaluation:
     """One run of a template."""
 
-    def __init__(self, writer: Writer, root: dict[str, Value], budget: Budget) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        definitions: Mapping[str, Sequence[gotemplate_node.Node]],
+        root: dict[str, Value],
+        budget: Budget,
+    ) -> None:
         self.writer = writer
+        self._definitions = definitions
         self._root = root
         self._budget = budget
         self._variables = _Variables()
         self._variables.make("$", root)
+        self._depth = 0
 
     def run(self, nodes: Sequence[gotemplate_node.Node], dot: Value) -> None:
         known = len(self._variables)
-        for node in nodes:
-            self._budget.spend(1, node.offset)
-            self._run_one(node, dot)
-        self._variables.forget(known)
+        self._depth += 1
+        try:
+            for node in nodes:
+                self._budget.spend(1, node.offset)
+                check_depth(self._depth, node.offset)
+                self._run_one(node, dot)
+        finally:
+            self._variables.forget(known)
+            self._depth -= 1
 
     def _run_one(self, node: gotemplate_node.Node, dot: Value) -> None:
         match node:
@@ -93,6 +123,19 @@ class _Evaluation:
                 self._branch(node, dot)
             case gotemplate_node.Range():
                 self._range(node, dot)
+            case gotemplate_node.Leave():
+                raise _Left(goes_on=node.goes_on)
+            case gotemplate_node.Insert():
+                self._insert(node, dot)
+
+    def _insert(self, node: gotemplate_node.Insert, dot: Value) -> None:
+        """Write a definition, which sees the value it is given and no variables."""
+        item = self._pipeline(node.pipeline, dot) if node.pipeline else None
+        around = self._variables
+        self._variables = _Variables()
+        self._variables.make("$", item)
+        self.run(self._definitions[node.name], item)
+        self._variables = around
 
     def _print(self, node: gotemplate_node.Print, dot: Value) -> None:
         item = self._pipeline(node.pipeline, dot)
@@ -102,7 +145,11 @@ class _Evaluation:
             raise Fault(
                 f"{value.excerpt(node.source)}: {exc}", offset=node.offset, key=self._path(node.pipeline, dot)
             ) from exc
-        self.writer.write_value(text, node.offset)
+        if node.lead is None:
+            self.writer.write_value(text, node.offset)
+        else:
+            original = text.original if isinstance(text, text_function.Indented) else text
+            self.writer.write_block(node.lead, original, node.offset)
 
     def _path(self, pipeline: gotemplate_node.Pipeline, dot: Value) -> tuple[str, ...]:
         """Tell the path of the value that a pipeline names; nothing where it does more than to name one."""
@@ -135,8 +182,13 @@ class _Evaluation:
                 self._variables.make(node.key_name, key)
             if node.item_name:
                 self._variables.make(node.item_name, item)
-            self.run(node.body, item)
-            self._variables.forget(known)
+            try:
+                self.run(node.body, item)
+            except _Left as left:
+                if not left.goes_on:
+                    break
+            finally:
+                self._variables.forget(known)
 
     def _items(self, items: Value, node: gotemplate_node.Range, dot: Value) -> Iterator[tuple[Value, Value]]:
         match items:
@@ -170,6 +222,7 @@ class _Evaluation:
         is_shallow = command.function in function.SHALLOW
         self._budget.spend(1, command.offset)
         self._budget.give(command.function, arguments, command.offset, is_shallow=is_shallow)
+        self._budget.charge(function.extra_work(command.function, arguments), command.offset)
         try:
             made = function.call(command.function, arguments)
         except BadArgument as exc:
@@ -215,6 +268,8 @@ class _Evaluation:
                 raise Fault(description, offset=operand.offset, key=path[:at])
             if name not in item:
                 description = f"map has no entry for key {value.show(name)}"
+                if item is self._root:
+                    description += "; give it a value beside the devices"
                 raise Fault(description, offset=operand.offset, key=path[: at + 1])
             item = item[name]
         return item
