@@ -196,7 +196,7 @@ def test_a_template_that_cannot_be_stored_is_refused_with_what_to_do(name: str, 
 @pytest.mark.parametrize(
     ("name", "devices", "field", "problem"),
     [
-        ("playground", values(), "hardware.Hardware", 'map has no entry for key "Hardware"; give it a value beside the devices'),
+        ("playground", values(), "hardware.Hardware", 'map has no entry for key "Hardware"; give it a value when the workflow is created'),
         (
             "references",
             values(REFERENCES, f'"worker_id": "{MAC}"'),

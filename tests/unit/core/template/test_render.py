@@ -224,8 +224,9 @@ def test_values_may_say_how_an_action_is_repeated_and_what_recovers_it() -> None
 
 
 def test_a_missing_key_is_refused_by_its_name() -> None:
+    place, problem = "line 6, column 16 of the template", 'map has no entry for key "device_1"'
     assert violations_of(TEMPLATE, {}) == [
-        ("hardware.device_1", 'line 6, column 16 of the template: map has no entry for key "device_1"')
+        ("hardware.device_1", f"{place}: {problem}; give it a value when the workflow is created")
     ]
     with pytest.raises(errors.InvalidField) as refused:
         template.render(TEMPLATE, {}, devices_field="devices")

@@ -269,7 +269,7 @@ class _Evaluation:
             if name not in item:
                 description = f"map has no entry for key {value.show(name)}"
                 if item is self._root:
-                    description += "; give it a value beside the devices"
+                    description += "; give it a value when the workflow is created"
                 raise Fault(description, offset=operand.offset, key=path[: at + 1])
             item = item[name]
         return item
