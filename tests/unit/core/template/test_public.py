@@ -13,20 +13,30 @@ from tinkwell.core.value import document
 
 FILES = pathlib.Path(__file__).parent / "public"
 MAC = "52:54:00:10:00:03"
-INTERFACE = """{"DHCP": {"MAC": "52:54:00:10:00:03", "Arch": "x86_64", "VLANID": "", "NameServers": ["1.1.1.1", "8.8.8.8"],
-    "IP": {"Address": "10.0.0.2", "Netmask": "255.255.240.0", "Gateway": "10.0.0.1"}}}"""
-HARDWARE = f'"Hardware": {{"Disks": ["/dev/nvme0n1", "/dev/sdb", "/dev/loop0"], "Interfaces": [{INTERFACE}]}}'
-INSTANCE = '{"id": "52:54:00:10:00:03", "ssh_keys": ["ssh-ed25519 AAAA one", "ssh-ed25519 BBBB two"]}'
-ATTRIBUTES = '"{\\"blockDevices\\": [{\\"name\\": \\"nvme0n1\\"}]}"'
-SPEC = f'{{"agentID": "{MAC}", "disks": [{{"device": "/dev/sda"}}], "metadata": {{"instance": {INSTANCE}}}}}'
-TODAYS = f'"hardware": {{"metadata": {{"annotations": {{"tinkerbell.org/agent-attributes": {ATTRIBUTES}}}}}, "spec": {SPEC}}}'
-REFERENCES = """"references": {"lvm": {"spec": {"group": "g"}}, "bonding": {"spec": {"members": ["a", "b"]}},
-    "registryCert": {"data": {"ca.crt": "LS0tQkVHSU4tLS0KQUFBCi0tLUVORC0tLQo="}}}"""
-NETWORK = '"network": {"version": 2, "ethernets": {"eno1": {"dhcp4": true, "addresses": ["10.0.0.2/24"]}}}'
+INSTANCE: document.JsonObject = {"id": MAC, "ssh_keys": ["ssh-ed25519 AAAA one", "ssh-ed25519 BBBB two"]}
+# A machine as today's Tinkerbell gives it to a template, whole.
+WHOLE: document.JsonObject = {
+    "metadata": {"annotations": {"tinkerbell.org/agent-attributes": '{"blockDevices": [{"name": "nvme0n1"}]}'}},
+    "spec": {"agentID": MAC, "disks": [{"device": "/dev/sda"}], "metadata": {"instance": INSTANCE}},
+}
+REFERENCES: document.JsonObject = {
+    "lvm": {"spec": {"group": "g"}},
+    "bonding": {"spec": {"members": ["a", "b"]}},
+    "registryCert": {"data": {"ca.crt": "LS0tQkVHSU4tLS0KQUFBCi0tLUVORC0tLQo="}},
+}
+NETWORK: document.JsonObject = {"version": 2, "ethernets": {"eno1": {"dhcp4": True, "addresses": ["10.0.0.2/24"]}}}
 
 
-def values(*parts: str) -> document.JsonObject:
-    return document.parse_json_object("hardware", "{" + ", ".join([f'"device_1": "{MAC}"', *parts]) + "}")
+def machine(*, arch: str = "x86_64", vlan: str = "") -> document.JsonObject:
+    """Describe a machine as Tinkerbell has given it to templates at all times."""
+    address: document.JsonObject = {"Address": "10.0.0.2", "Netmask": "255.255.240.0", "Gateway": "10.0.0.1"}
+    dhcp: document.JsonObject = {"MAC": MAC, "Arch": arch, "VLANID": vlan, "IP": address}
+    dhcp["NameServers"] = ["1.1.1.1", "8.8.8.8"]
+    return {"Disks": ["/dev/nvme0n1", "/dev/sdb", "/dev/loop0"], "Interfaces": [{"DHCP": dhcp}]}
+
+
+def values(**others: document.JsonValue) -> document.JsonObject:
+    return {"device_1": MAC, **others}
 
 
 def facts(rendered: template.Rendered) -> dict[str, str]:
@@ -46,11 +56,11 @@ def facts(rendered: template.Rendered) -> dict[str, str]:
     ("name", "devices", "expected"),
     [
         ("hello", values(), {"hello/worker": MAC, "hello/image": "hello-world"}),
-        ("unquoted", values('"arch": "arm32v7"'), {"hello/worker": MAC, "hello/image": "hello-world:arm32v7-latest"}),
+        ("unquoted", values(arch="arm32v7"), {"hello/worker": MAC, "hello/image": "hello-world:arm32v7-latest"}),
         ("osie", values(), {"wipe/MIRROR_HOST": "<MIRROR_HOST_IP>", "partition/MIRROR_HOST": "192.168.1.1"}),
         (
             "targets",
-            values('"Targets": {"machine1": {"mac_addr": "08:00:27:ea:b7:89"}}'),
+            values(Targets={"machine1": {"mac_addr": "08:00:27:ea:b7:89"}}),
             {"ignition/worker": "08:00:27:ea:b7:89"},
         ),
         (
@@ -65,7 +75,7 @@ def facts(rendered: template.Rendered) -> dict[str, str]:
         ),
         (
             "playground",
-            values(HARDWARE),
+            values(Hardware=machine()),
             {
                 "stream image/DEST_DISK": "/dev/nvme0n1",
                 "grow partition/BLOCK_DEVICE": "/dev/nvme0n1p1",
@@ -76,12 +86,12 @@ def facts(rendered: template.Rendered) -> dict[str, str]:
         ),
         (
             "playground",
-            values(HARDWARE.replace("x86_64", "AARCH64")),
+            values(Hardware=machine(arch="AARCH64")),
             {"reboot/IMAGE": "alpine:latest", "reboot/command": "sh -c echo b > /proc/sysrq-trigger"},
         ),
         (
             "capi",
-            values(HARDWARE),
+            values(Hardware=machine()),
             {
                 "create static netplan/DEST_DISK": "/dev/nvme0n1p3",
                 "create static netplan/CONTENTS": "network:\n  version: 2\n  ethernets:\n    id0:\n      match:\n"
@@ -92,7 +102,7 @@ def facts(rendered: template.Rendered) -> dict[str, str]:
         ),
         (
             "bottlerocket",
-            values(HARDWARE),
+            values(Hardware=machine()),
             {
                 "write-bootconfig/DEST_DISK": "/dev/nvme0n1p12",
                 "write-bootconfig/BOOTCONFIG_CONTENTS": "kernel {}\n",
@@ -101,19 +111,17 @@ def facts(rendered: template.Rendered) -> dict[str, str]:
         ),
         (
             "network-manager",
-            values(HARDWARE),
+            values(Hardware=machine()),
             {"write connection/CONTENTS": "[connection]\ntype=ethernet\n\n[ipv4]\ndns=1.1.1.1;8.8.8.8;\n"},
         ),
         (
             "network-manager",
-            values(HARDWARE.replace('"VLANID": ""', '"VLANID": "7"')),
-            {
-                "write connection/CONTENTS": "[connection]\ntype=vlan\n\n[vlan]\nid=7\n\n[ipv4]\ndns=1.1.1.1;8.8.8.8;\n"
-            },
+            values(Hardware=machine(vlan="7")),
+            {"write connection/CONTENTS": "[connection]\ntype=vlan\n\n[vlan]\nid=7\n\n[ipv4]\ndns=1.1.1.1;8.8.8.8;\n"},
         ),
         (
             "discovery",
-            values('"hardware_id": "7", "token": "t: {x}", "disk": "/dev/sda", "block_partition": 2, "mode": ""'),
+            values(hardware_id="7", token="t: {x}", disk="/dev/sda", block_partition=2, mode=""),
             {
                 "discover/TOKEN": "t: {x}",
                 "discover/BLOCK_DEVICE": "/dev/sda2",
@@ -123,16 +131,21 @@ def facts(rendered: template.Rendered) -> dict[str, str]:
         ),
         (
             "edge",
-            values(HARDWARE, '"hostname": "edge-1"'),
+            values(Hardware=machine(), hostname="edge-1"),
             {
-                "grow-partition-install-script/CONTENTS": "#!/bin/bash\n# the disk /dev/nvme0n1\ngrowpart /dev/nvme0n1 1\n"
+                "grow-partition-install-script/CONTENTS": "#!/bin/bash\n# the disk /dev/nvme0n1\n"
+                "growpart /dev/nvme0n1 1\n"
                 'if [ "$(hostname)" = "edge-1" ]; then touch "${HOME}/.done"; fi\n'
             },
         ),
-        ("attributes", values(TODAYS), {"stream/worker": MAC, "stream/DEST_DISK": "/dev/nvme0n1", "stream/MEMORY": "unknown"}),
+        (
+            "attributes",
+            values(hardware=WHOLE),
+            {"stream/worker": MAC, "stream/DEST_DISK": "/dev/nvme0n1", "stream/MEMORY": "unknown"},
+        ),
         (
             "flatcar",
-            values(TODAYS),
+            values(hardware=WHOLE),
             {
                 "butane/DEVICE": "/dev/sda",
                 "butane/BUTANE_CONFIG": "variant: flatcar\npasswd:\n  users:\n    - name: core\n"
@@ -143,16 +156,17 @@ def facts(rendered: template.Rendered) -> dict[str, str]:
         ),
         (
             "certificate",
-            values(REFERENCES, NETWORK),
+            values(references=REFERENCES, network=NETWORK),
             {
-                "write user-data/CONTENTS": "#cloud-config\nca_certs:\n  trusted:\n    - |\n      ---BEGIN---\n      AAA\n"
-                "      ---END---\nnetwork:\n\n  ethernets:\n    eno1:\n      addresses:\n      - \"10.0.0.2/24\"\n"
+                "write user-data/CONTENTS": "#cloud-config\nca_certs:\n  trusted:\n    - |\n"
+                "      ---BEGIN---\n      AAA\n"
+                '      ---END---\nnetwork:\n\n  ethernets:\n    eno1:\n      addresses:\n      - "10.0.0.2/24"\n'
                 "      dhcp4: true\n  version: 2\nfinal_message: done\n"
             },
         ),
         (
             "wiping",
-            values(HARDWARE),
+            values(Hardware=machine()),
             {
                 "wipe /dev/nvme0n1/command": "wipefs -a /dev/nvme0n1",
                 "wipe /dev/sdb/command": "wipefs -a /dev/sdb",
@@ -161,9 +175,7 @@ def facts(rendered: template.Rendered) -> dict[str, str]:
         ),
     ],
 )
-def test_a_template_is_stored_and_rendered(
-    name: str, devices: document.JsonObject, expected: dict[str, str]
-) -> None:
+def test_a_template_is_stored_and_rendered(name: str, devices: document.JsonObject, expected: dict[str, str]) -> None:
     text = (FILES / f"{name}.yaml").read_text()
     template.parse_template(text)
     found = facts(template.render(text, devices))
@@ -174,13 +186,21 @@ def test_a_template_is_stored_and_rendered(
 @pytest.mark.parametrize(
     ("name", "field", "problem"),
     [
-        ("nameless", "data.name", "line 2, column 1: must not be empty"),
+        ("nameless", "data.name", "line 1, column 1: must not be empty"),
         ("tabs", "data", "line 6, column 1: found character '\\t' that cannot start any token (not YAML)"),
-        ("cidr", "data", 'the function "netmaskToCIDR" is not known; did you mean netmaskToPrefixLength?'),
+        ("cidr", "data", 'the function "netmaskToCIDR" is not defined; did you mean netmaskToPrefixLength?'),
         ("jinja", "data", "write .ds for a value, and {{`{{`}} for two braces that belong to the text"),
-        ("services", "data", 'line 6, column 15: the function "provisioner1" is not known; write .provisioner1 for a value'),
-        ("helm", "data", 'the function "include" is not known; write what a definition makes with {{template}}'),
-        ("command", "data.tasks[0].actions[0].command", "a value is always one text, so write the items with {{range}}"),
+        (
+            "services",
+            "data",
+            'line 6, column 15: the function "provisioner1" is not defined; write .provisioner1 for a value',
+        ),
+        ("helm", "data", 'the function "include" is not defined; write what a definition makes with {{template}}'),
+        (
+            "command",
+            "data.tasks[0].actions[0].command",
+            "a value is always one text, so write the items with {{range}}",
+        ),
         ("versioned", "data.version", 'is "3.0"; it must be "0.1"'),
         ("secret", "data.tasks[0].actions[0].env", "the key is not known; did you mean environment?"),
     ],
@@ -196,10 +216,15 @@ def test_a_template_that_cannot_be_stored_is_refused_with_what_to_do(name: str, 
 @pytest.mark.parametrize(
     ("name", "devices", "field", "problem"),
     [
-        ("playground", values(), "hardware.Hardware", 'map has no entry for key "Hardware"; give it a value when the workflow is created'),
+        (
+            "playground",
+            values(),
+            "hardware.Hardware",
+            'map has no entry for key "Hardware"; give it a value when the workflow is created',
+        ),
         (
             "references",
-            values(REFERENCES, f'"worker_id": "{MAC}"'),
+            values(references=REFERENCES, worker_id=MAC),
             "hardware.references.bonding.spec.members",
             "the value is a list; only text, numbers, true and false can be printed",
         ),

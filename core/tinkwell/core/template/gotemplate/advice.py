@@ -30,6 +30,6 @@ def advise(name: str, known: Collection[str]) -> str:
     """Say what to write in place of a function; the nearest of those that are known, unless more can be said."""
     if advice := _ADVICE.get(name):
         return advice
-    if near := difflib.get_close_matches(name[:100], known, n=1):
+    if near := difflib.get_close_matches(name[:100], known, n=1, cutoff=0.7):
         return f"did you mean {near[0]}?"
     return f"write .{parse.excerpt(name)} for a value, and {{{{`{{{{`}}}} for two braces that belong to the text"

@@ -67,13 +67,14 @@ class Budget:
             what = f"the template takes more than {self._allowance.steps:,} steps"
             raise Exhausted(f"{what}; let it do less, such as over shorter lists", offset=offset)
 
-    def give(self, function: str, arguments: Sequence[Value], offset: int, *, is_shallow: bool) -> None:
-        """Count what a function is given, before it is called; raises Fault."""
+    def give(self, function: str, arguments: Sequence[Value], offset: int, *, is_shallow: bool) -> int:
+        """Count what a function is given, before it is called, and tell it; raises Fault."""
         characters = self._characters_of(arguments, offset, is_shallow=is_shallow)
         if characters > MAX_ARGUMENT_CHARACTERS:
             what = f"{function} is given too much; it takes at most {MAX_ARGUMENT_CHARACTERS:,} characters"
             raise Fault(what, offset=offset)
         self.charge(characters, offset)
+        return characters
 
     def take(self, made: Value, offset: int, *, is_shallow: bool) -> None:
         """Count what a function has made; raises Fault."""

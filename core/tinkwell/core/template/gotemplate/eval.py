@@ -15,6 +15,7 @@ Value = gotemplate_node.Value
 
 # Control structures and definitions nest so deeply while they run, each definition within the one that inserts it.
 MAX_DEPTH = 100
+_STEPS_AN_INSERT = 4
 
 
 def execute(
@@ -130,6 +131,7 @@ class _Evaluation:
 
     def _insert(self, node: gotemplate_node.Insert, dot: Value) -> None:
         """Write a definition, which sees the value it is given and no variables."""
+        self._budget.spend(_STEPS_AN_INSERT, node.offset)
         item = self._pipeline(node.pipeline, dot) if node.pipeline else None
         around = self._variables
         self._variables = _Variables()
@@ -221,8 +223,8 @@ class _Evaluation:
         """Call a function. What it costs is counted here, for all functions alike."""
         is_shallow = command.function in function.SHALLOW
         self._budget.spend(1, command.offset)
-        self._budget.give(command.function, arguments, command.offset, is_shallow=is_shallow)
-        self._budget.charge(function.extra_work(command.function, arguments), command.offset)
+        given = self._budget.give(command.function, arguments, command.offset, is_shallow=is_shallow)
+        self._budget.charge(function.extra_work(command.function, arguments, given), command.offset)
         try:
             made = function.call(command.function, arguments)
         except BadArgument as exc:

@@ -17,7 +17,7 @@ MAX_INSTRUCTIONS = 1_000
 MAX_DEPTH = 20
 
 _LAST = 0x10FFFF
-_WORD = ("09", "AZ", "az", "__")
+_WORD = ("09", "AZ", "__", "az")
 _CLASSES = {"d": ("09",), "s": ("\t\n", "\f\r", "  "), "w": _WORD}
 _NAMED_CLASSES = {
     "alnum": ("09", "AZ", "az"),
@@ -268,13 +268,11 @@ def _characters(ranges: Iterable[Range], *, is_negated: bool = False, ignores_ca
             apart[-1] = (apart[-1][0], max(apart[-1][1], last))
         else:
             apart.append((first, last))
-    return Characters(
-        tuple(first for first, _ in apart), tuple(last for _, last in apart), is_negated, ignores_case
-    )
+    return Characters(tuple(first for first, _ in apart), tuple(last for _, last in apart), is_negated, ignores_case)
 
 
 def _ranges(members: Iterable[str]) -> list[Range]:
-    return [(ord(first), ord(last)) for first, last in members]
+    return [(ord(member[0]), ord(member[1])) for member in members]
 
 
 def _complement(ranges: Iterable[Range]) -> list[Range]:

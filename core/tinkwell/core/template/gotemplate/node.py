@@ -69,8 +69,8 @@ class Text:
 class Print:
     """`{{pipeline}}`: the value becomes a part of the output.
 
-    `lead` is the white space that `indent` or `nindent` puts before its first line, as the last function and by a number
-    that is written out; None where neither does. It is text of the template, so that YAML takes it off again.
+    `lead` is the white space before its first line where the last function is `indent` or `nindent`, with a number that
+    is written out; None elsewhere. It is text of the template, so that YAML takes it off again.
     """
 
     offset: int

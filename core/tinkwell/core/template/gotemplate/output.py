@@ -141,7 +141,7 @@ class Writer:
 
     def write_block(self, lead: str, text: str, offset: int) -> None:
         """Add a value whose lines are indented: the first by `lead`, white space, which is text of the template."""
-        self.remaining_bytes -= text.count("\n") * len(lead)
+        self._remaining_bytes -= text.count("\n") * len(lead)
         self._take(lead + text, offset)
         own = 0 if lead.startswith("\n") else self._column
         self._append(lead, offset, is_token=True)

@@ -48,7 +48,9 @@ class _TreeParser:
     def _missing(self, name: str) -> str:
         problem = f"the template {value.show(name)} is not defined"
         near = difflib.get_close_matches(name, [*self._definitions][:MAX_COMPARED], n=1)
-        return f"{problem}; did you mean {value.show(near[0])}?" if near else f"{problem}; define it with {{{{define}}}}"
+        return (
+            f"{problem}; did you mean {value.show(near[0])}?" if near else f"{problem}; define it with {{{{define}}}}"
+        )
 
     def _nodes(self) -> tuple[tuple[node.Node, ...], lexer.ActionPiece | None]:
         """Parse up to an `{{else}}` or `{{end}}`, which is returned, or to the end of the text."""
@@ -293,7 +295,7 @@ class _ActionParser:
             return ""
         if token.text not in gotemplate_function.NAMES:
             hint = advice.advise(token.text, gotemplate_function.NAMES)
-            raise self._fault(f"the function {value.show(token.text)} is not known; {hint}")
+            raise self._fault(f"the function {value.show(token.text)} is not defined; {hint}")
         self._at += 1
         return token.text
 

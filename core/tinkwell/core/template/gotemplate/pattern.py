@@ -1,9 +1,9 @@
 """Looks for regular expressions in a bounded time, as Go's package regexp does.
 
 Theory of operation. All the places of a program where a match may stand are moved on together, one character of the
-text after the other, so that nothing is tried twice (Thompson, "Regular expression search algorithm", 1968). The time is
-that of the program's length multiplied by the text's, and no more than MAX_WORK of it is allowed. No expression makes it
-grow beyond that, as some do with Python's own module.
+text after the other, so that nothing is tried twice (Thompson, "Regular expression search algorithm", 1968). The time
+grows with the program's length multiplied by the text's, and no more than MAX_WORK of that is allowed. No expression
+takes longer, as some do with Python's own module.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from tinkwell.core.template.gotemplate.fault import BadArgument
 
 MAX_WORK = 100_000
 # To move one place on takes as long as other functions need for so many characters.
-_CHARACTERS_A_PLACE = 4
+_CHARACTERS_A_PLACE = 8
 # So does to parse one character of an expression.
 _CHARACTERS_A_SIGN = 50
 
@@ -26,7 +26,7 @@ def work(text: str, within: str) -> int:
 
 
 def is_found(text: str, within: str) -> bool:
-    """Tell whether an expression matches a part of a text; raises BadArgument where it is none, or the work too much."""
+    """Tell whether an expression matches a part of a text; raises BadArgument where it is none, or works too long."""
     program = expression.compile_expression(text)
     if (len(program) + 1) * (len(within) + 1) > MAX_WORK:
         raise BadArgument("regexMatch is given too much; make the expression or the text shorter", is_value=True)

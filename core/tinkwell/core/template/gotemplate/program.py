@@ -2,9 +2,9 @@
 
 Known are: `{{.device_1}}`, `{{.a.b}}`, `{{index .a "b-c" 0}}`, trim markers, comments, variables, parentheses,
 pipelines, `if`, `else if`, `with`, `range`, `break`, `continue`, `define`, `template`, `block`, and the functions of
-`gotemplate_function`. Not known are methods and functions as values. It differs from Go where Go does harm: numbers print exactly as
-they were given, and null, lists and objects do not print at all. A missing key is an error. Steps, what functions
-read and write, output and nesting are bounded.
+`gotemplate_function`. Not known are methods and functions as values. It differs from Go where Go does harm: numbers
+print exactly as they were given, and null, lists and objects do not print at all. A missing key is an error. Steps,
+what functions read and write, output and nesting are bounded.
 
 The output is not text with values in it but `gotemplate_output.Output`, from which values cannot break out.
 """
@@ -21,6 +21,9 @@ from tinkwell.core.template.gotemplate.fault import Fault
 from tinkwell.core.template.gotemplate.output import Output, Writer, find_reserved, place
 
 __all__ = ["Allowance", "Exhausted", "Fault", "Output", "Program", "Variant", "parse", "place"]
+
+# A text has 20,000 actions at most; what is more is inserted again.
+_OUTLINE = Allowance(steps=200_000, characters=0)
 
 
 class Variant(StrEnum):
@@ -44,9 +47,7 @@ class Program:
         control = gotemplate_node.Branch | gotemplate_node.Range | gotemplate_node.Insert
         return any(isinstance(node, control) for node in self.tree.nodes)
 
-    def execute(
-        self, values: Mapping[str, gotemplate_node.Value], allowance: Allowance = FULL
-    ) -> Output:
+    def execute(self, values: Mapping[str, gotemplate_node.Value], allowance: Allowance = FULL) -> Output:
         """Run the template over its values; raises Fault, and Exhausted where that costs more than it may."""
         return gotemplate_eval.execute(self.text, self.tree, values, allowance)
 
@@ -74,7 +75,7 @@ class _Outline:
         self.writer = writer
         self._definitions = definitions
         self._variant = variant
-        self._budget = Budget(FULL)
+        self._budget = Budget(_OUTLINE)
         self._inserted: list[str] = []
         self._depth = 0
 

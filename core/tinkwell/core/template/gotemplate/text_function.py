@@ -12,7 +12,7 @@ from tinkwell.core.template.gotemplate.fault import BadArgument
 
 MAX_INDENT = 100
 
-_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
 class Enclosed(gotemplate_format.Quoted):

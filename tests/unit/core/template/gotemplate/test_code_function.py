@@ -6,16 +6,17 @@ import pytest
 import ruamel.yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from unit.core.template.gotemplate.printing import printed, refusal
 
 from tinkwell.core.template.gotemplate import notation
 from tinkwell.core.template.gotemplate.fault import BadArgument
 from tinkwell.core.value import document
-from unit.core.template.gotemplate.printing import printed, refusal
 
 VALUES = document.parse_json_object(
     "hardware",
-    """{"s": "a \\"b\\" <&>\\u2028\\u0001\\n", "n": 1.50, "z": null, "l": ["x", 1, true, []], "o": {"b": {"c": []}, "a": null},
-        "disk": "/dev/sda", "text": "{\\"a\\": [1, 2.50]}", "lines": "one\\n two\\n"}""",
+    """{"s": "a \\"b\\" <&>\\u2028\\u0001\\n", "n": 1.50, "z": null, "l": ["x", 1, true, []],
+        "o": {"b": {"c": []}, "a": null}, "disk": "/dev/sda",
+        "text": "{\\"a\\": [1, 2.50]}", "lines": "one\\n two\\n"}""",
 )
 
 
@@ -30,7 +31,7 @@ VALUES = document.parse_json_object(
         ("{{toPrettyJson .l}}", '[\n  "x",\n  1,\n  true,\n  []\n]'),
         ("{{(fromJson .text).a | join `;`}} {{fromJson `7`}}", "1;2.50 7"),
         ("{{toYaml .o}}", "a: null\nb:\n  c: []"),
-        ("{{toYaml .l}}", '- x\n- 1\n- true\n- []'),
+        ("{{toYaml .l}}", "- x\n- 1\n- true\n- []"),
         ("{{toYaml (dict `list` (list (dict `a` 1 `b` (list 2)) `no`))}}", 'list:\n- a: 1\n  b:\n  - 2\n- "no"'),
         ("{{toYaml (dict `k` .lines)}}", "k: |\n  one\n   two"),
         ("{{toYaml (list .lines `x`)}}", "- |\n  one\n   two\n- x"),
@@ -42,7 +43,10 @@ VALUES = document.parse_json_object(
         ("{{base .disk}} {{base `a/`}} {{base ``}} {{base `//`}}", "sda a . /"),
         ("{{dir .disk}} {{dir `a`}} {{dir `/`}} {{dir `//a`}} {{dir `a/b/../c`}}", "/dev . / / a"),
         ("{{formatPartition .disk 1}} {{formatPartition `/dev/nvme0n1` 12}}", "/dev/sda1 /dev/nvme0n1p12"),
-        ("{{formatPartition `/dev/disk/by-id/x` 2}} {{formatPartition `/dev/loop0` 3}}", "/dev/disk/by-id/x-part2 /dev/loop0p3"),
+        (
+            "{{formatPartition `/dev/disk/by-id/x` 2}} {{formatPartition `/dev/loop0` 3}}",
+            "/dev/disk/by-id/x-part2 /dev/loop0p3",
+        ),
         ("{{netmaskToPrefixLength `255.255.255.0`}} {{netmaskToPrefixLength `0.0.0.0`}}", "24 0"),
         ("{{netmaskToPrefixLength `255.255.255.255`}} {{netmaskToPrefixLength `255.255.240.0`}}", "32 20"),
     ],
@@ -55,7 +59,7 @@ def test_a_value_takes_another_form(action: str, expected: str) -> None:
     ("action", "problem"),
     [
         ("{{fromJson `{`}}", "fromJson: line 1, column 2"),
-        ("{{fromJson `{\"a\": 1, \"a\": 2}`}}", "fromJson: "),
+        ('{{fromJson `{"a": 1, "a": 2}`}}', "fromJson: "),
         ("{{fromJson .l}}", "fromJson needs text in place of a list"),
         ("{{b64dec `%`}}", "b64dec is given what is not text in base64"),
         ("{{b64dec `/w==`}}", "b64dec is given what is not text in base64"),
@@ -67,7 +71,7 @@ def test_a_value_takes_another_form(action: str, expected: str) -> None:
         ("{{netmaskToPrefixLength `255.0.255.0`}}", "needs a netmask such as 255.255.255.0 in place of"),
         ("{{netmaskToPrefixLength `24`}}", "needs a netmask such as 255.255.255.0 in place of"),
         ("{{netmaskToPrefixLength `ffff::`}}", "needs a netmask such as 255.255.255.0 in place of"),
-        ("{{fromYaml `a: 1`}}", 'the function "fromYaml" is not known; give the value as an object'),
+        ("{{fromYaml `a: 1`}}", 'the function "fromYaml" is not defined; give the value as an object'),
     ],
 )
 def test_what_has_no_other_form_is_refused(action: str, problem: str) -> None:
@@ -95,8 +99,10 @@ values = st.recursive(
     | st.booleans()
     | st.integers(-(10**6), 10**6)
     | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
-    | st.sampled_from(["yes", "~", "- a", "a: b", "#", "|", "a\nb", "a\n\n", "\n", " a", "0x1", "1e3", "2001-01-01", "<<", ""]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab:-# \n\"1~", max_size=4), inner, max_size=3),
+    | st.sampled_from(
+        ["yes", "~", "- a", "a: b", "#", "|", "a\nb", "a\n\n", "\n", " a", "0x1", "1e3", "2001-01-01", "<<", ""]
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('ab:-# \n"1~', max_size=4), inner, max_size=3),
     max_leaves=8,
 )
 

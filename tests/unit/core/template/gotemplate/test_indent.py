@@ -10,9 +10,12 @@ from tinkwell.core.value import document
 VALUES: document.JsonObject = {"v": "one\n two\n\nthree\n", "s": "x", "w": 4, "e": ""}
 
 
+HEAD = 'version: "0.1"\nname: n\ntasks:\n- name: t\n  worker: w\n  actions:\n  - name: a\n    image: i\n'
+
+
 def rendered(contents: str, values: document.JsonObject = VALUES) -> str:
     """Render the only variable of a template; `contents` stands behind `KEY:` at the sixth column."""
-    text = f'version: "0.1"\nname: n\ntasks:\n- name: t\n  worker: w\n  actions:\n  - name: a\n    image: i\n    environment:\n      KEY: {contents}\n'
+    text = f"{HEAD}    environment:\n      KEY: {contents}\n"
     template.parse_template(text)
     return template.render(text, values).actions[0].environment[0].removeprefix("KEY=")
 
@@ -25,7 +28,10 @@ def rendered(contents: str, values: document.JsonObject = VALUES) -> str:
         ("|\n        a:\n          {{- .v | nindent 10 }}\n        z", "a:\n  one\n   two\n  \n  three\nz\n"),
         ("|\n        a:\n        {{ .v | indent 2 }}\n        z", "a:\n  one\n two\n\nthree\nz\n"),
         ("|-\n        {{- .v | nindent 8 }}", "one\n two\n\nthree"),
-        ("|\n        - |\n          {{- .v | nindent 10 }}\n        - z: {{ .s | indent 2 }}", "- |\n  one\n   two\n  \n  three\n- z:   x\n"),
+        (
+            "|\n        - |\n          {{- .v | nindent 10 }}\n        - z: {{ .s | indent 2 }}",
+            "- |\n  one\n   two\n  \n  three\n- z:   x\n",
+        ),
         ("|\n        a{{ nindent 8 .e }}b", "a\nb\n"),
         ("{{ .v | nindent 8 }}", "one\n two\n\nthree"),
         ('"{{ .s | indent 2 }}"', "  x"),
@@ -37,18 +43,33 @@ def test_lines_are_indented_as_their_text_is(contents: str, expected: str) -> No
     assert rendered(contents) == expected
 
 
-HOSTILE = ["\nEVIL: x\n", "a\n      EVIL: x", "\n- name: evil\n  image: evil\n", "|\n x", "'", '"', "# c", "\r\n\x85", "\ufdd00\ufdd1", ": ", "---\n..."]
+HOSTILE = [
+    "\nEVIL: x\n",
+    "a\n      EVIL: x",
+    "\n- name: evil\n  image: evil\n",
+    "|\n x",
+    "'",
+    '"',
+    "# c",
+    "\r\n\x85",
+    "\ufdd00\ufdd1",
+    ": ",
+    "---\n...",
+]
 
 
 @pytest.mark.parametrize("value", HOSTILE)
-@pytest.mark.parametrize("contents", ["|\n        {{- .v | nindent 8 }}", "|\n{{ indent 8 .v }}", "{{ .v | nindent 8 }}", '"{{ .v | nindent 8 }}"'])
+@pytest.mark.parametrize(
+    "contents",
+    ["|\n        {{- .v | nindent 8 }}", "|\n{{ indent 8 .v }}", "{{ .v | nindent 8 }}", '"{{ .v | nindent 8 }}"'],
+)
 def test_an_indented_value_is_a_part_of_one_text(contents: str, value: str) -> None:
     text = rendered(contents, {"v": value})
     assert text.replace(" ", "").replace("\n", "") == value.replace(" ", "").replace("\n", "")
 
 
 def test_a_value_that_is_meant_to_be_a_list_is_refused_with_what_to_do() -> None:
-    text = 'version: "0.1"\nname: n\ntasks:\n- name: t\n  worker: w\n  actions:\n  - name: a\n    image: i\n    command: {{ toYaml .l | nindent 6 }}\n'
+    text = f"{HEAD}    command: {{{{ toYaml .l | nindent 6 }}}}\n"
     with pytest.raises(errors.InvalidField) as refused:
         template.render(text, {"l": ["a"]})
     assert "write the items with {{range}}" in refused.value.violations[0].description

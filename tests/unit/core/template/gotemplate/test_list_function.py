@@ -1,10 +1,10 @@
 """Functions that work on lists and objects, and those that choose."""
 
 import pytest
+from unit.core.template.gotemplate.printing import printed, refusal
 
 from tinkwell.core.template.gotemplate import argument
 from tinkwell.core.value import document
-from unit.core.template.gotemplate.printing import printed, refusal
 
 VALUES = document.parse_json_object(
     "hardware",
@@ -35,7 +35,10 @@ VALUES = document.parse_json_object(
         ("{{(dict `a` 1 `b` `two`).b}} {{len (dict)}} {{(dict `odd`).odd}}|", "two 0 |"),
         ("{{get .o `b`}} {{get .o `missing`}}|", "two |"),
         ("{{hasKey .o `n`}} {{hasKey .o `m`}}", "true false"),
-        ("{{keys .o | join `,`}} {{keys .o (dict `z` 1) | join `,`}} {{values (dict `b` 2 `a` 1) | join `,`}}", "b,k,n b,k,n,z 1,2"),
+        (
+            "{{keys .o | join `,`}} {{keys .o (dict `z` 1) | join `,`}} {{values (dict `b` 2 `a` 1) | join `,`}}",
+            "b,k,n b,k,n,z 1,2",
+        ),
         ("{{dig `k` `v` `d` .o}} {{dig `k` `w` `d` .o}} {{dig `x` `y` `d` .o}}", "deep d d"),
     ],
 )
@@ -59,7 +62,10 @@ def test_a_value_is_found_or_made_as_in_sprig(action: str, expected: str) -> Non
         ("{{dict 1 2}}", "dict needs text in place of a number"),
         ("{{dig `b` `x` `d` .o}}", "dig needs an object in place of a string"),
         ("{{dig `b` .o}}", "dig needs 3 or more arguments and has 2"),
-        ("{{.o.b | set .o `b`}}", 'the function "set" is not known; no value is changed; make a new object with dict'),
+        (
+            "{{.o.b | set .o `b`}}",
+            'the function "set" is not defined; no value is changed; make a new object with dict',
+        ),
     ],
 )
 def test_what_is_no_list_or_object_is_refused(action: str, problem: str) -> None:
@@ -83,7 +89,7 @@ def test_no_list_is_made_that_is_too_long(action: str) -> None:
     count = argument.MAX_RESULT_ITEMS
     values: document.JsonObject = {
         "many": [*range(count)],
-        "commas": "," * count,
+        "commas": "," * (count + 1),
         "map": {str(key): key for key in range(count)},
     }
     assert "makes more than 10,000 items" in refusal(action, values).description

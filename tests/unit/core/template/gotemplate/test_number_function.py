@@ -1,9 +1,9 @@
 """Functions that reckon."""
 
 import pytest
+from unit.core.template.gotemplate.printing import printed, refusal
 
 from tinkwell.core.value import document
-from unit.core.template.gotemplate.printing import printed, refusal
 
 VALUES = document.parse_json_object("hardware", '{"n": 7, "f": 2.9, "s": "12", "t": true, "big": 9223372036854775807}')
 
@@ -16,7 +16,10 @@ VALUES = document.parse_json_object("hardware", '{"n": 7, "f": 2.9, "s": "12", "
         ("{{div 7 2}} {{div -7 2}} {{div 7 -2}} {{div -7 -2}}", "3 -3 -3 3"),
         ("{{mod 7 3}} {{mod -7 3}} {{mod 7 -3}}", "1 -1 1"),
         ("{{max 1 3 2}} {{min 1 3 2}} {{max 5}}", "3 1 5"),
-        ('{{int .f}} {{int "-12"}} {{int .t}} {{int "0755"}} {{int "0x1F"}} {{int "0b11"}} {{int "0"}}', "2 -12 1 493 31 3 0"),
+        (
+            '{{int .f}} {{int "-12"}} {{int .t}} {{int "0755"}} {{int "0x1F"}} {{int "0b11"}} {{int "0"}}',
+            "2 -12 1 493 31 3 0",
+        ),
         ('{{atoi "0755"}} {{atoi "-3"}} {{atoi .s | add 1}}', "755 -3 13"),
         ("{{add .s .f .t}}", "15"),
         ("{{sub -9223372036854775807 1}}", "-9223372036854775808"),

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinkwell.core.template.gotemplate import pattern
+from tinkwell.core.template.gotemplate import pattern, program
 from tinkwell.core.template.gotemplate.fault import BadArgument
+from tinkwell.core.value import document
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,9 @@ def test_what_is_no_expression_is_refused(expression: str, problem: str) -> None
         pattern.is_found(expression, "aaa")
 
 
-@pytest.mark.parametrize("expression", ["(a*)*b", "(a|a)*b", "(.*)(.*)(.*)(.*)x", "((a+)+)+b", "(a?){200}a{200}b", "(a|aa)+$b"])
+@pytest.mark.parametrize(
+    "expression", ["(a*)*b", "(a|a)*b", "(.*)(.*)(.*)(.*)x", "((a+)+)+b", "(a?){200}a{200}b", "(a|aa)+$b"]
+)
 def test_no_expression_takes_long(expression: str) -> None:
     assert not pattern.is_found(expression, "a" * 150)
     with pytest.raises(BadArgument, match="given too much"):
@@ -111,3 +114,20 @@ def test_every_expression_is_looked_for_or_refused_and_finds_what_python_finds(e
         return
     if "[" not in expression and "\\" not in expression and "{," not in expression:
         assert is_found == bool(compiled.search(text))
+
+
+@pytest.mark.parametrize(
+    ("action", "value"),
+    [
+        ('regexMatch "(a|aa)+$b" .v', "a" * 1_000),
+        ('regexMatch "a{1,300}b" .v', "a" * 300),
+        ("regexMatch .v `x`", "a" * 900),
+        ("toJson .v", ["a"] * 3_000),
+        ("toYaml .v", ["a"] * 3_000),
+    ],
+)
+def test_a_function_that_works_long_costs_more_than_its_arguments(action: str, value: document.JsonValue) -> None:
+    parsed = program.parse("{{$x := " + action + "}}")
+    parsed.execute({"v": value})
+    with pytest.raises(program.Exhausted):
+        parsed.execute({"v": value}, program.Allowance(steps=100, characters=32 * 1024))

@@ -1,10 +1,10 @@
 """Functions that work on texts."""
 
 import pytest
+from unit.core.template.gotemplate.printing import printed, refusal
 
 from tinkwell.core.template.gotemplate import argument
 from tinkwell.core.value import document
-from unit.core.template.gotemplate.printing import printed, refusal
 
 VALUES: document.JsonObject = {"s": "héllo", "mac": "52:54:00:AA", "n": 7, "z": None, "l": ["a"], "long": "x" * 300_000}
 
@@ -24,9 +24,15 @@ VALUES: document.JsonObject = {"s": "héllo", "mac": "52:54:00:AA", "n": 7, "z":
         ('{{upper "ßŉ"}} {{lower "ΑΣ"}} {{lower "İ"}}', "ßŉ ασ i"),
         ('{{.mac | replace ":" "-"}} {{replace "" "." "ab"}} {{replace "x" "y" ""}}|', "52-54-00-AA .a.b. |"),
         ('{{repeat 3 "ab"}}{{repeat 0 "ab"}}{{repeat 1000000000 ""}}', "ababab"),
-        ('{{trunc 5 "hello world"}} {{trunc -5 "hello world"}} {{trunc 99 "ab"}} {{trunc -99 "ab"}}', "hello world ab ab"),
+        (
+            '{{trunc 5 "hello world"}} {{trunc -5 "hello world"}} {{trunc 99 "ab"}} {{trunc -99 "ab"}}',
+            "hello world ab ab",
+        ),
         ('{{trunc 0 "ab"}}|{{trunc 3 .s}}', "|hé"),
-        ('{{substr 0 5 "hello world"}} {{substr -1 5 "hello world"}} {{substr 6 -1 "hello world"}}', "hello hello world"),
+        (
+            '{{substr 0 5 "hello world"}} {{substr -1 5 "hello world"}} {{substr 6 -1 "hello world"}}',
+            "hello hello world",
+        ),
         ('{{substr 6 99 "hello world"}}', "world"),
         ('{{cat "a" .n .z true}} {{cat}}|', "a 7 true |"),
         ('{{toString .n}}{{toString true}}{{"a" | toString}}', "7truea"),
