@@ -103,6 +103,30 @@ def test_definitions_nest_and_write_within_bounds(text: str, problem: str) -> No
     assert problem in refusal(text, {"l": [*range(100_000)]}).description
 
 
+def chain(levels: int, last: str) -> str:
+    """Define templates each of which inserts the next one, within a control structure."""
+    links = "".join(
+        f'{{{{define "t{at}"}}}}{{{{if true}}}}{{{{template "t{at + 1}" .}}}}{{{{end}}}}{{{{end}}}}'
+        for at in range(levels)
+    )
+    return f'{links}{{{{define "t{levels}"}}}}{last}{{{{end}}}}{{{{template "t0" .}}}}'
+
+
+@pytest.mark.parametrize(
+    ("call", "levels", "expected"),
+    [
+        ('regexMatch "' + "(" * 20 + "x" + ")" * 20 + '" "x"', 1, "true"),
+        ("len (toJson .)", 63, str(63 * len('{"":}') + 2)),
+        ("first (list .) | toYaml | contains `{}`", 63, "true"),
+    ],
+)
+def test_the_deepest_of_all_that_may_nest_runs_at_once(call: str, levels: int, expected: str) -> None:
+    deep: document.JsonObject = {}
+    for _ in range(levels):
+        deep = {"": deep}
+    assert printed(chain(48, "{{" + "(" * 48 + call + ")" * 48 + "}}"), deep) == expected
+
+
 def doubling(levels: int) -> str:
     """Define templates each of which inserts the next one twice; the last one writes nothing."""
     twice = "".join(
@@ -116,9 +140,8 @@ def test_definitions_that_insert_others_twice_cost_what_they_insert() -> None:
     parsed = program.parse(doubling(40))
     with pytest.raises(program.Exhausted, match="5,000 steps"):
         parsed.execute({}, program.Allowance(steps=5_000, characters=0))
-    for variant in program.Variant:
-        with pytest.raises(program.Exhausted, match="200,000 steps"):
-            parsed.outline(variant)
+    with pytest.raises(program.Exhausted, match="200,000 steps"):
+        parsed.outline(program.Variant.BOTH)
 
 
 def test_a_chain_of_definitions_is_as_deep_in_an_outline_as_when_it_runs() -> None:

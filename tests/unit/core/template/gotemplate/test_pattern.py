@@ -120,7 +120,7 @@ def test_every_expression_is_looked_for_or_refused_and_finds_what_python_finds(e
     ("action", "value"),
     [
         ('regexMatch "(a|aa)+$b" .v', "a" * 1_000),
-        ('regexMatch "a{1,300}b" .v', "a" * 300),
+        ('regexMatch "a{1,300}b" .v', "a" * 100),
         ("regexMatch .v `x`", "a" * 900),
         ("toJson .v", ["a"] * 3_000),
         ("toYaml .v", ["a"] * 3_000),
