@@ -221,7 +221,8 @@ class _Reader:
             key = spot.key(name, entry)
             if entry.key.has_value:
                 self._complain(key, "this key must be written out; it cannot come from a value")
-            elif name not in known:
+            elif name not in known and len(self.violations) < MAX_VIOLATIONS:
+                # The nearest name is not looked for where it would not be told.
                 near = difflib.get_close_matches(name[:100], known, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
                 self._complain(key, f"the key is not known; {hint}")

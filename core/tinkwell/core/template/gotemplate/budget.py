@@ -1,4 +1,4 @@
-"""What one run of a template may cost: steps, and the characters that its functions read and write.
+"""What one run of a template may cost: steps, and the characters that are read and written.
 
 Each node that is run, each operand and each name that is followed is a step. What a function costs grows with what it
 is given and what it makes, so both are counted, in one place for all functions (`eval`). Functions need know nothing
@@ -73,17 +73,18 @@ class Budget:
         if characters > MAX_ARGUMENT_CHARACTERS:
             what = f"{function} is given too much; it takes at most {MAX_ARGUMENT_CHARACTERS:,} characters"
             raise Fault(what, offset=offset)
-        self._charge(characters, offset)
+        self.charge(characters, offset)
 
     def take(self, made: Value, offset: int, *, is_shallow: bool) -> None:
         """Count what a function has made; raises Fault."""
-        self._charge(self._characters_of((made,), offset, is_shallow=is_shallow), offset)
+        self.charge(self._characters_of((made,), offset, is_shallow=is_shallow), offset)
 
-    def _charge(self, characters: int, offset: int) -> None:
+    def charge(self, characters: int, offset: int) -> None:
+        """Count characters that are read or written; raises Exhausted."""
         self._characters += characters
         if self._characters > self._allowance.characters:
-            what = f"its functions read and write more than {self._allowance.characters:,} characters"
-            raise Exhausted(f"{what}; give them less, or call them less often", offset=offset)
+            what = f"the template reads and writes more than {self._allowance.characters:,} characters"
+            raise Exhausted(f"{what}; give its functions less, or call them less often", offset=offset)
 
     def _characters_of(self, values: Iterable[Value], offset: int, *, is_shallow: bool) -> int:
         characters = 0

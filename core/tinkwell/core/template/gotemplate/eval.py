@@ -102,6 +102,7 @@ class _Evaluation:
             raise Fault(
                 f"{value.excerpt(node.source)}: {exc}", offset=node.offset, key=self._path(node.pipeline, dot)
             ) from exc
+        self._budget.charge(len(text), node.offset)
         self.writer.write_value(text, node.offset)
 
     def _path(self, pipeline: gotemplate_node.Pipeline, dot: Value) -> tuple[str, ...]:

@@ -3,8 +3,8 @@
 Known are: `{{.device_1}}`, `{{.a.b}}`, `{{index .a "b-c" 0}}`, trim markers, comments, variables, parentheses,
 pipelines, `if`, `else if`, `with`, `range`, and the functions of `gotemplate_function`. Not known are `define`,
 `template`, `block`, `break`, `continue` and methods. It differs from Go where Go does harm: numbers print exactly as
-they were given, and null, lists and objects do not print at all. A missing key is an error. Steps, what functions
-read and write, output and nesting are bounded.
+they were given, and null, lists and objects do not print at all. A missing key is an error. Steps, what is read
+and written, output and nesting are bounded.
 
 The output is not text with values in it but `gotemplate_output.Output`, from which values cannot break out.
 """
@@ -43,9 +43,7 @@ class Program:
         """Whether the values decide which parts of the text are written, and how often."""
         return any(isinstance(node, gotemplate_node.Branch | gotemplate_node.Range) for node in self.nodes)
 
-    def execute(
-        self, values: Mapping[str, gotemplate_node.Value], allowance: Allowance = FULL
-    ) -> Output:
+    def execute(self, values: Mapping[str, gotemplate_node.Value], allowance: Allowance = FULL) -> Output:
         """Run the template over its values; raises Fault, and Exhausted where that costs more than it may."""
         return gotemplate_eval.execute(self.text, self.nodes, values, allowance)
 
