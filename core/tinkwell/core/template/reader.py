@@ -221,7 +221,8 @@ class _Reader:
             key = spot.key(name, entry)
             if entry.key.has_value:
                 self._complain(key, "this key must be written out; it cannot come from a value")
-            elif name not in known:
+            elif name not in known and len(self.violations) < MAX_VIOLATIONS:
+                # The nearest name is not looked for where it would not be told.
                 near = difflib.get_close_matches(name[:100], known, n=1) or [
                     whole for whole in known if len(name) > 1 and whole.startswith(name)
                 ]

@@ -98,7 +98,7 @@ def scalar(text: str, level: int) -> str:
         return text
     if "\n" in text and _LITERAL.fullmatch(text):
         return _block(text, level)
-    return '"' + _ESCAPED.sub(lambda found: _escape(found[0]), text) + '"'
+    return f'"{text.translate(_Escapes())}"'
 
 
 def _block(text: str, level: int) -> str:
@@ -107,6 +107,15 @@ def _block(text: str, level: int) -> str:
     chomping = "-" if not ends else "" if ends == 1 else "+"
     lines = [f"{_indent(level)}{line}" if line else "" for line in body.split("\n")]
     return "\n".join([f"|{chomping}", *lines]) + "\n" * max(0, ends - 1)
+
+
+class _Escapes(dict[int, str]):
+    """How characters are written in double quotes, by their code: each is looked into once, however long a text is."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        written = self[code] = _escape(character) if _ESCAPED.fullmatch(character) else character
+        return written
 
 
 def _escape(character: str) -> str:

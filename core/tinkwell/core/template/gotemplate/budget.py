@@ -1,4 +1,4 @@
-"""What one run of a template may cost: steps, and the characters that its functions read and write.
+"""What one run of a template may cost: steps, and the characters that are read and written.
 
 Each node that is run, each operand and each name that is followed is a step. What a function costs grows with what it
 is given and what it makes, so both are counted, in one place for all functions (`eval`). Functions need know nothing
@@ -84,8 +84,8 @@ class Budget:
         """Count characters that are read or written; raises Exhausted."""
         self._characters += characters
         if self._characters > self._allowance.characters:
-            what = f"its functions read and write more than {self._allowance.characters:,} characters"
-            raise Exhausted(f"{what}; give them less, or call them less often", offset=offset)
+            what = f"the template reads and writes more than {self._allowance.characters:,} characters"
+            raise Exhausted(f"{what}; give its functions less, or call them less often", offset=offset)
 
     def _characters_of(self, values: Iterable[Value], offset: int, *, is_shallow: bool) -> int:
         characters = 0

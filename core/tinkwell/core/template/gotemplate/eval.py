@@ -147,6 +147,7 @@ class _Evaluation:
             raise Fault(
                 f"{value.excerpt(node.source)}: {exc}", offset=node.offset, key=self._path(node.pipeline, dot)
             ) from exc
+        self._budget.charge(len(text), node.offset)
         if node.lead is None:
             self.writer.write_value(text, node.offset)
         else:

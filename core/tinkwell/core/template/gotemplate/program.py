@@ -4,7 +4,7 @@ Known are: `{{.device_1}}`, `{{.a.b}}`, `{{index .a "b-c" 0}}`, trim markers, co
 pipelines, `if`, `else if`, `with`, `range`, `break`, `continue`, `define`, `template`, `block`, and the functions of
 `gotemplate_function`. Not known are methods and functions as values. It differs from Go where Go does harm: numbers
 print exactly as they were given, and null, lists and objects do not print at all. A missing key is an error. Steps,
-what functions read and write, output and nesting are bounded.
+what is read and written, output and nesting are bounded.
 
 The output is not text with values in it but `gotemplate_output.Output`, from which values cannot break out.
 """

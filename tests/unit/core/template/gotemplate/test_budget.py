@@ -2,7 +2,8 @@
 
 import pytest
 
-from tinkwell.core.template.gotemplate import budget, format, function, program
+from tinkwell.core.template.gotemplate import budget, function, program
+from tinkwell.core.template.gotemplate import format as gotemplate_format
 from tinkwell.core.template.gotemplate.budget import Allowance, Budget, Exhausted
 from tinkwell.core.value import document
 
@@ -19,29 +20,28 @@ def fault(text: str, values: document.JsonObject, allowance: Allowance = SMALL) 
 def test_a_function_costs_what_it_is_given(call: str) -> None:
     found = fault(f"{{{{$x := {call}}}}}", {"s": "s" * 101})
     assert isinstance(found, Exhausted)
-    assert "read and write more than 100 characters" in found.description
+    assert "reads and writes more than 100 characters" in found.description
     program.parse(f"{{{{$x := {call}}}}}").execute({"s": "s" * 20}, SMALL)
 
 
-@pytest.mark.parametrize("call", ["printf `%90s` .s", "printf `%q` .control", "html .ampersand", "urlquery .control"])
+@pytest.mark.parametrize("call", ["printf `%99s` .s", "printf `%q` .control", "html .ampersand", "urlquery .control"])
 def test_a_function_costs_what_it_makes(call: str) -> None:
     values: document.JsonObject = {"s": "s", "control": "\u202e" * 20, "ampersand": "&" * 25}
     assert isinstance(fault(f"{{{{$x := {call}}}}}", values), Exhausted)
 
 
-@pytest.mark.parametrize("text", ["{{range .l}}{{end}}", "{{.a.a.a.a.a.a.a}}{{.a.a.a.a.a.a.a}}", "{{1}}" * 11])
+@pytest.mark.parametrize("text", ["{{range .l}}{{end}}", "{{.a.a.a.a.a.a.a}}" * 3, "{{1}}" * 11])
 def test_each_node_and_each_name_is_a_step(text: str) -> None:
     nested: document.JsonValue = "x"
-    for _ in range(7):
+    for _ in range(6):
         nested = {"a": nested}
-    assert isinstance(nested, dict)
-    found = fault(text, {"l": [*range(21)], **nested})
+    found = fault(text, {"l": [*range(21)], "a": nested})
     assert isinstance(found, Exhausted)
     assert "takes more than 20 steps" in found.description
 
 
 def test_an_object_counts_with_all_that_is_in_it_unless_a_function_does_not_look() -> None:
-    deep: document.JsonValue = {"name": ["x" * 50, {"y": "z" * 50}]}
+    deep: document.JsonValue = {"name": ["x" * 30, {"y": "z" * 80}]}
     with pytest.raises(Exhausted):
         Budget(SMALL).give("any", [deep], 0, is_shallow=False)
     Budget(SMALL).give("any", [deep], 0, is_shallow=True)
@@ -83,7 +83,7 @@ def test_what_is_shallow_is_a_function(name: str) -> None:
     ],
 )
 def test_a_quoted_text_is_a_constant_of_go(text: str, quoted: str) -> None:
-    assert format.quote(text) == quoted
+    assert gotemplate_format.quote(text) == quoted
 
 
 SHARED: list[document.JsonValue] = ["x" * 99]
