@@ -55,7 +55,15 @@ def text_of(item: Value) -> str:
 
 def quote(text: str) -> str:
     """Quote a text as a Go string constant."""
-    return '"' + "".join(_quote_character(character) for character in text) + '"'
+    return f'"{text.translate(_Escapes())}"'
+
+
+class _Escapes(dict[int, str]):
+    """How characters are quoted, by their code: each is looked into once, however long the text is."""
+
+    def __missing__(self, code: int) -> str:
+        escaped = self[code] = _quote_character(chr(code))
+        return escaped
 
 
 def _quote_character(character: str) -> str:
