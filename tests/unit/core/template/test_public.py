@@ -226,7 +226,7 @@ def test_a_template_that_cannot_be_stored_is_refused_with_what_to_do(name: str, 
             "references",
             values(references=REFERENCES, worker_id=MAC),
             "hardware.references.bonding.spec.members",
-            "the value is a list; only text, numbers, true and false can be printed",
+            "the value is a list, which is not printed; range writes its items, and toJson makes text of it",
         ),
     ],
 )
