@@ -29,15 +29,19 @@ _ADVICE: Mapping[str, str] = {
 }
 # Functions of sprig that are left out, since no template of Tinkerbell is known to need them.
 _LEFT_OUT = frozenset(
-    """
-    abbrev abbrevboth add1f addf adler32sum all any b32dec b32enc buildCustomCert camelcase ceil chunk clean date_in_zone
-    date_modify dateModify decryptAES deepCopy deepEqual derivePassword divf duration durationRound encryptAES ext float64
-    floor genCAWithKey genSelfSignedCertWithKey genSignedCertWithKey hello htmlDate htmlDateInZone initials isAbs kebabcase
-    kindIs kindOf maxf minf mulf nospace omit osBase osClean osDir osExt osIsAbs pick pluck plural regexFind regexFindAll
-    regexQuoteMeta regexReplaceAll regexReplaceAllLiteral regexSplit round semver semverCompare sha1sum sha512sum snakecase
-    splitn subf swapcase title toDate toDecimal toStrings typeIs typeIsLike typeOf untitle urlJoin urlParse without wrap
-    wrapWith
-    """.split()
+    [
+        *("abbrev", "abbrevboth", "add1f", "addf", "adler32sum", "all", "any", "b32dec", "b32enc"),
+        *("buildCustomCert", "camelcase", "ceil", "chunk", "clean", "date_in_zone", "date_modify"),
+        *("dateModify", "decryptAES", "deepCopy", "deepEqual", "derivePassword", "divf", "duration"),
+        *("durationRound", "encryptAES", "ext", "float64", "floor", "genCAWithKey", "genSelfSignedCertWithKey"),
+        *("genSignedCertWithKey", "hello", "htmlDate", "htmlDateInZone", "initials", "isAbs", "kebabcase"),
+        *("kindIs", "kindOf", "maxf", "minf", "mulf", "nospace", "omit", "osBase", "osClean", "osDir", "osExt"),
+        *("osIsAbs", "pick", "pluck", "plural", "regexFind", "regexFindAll", "regexQuoteMeta"),
+        *("regexReplaceAll", "regexReplaceAllLiteral", "regexSplit", "round", "semver", "semverCompare"),
+        *("sha1sum", "sha512sum", "snakecase", "splitn", "subf", "swapcase", "title", "toDate", "toDecimal"),
+        *("toStrings", "typeIs", "typeIsLike", "typeOf", "untitle", "urlJoin", "urlParse", "without", "wrap"),
+        *("wrapWith",),
+    ]
 )
 
 

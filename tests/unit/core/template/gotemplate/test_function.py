@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinkwell.core.template.gotemplate import format as gotemplate_format
 from tinkwell.core.template.gotemplate import advice, function, program
+from tinkwell.core.template.gotemplate import format as gotemplate_format
 from tinkwell.core.template.gotemplate.fault import BadArgument
 from tinkwell.core.value import document
 
