@@ -79,6 +79,7 @@ def test_a_document_keeps_its_source_texts(text: str, expected: object) -> None:
         ("a: |x", "line 1, column 5", "not YAML"),
         ("%YAML 3.0\n---\na: b", "line 1, column 1", "not YAML"),
         ("%YAML 1.9\n---\na: b", "line 1, column 1", "not YAML"),
+        (f"%YAML 1.{'1' * 5_000}\n---\na: b", "line 1, column 1", "neither 1.1 nor 1.2 (not YAML)"),
         ("a: b\nc: d\na: e", "line 3, column 1", 'the key "a" occurs twice'),
         ("{a: 1, 'a': 2}", "line 1, column 8", 'the key "a" occurs twice'),
         ("b: &b {}\nc: {<<: *b, <<: *b}", "line 2, column 13", "<< occurs twice"),

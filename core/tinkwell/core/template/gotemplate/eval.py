@@ -7,7 +7,7 @@ from tinkwell.core.template.gotemplate import function, text_function
 from tinkwell.core.template.gotemplate import node as gotemplate_node
 from tinkwell.core.template.gotemplate.budget import FULL, Allowance, Budget
 from tinkwell.core.template.gotemplate.fault import BadArgument, Fault
-from tinkwell.core.template.gotemplate.output import Output, Writer
+from tinkwell.core.template.gotemplate.output import MAX_LEAD, Output, Writer
 from tinkwell.core.value import document
 from tinkwell.core.value import parse as value
 
@@ -152,6 +152,8 @@ class _Evaluation:
             self.writer.write_value(text, node.offset)
         else:
             original = text.original if isinstance(text, text_function.Indented) else text
+            # Each line is indented as the first one is, which is known only when the text is read as YAML.
+            self._budget.charge(original.count("\n") * MAX_LEAD, node.offset)
             self.writer.write_block(node.lead, original, node.offset)
 
     def _path(self, pipeline: gotemplate_node.Pipeline, dot: Value) -> tuple[str, ...]:

@@ -51,8 +51,10 @@ def _prepend(arguments: list[Value]) -> list[Value]:
 def _concat(arguments: list[Value]) -> list[Value]:
     joined: list[Value] = []
     for item in arguments:
-        joined = argument.check_items("concat", [*joined, *argument.items("concat", item)])
-    return joined
+        joined += argument.items("concat", item)
+        if len(joined) > argument.MAX_RESULT_ITEMS:
+            break
+    return argument.check_items("concat", joined)
 
 
 def _first(arguments: list[Value]) -> Value:

@@ -23,7 +23,7 @@ _OPEN = "\ufdd0"
 _CLOSE = "\ufdd1"
 _TOKEN = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
 # As much white space before a value is looked at.
-_MAX_LEAD = 256
+MAX_LEAD = 256
 _RESERVED = re.compile(f"[{_OPEN}{_CLOSE}]")
 
 
@@ -75,9 +75,9 @@ class Output:
         if not isinstance(value, _Lines):
             return value
         start = token.start()
-        before = token.string[max(0, start - _MAX_LEAD) : start].rpartition("\n")[2]
+        before = token.string[max(0, start - MAX_LEAD) : start].rpartition("\n")[2]
         # What YAML has left of the first line's indentation is what it would have left of that of the others.
-        indent = "" if before.strip(" ") or len(before) == _MAX_LEAD else before[value.own :]
+        indent = "" if before.strip(" ") or len(before) == MAX_LEAD else before[value.own :]
         return value.replace("\n", f"\n{indent}")
 
     def place(self, start: int) -> str:
