@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tinkwell.core.template.gotemplate.fault import BadArgument
+from tinkwell.core.value import parse
 
 MAX_CHARACTERS = 1_000
 MAX_INSTRUCTIONS = 1_000
@@ -257,7 +258,7 @@ def _escaped(character: str) -> list[Range]:
         return ranges if character.islower() else _complement(ranges)
     meant = _ESCAPES.get(character, character)
     if meant.isalnum() or not meant.isascii():
-        raise _fault(f"the escape \\{character} is not known")
+        raise _fault(f"the escape \\{parse.escape(character)} is not known")
     return [(ord(meant), ord(meant))]
 
 

@@ -100,6 +100,11 @@ def test_no_text_is_joined_that_is_too_long() -> None:
     assert "join makes more than 262,144 characters" in refusal("{{join .long .many}}", values).description
 
 
+def test_what_a_template_fails_with_is_short_and_prints() -> None:
+    assert refusal('{{fail "\\x1b[2J\\n\\u202e"}}', {}).description == "\\u001b[2J\\u000a\\u202e"
+    assert len(refusal("{{fail .v}}", {"v": "x" * 100_000}).description) == 301
+
+
 def test_nothing_that_a_template_is_given_is_changed() -> None:
     values = document.parse_json_object("hardware", '{"l": ["b", "a"], "o": {"k": ["v"]}}')
     for call in ("append .l 1", "concat .l .l", "reverse .l", "sortAlpha .l", "uniq .l", "rest .l", "values .o"):

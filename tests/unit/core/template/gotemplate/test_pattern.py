@@ -74,6 +74,7 @@ def test_an_expression_finds_what_go_finds(expression: str, found: list[str], no
         ("a{2}{3}", "a repetition is repeated"),
         ("{2}", "nothing stands before {"),
         (r"\p", "the escape \\p is not known"),
+        ("\\\u202e", "the escape \\\\u202e is not known"),
         (r"\1", "the escape \\1 is not known"),
         ("(?=a)", "what follows (? is not known"),
         ("(?m)a", "what follows (? is not known"),
