@@ -227,6 +227,8 @@ _FUNCTIONS: Mapping[str, Function] = {
 }
 
 NAMES = frozenset(_FUNCTIONS) | {"and", "or"}
+# What may stand as an argument by itself, such as an empty list.
+WITHOUT_ARGUMENTS = frozenset(name for name, function in _FUNCTIONS.items() if not function.least)
 # What these do takes as long for a large list or object as for a small one, since they look at none of what is in it.
 SHALLOW = frozenset(
     [

@@ -39,6 +39,7 @@ VALUES = document.parse_json_object(
             "{{keys .o | join `,`}} {{keys .o (dict `z` 1) | join `,`}} {{values (dict `b` 2 `a` 1) | join `,`}}",
             "b,k,n b,k,n,z 1,2",
         ),
+        ("{{.z | default list | len}} {{len dict}} {{dig `x` `y` dict .o | toJson}}", "0 0 {}"),
         ("{{dig `k` `v` `d` .o}} {{dig `k` `w` `d` .o}} {{dig `x` `y` `d` .o}}", "deep d d"),
     ],
 )
