@@ -90,6 +90,13 @@ async def test_a_run_that_costs_too_much_is_refused_with_the_field_and_what_to_d
         assert told == {"template": f"line 5, column 18: {what}"}
 
 
+async def test_an_expression_that_is_looked_for_without_end_ends_with_its_child() -> None:
+    text = TEXT + '# {{regexMatch "(a+)+$" .worker}}\n'
+    async with made(limits=Limits(cpu_seconds=0.3)) as (given, _):
+        told = await refusal(given.render(text, json.dumps({"worker": "a" * 60 + "b"}), field="template"))
+        assert "it needs more than 0.3 s of processor time" in told["template"]
+
+
 @pytest.mark.parametrize(
     ("limits", "text", "why"),
     [

@@ -298,3 +298,36 @@ async def test_a_later_change_of_the_template_does_not_touch_the_workflow(site: 
     before = (await flow.get(), await flow.current_actions())
     await site.sql.execute("UPDATE template SET data = 'junk'")
     assert (await flow.get(), await flow.current_actions()) == before
+
+
+async def test_a_template_of_todays_tinkerbell_becomes_a_workflow(site: Site) -> None:
+    """Its functions choose an action by the machine that is given as a value, and definitions write the actions."""
+    text = """\
+{{define "cexec"}}{name: {{.name}}, image: cexec, environment: {BLOCK_DEVICE: {{formatPartition .disk 1}}}}{{end -}}
+version: "0.1"
+name: today
+tasks:
+- name: install
+  worker: "{{.device_1}}"
+  actions:
+  {{- $disk := index .Hardware.Disks 0}}
+  {{- range list "grow" "configure"}}
+  - {{template "cexec" (dict "name" . "disk" $disk)}}
+  {{- end}}
+  - name: {{if regexMatch "a(arch|rm)" (lower .Hardware.Arch)}}reboot{{else}}kexec{{end}}
+    image: waitdaemon
+    environment: {SERVERS: {{.Hardware.Servers | join "," | default "none" | quote}}}
+"""
+    template = await site.add_template(text, name="today")
+    machine = {"Disks": ["/dev/nvme0n1"], "Arch": "AARCH64", "Servers": ["1.1.1.1", "8.8.8.8"]}
+
+    created = await create(site, template, devices(Hardware=machine))
+
+    answer = await site.stub.GetWorkflowActions(pb.GetWorkflowActionsRequest(workflow_id=created.id))
+    assert [(found.name, list(found.environment)) for found in answer.actions] == [
+        ("grow", ["BLOCK_DEVICE=/dev/nvme0n1p1"]),
+        ("configure", ["BLOCK_DEVICE=/dev/nvme0n1p1"]),
+        ("reboot", ["SERVERS=1.1.1.1,8.8.8.8"]),
+    ]
+    refused = await refusal(site, template, devices())
+    assert "give it a value when the workflow is created" in str(refused)

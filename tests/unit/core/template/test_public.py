@@ -8,7 +8,7 @@ import pathlib
 import pytest
 
 from tinkwell.core import errors
-from tinkwell.core.template import template
+from tinkwell.core.template import frozen, quick, template
 from tinkwell.core.value import document
 
 FILES = pathlib.Path(__file__).parent / "public"
@@ -226,7 +226,7 @@ def test_a_template_that_cannot_be_stored_is_refused_with_what_to_do(name: str, 
             "references",
             values(references=REFERENCES, worker_id=MAC),
             "hardware.references.bonding.spec.members",
-            "the value is a list; only text, numbers, true and false can be printed",
+            "the value is a list, which is not printed; range writes its items, and toJson makes text of it",
         ),
     ],
 )
@@ -244,3 +244,22 @@ def test_values_that_do_not_fit_are_refused_with_what_to_do(
 def test_no_file_is_left_out() -> None:
     source = pathlib.Path(__file__).read_text()
     assert [path.stem for path in FILES.iterdir() if f'"{path.stem}"' not in source] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "devices"),
+    [
+        ("capi", values(Hardware=machine())),
+        ("certificate", values(references=REFERENCES, network=NETWORK)),
+        ("discovery", values(hardware_id="7", token="t", disk="/dev/sda", block_partition=2, mode="")),
+        ("targets", values(Targets={"machine1": {"mac_addr": MAC}})),
+    ],
+)
+def test_what_is_rendered_at_once_is_the_same(name: str, devices: document.JsonObject) -> None:
+    text = (FILES / f"{name}.yaml").read_text()
+    known = quick.QuickTemplates()
+    lesson = quick.find_lesson(text)
+    assert lesson is not None
+    known.learn(text, lesson)
+    found = known.render(text, devices, field="template", devices_field="hardware")
+    assert found == frozen.Frozen.of(template.render(text, devices))

@@ -97,6 +97,7 @@ def with_action(more: str, *, task: str = "", count: int = 1) -> str:
         ("functions read and write", small(DOUBLED + '{{$x = printf "%q" $x}}' * 15)),
         ("functions write", small('{{$y := printf "%q" .long}}' * 2)),
         ("values are written", small("# " + "{{.long}}" * 9)),
+        ("what is looked for by an expression", small('# {{regexMatch "^a" .worker}}')),
         ("texts", with_action(", command: [" + "a," * 1_000 + "]")),
         ("aliases", with_action(", command: [&x {{.long}}, *x, *x]")),
         ("what a task gives to its actions", with_action("", task=", environment: {A: '{{.long}}'}", count=20)),

@@ -47,10 +47,8 @@ def text_of(item: Value) -> str:
         case decimal.Decimal():
             return format(item, "f")
         case _:
-            raise BadArgument(
-                f"the value is {document.describe(item)}; only text, numbers, true and false can be printed",
-                is_value=True,
-            )
+            hint = "default gives another" if item is None else "range writes its items, and toJson makes text of it"
+            raise BadArgument(f"the value is {document.describe(item)}, which is not printed; {hint}", is_value=True)
 
 
 def quote(text: str) -> str:

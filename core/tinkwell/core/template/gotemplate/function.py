@@ -17,7 +17,6 @@ from tinkwell.core.template.gotemplate import (
     list_function,
     machine_function,
     number_function,
-    pattern,
     text_function,
 )
 from tinkwell.core.template.gotemplate import format as gotemplate_format
@@ -28,6 +27,9 @@ from tinkwell.core.value import document
 # Each character, or item, takes them several times as long as it takes other functions.
 _EXTRA_WORK = {"fromJson": 3, "toJson": 7, "toPrettyJson": 7, "toRawJson": 7, "toYaml": 7}
 _JS_SPECIAL = re.compile(r"[\\'\"<>&=\x00-\x1f]|[^\x00-\x7f]")
+# Nobody knows how long it takes to look for an expression, so no template is rendered at once that does: whoever
+# renders it elsewhere bounds the time.
+_REGEX_WORK = 64 * 1024
 _HTML_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;", "\0": "\ufffd"})
 
 
@@ -53,9 +55,8 @@ def extra_work(name: str, arguments: list[Value], characters: int) -> int:
 
     The arguments have so many `characters`.
     """
-    match name, arguments:
-        case "regexMatch", [str() as expression, str() as text]:
-            return pattern.work(expression, text)
+    if name == "regexMatch":
+        return _REGEX_WORK
     return characters * _EXTRA_WORK.get(name, 0)
 
 
@@ -227,6 +228,8 @@ _FUNCTIONS: Mapping[str, Function] = {
 }
 
 NAMES = frozenset(_FUNCTIONS) | {"and", "or"}
+# What may stand as an argument by itself, such as an empty list.
+WITHOUT_ARGUMENTS = frozenset(name for name, function in _FUNCTIONS.items() if not function.least)
 # What these do takes as long for a large list or object as for a small one, since they look at none of what is in it.
 SHALLOW = frozenset(
     [

@@ -9,7 +9,9 @@ from tinkwell.core.template.gotemplate import argument
 from tinkwell.core.template.gotemplate import format as gotemplate_format
 from tinkwell.core.template.gotemplate.argument import ANY, Function, Value
 from tinkwell.core.template.gotemplate.fault import BadArgument
-from tinkwell.core.value import document
+from tinkwell.core.value import document, parse
+
+MAX_FAIL_CHARACTERS = 300
 
 
 def _default(arguments: list[Value]) -> Value:
@@ -33,7 +35,9 @@ def _ternary(arguments: list[Value]) -> Value:
 
 
 def _fail(arguments: list[Value]) -> Value:
-    raise BadArgument(argument.text("fail", arguments[0]), is_value=True)
+    text = argument.text("fail", arguments[0])
+    shown = parse.escape(text[:MAX_FAIL_CHARACTERS])
+    raise BadArgument(f"{shown}…" if len(text) > MAX_FAIL_CHARACTERS else shown, is_value=True)
 
 
 def _list(arguments: list[Value]) -> list[Value]:

@@ -308,6 +308,10 @@ class _ActionParser:
             case Kind.WORD if token.text in _CONSTANTS:
                 self._at += 1
                 return node.Literal(token.offset, _CONSTANTS[token.text])
+            case Kind.WORD if token.text in gotemplate_function.WITHOUT_ARGUMENTS:
+                self._at += 1
+                call = node.Command(token.offset, token.text, ())
+                return node.Field(token.offset, node.Pipeline(token.offset, (call,), token.text), self._fields())
             case Kind.WORD:
                 raise self._fault(f"put the call of {value.show(token.text)} in parentheses")
             case Kind.FIELD:

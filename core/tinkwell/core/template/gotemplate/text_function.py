@@ -3,12 +3,14 @@
 What they look for comes before what they look at, so that this may be piped: `contains "nvme" .disk`.
 """
 
+import re
 from collections.abc import Mapping
 
-from tinkwell.core.template.gotemplate import argument, pattern
+from tinkwell.core.template.gotemplate import argument
 from tinkwell.core.template.gotemplate import format as gotemplate_format
 from tinkwell.core.template.gotemplate.argument import ANY, Function, Value
 from tinkwell.core.template.gotemplate.fault import BadArgument
+from tinkwell.core.value import parse
 
 MAX_INDENT = 100
 
@@ -176,7 +178,11 @@ def _indented(name: str, arguments: list[Value], *, first: str) -> Indented:
 
 
 def _regex_match(arguments: list[Value]) -> bool:
-    return pattern.is_found(*_texts("regexMatch", arguments))
+    expression, text = _texts("regexMatch", arguments)
+    try:
+        return re.search(expression, text) is not None
+    except (re.error, RecursionError, OverflowError) as error:
+        raise BadArgument(f"regexMatch: {parse.show(expression)} is no regular expression: {error}") from None
 
 
 def _texts(name: str, arguments: list[Value]) -> list[str]:

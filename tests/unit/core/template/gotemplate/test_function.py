@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tinkwell.core.template.gotemplate import advice, function, program
 from tinkwell.core.template.gotemplate import format as gotemplate_format
-from tinkwell.core.template.gotemplate import function, program
 from tinkwell.core.template.gotemplate.fault import BadArgument
 from tinkwell.core.value import document
 
@@ -135,6 +135,10 @@ def test_a_function_refuses_what_it_cannot_do(action: str, problem: str) -> None
 )
 def test_printf_formats_as_go_does(action: str, expected: str) -> None:
     assert printed(action) == expected
+
+
+def test_no_function_that_is_there_is_said_to_be_left_out() -> None:
+    assert [name for name in function.NAMES if advice.advise(name, function.NAMES) != f"did you mean {name}?"] == []
 
 
 @pytest.mark.parametrize(

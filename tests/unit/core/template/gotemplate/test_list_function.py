@@ -39,6 +39,7 @@ VALUES = document.parse_json_object(
             "{{keys .o | join `,`}} {{keys .o (dict `z` 1) | join `,`}} {{values (dict `b` 2 `a` 1) | join `,`}}",
             "b,k,n b,k,n,z 1,2",
         ),
+        ("{{.z | default list | len}} {{len dict}} {{dig `x` `y` dict .o | toJson}}", "0 0 {}"),
         ("{{dig `k` `v` `d` .o}} {{dig `k` `w` `d` .o}} {{dig `x` `y` `d` .o}}", "deep d d"),
     ],
 )
@@ -98,6 +99,11 @@ def test_no_list_is_made_that_is_too_long(action: str) -> None:
 def test_no_text_is_joined_that_is_too_long() -> None:
     values: document.JsonObject = {"many": ["x"] * 1_000, "long": "y" * 1_000}
     assert "join makes more than 262,144 characters" in refusal("{{join .long .many}}", values).description
+
+
+def test_what_a_template_fails_with_is_short_and_prints() -> None:
+    assert refusal('{{fail "\\x1b[2J\\n\\u202e"}}', {}).description == "\\u001b[2J\\u000a\\u202e"
+    assert len(refusal("{{fail .v}}", {"v": "x" * 100_000}).description) == 301
 
 
 def test_nothing_that_a_template_is_given_is_changed() -> None:

@@ -157,6 +157,12 @@ def test_control_structures_write_what_the_values_ask_for(text: str, expected: s
             'the function "hasPrefx" is not defined; did you mean hasPrefix?',
         ),
         ("{{now}}", "line 1, column 3", "it would be another value each time; give one when the workflow is created"),
+        (
+            "{{sha1sum .d}}",
+            "line 1, column 3",
+            "left out here; give what it would make as a value when the workflow is",
+        ),
+        ("{{mustToJson .d}}", "line 1, column 3", "did you mean toJson?"),
         ("{{env `HOME`}}", "line 1, column 3", "a template sees the values of its workflow alone; give it there"),
         ("{{.a-b}}", "line 1, column 5", "unexpected"),
         ("{{.a .b}}", "line 1, column 3", "only a function can take arguments"),

@@ -50,6 +50,7 @@ def test_a_text_comes_out_as_it_does_in_sprig(action: str, expected: str) -> Non
 @pytest.mark.parametrize(
     ("action", "problem"),
     [
+        ('{{regexMatch "(" "a"}}', 'regexMatch: "(" is no regular expression: missing ), unterminated subpattern'),
         ('{{contains "a" .n}}', "contains needs text in place of a number"),
         ('{{hasPrefix "a" .l}}', "hasPrefix needs text in place of a list"),
         ("{{upper .z}}", "upper needs text in place of null"),
