@@ -106,7 +106,8 @@ async def _push(client: "Client", part: files.Part) -> dict[str, Any]:
 
 def _machine(part: files.Part) -> dict[str, Any]:
     if not isinstance(part.value, dict):
-        raise failure.Failure(f"{part.place}: a machine is an object, not {document.describe(part.value)}")
+        hint = "; write it as JSON or YAML" if isinstance(part.value, str) else ""
+        raise failure.Failure(f"{part.place}: a machine is an object, not {document.describe(part.value)}{hint}")
     machine = {key: content for key, content in part.value.items() if key != "metadata"}
     metadata = part.value.get("metadata")
     text, metadata_text = document.dump_json(machine), document.dump_json(metadata)

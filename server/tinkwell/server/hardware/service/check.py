@@ -13,7 +13,7 @@ from tinkwell.server.hardware.store.queries import Machine
 _PARSERS = 2
 # A document above this is parsed aside, lest it hold other calls up.
 _LARGE_BYTES = 16 * 1024
-# Numbers such as 1e307 are what grows most when the database writes a document in its own way.
+# Numbers such as 1e308 are what grows most when the database writes a document in its own way.
 _LARGEST_GROWTH = 64
 
 
