@@ -1,6 +1,8 @@
 """Numbers in the metadata of machines, out to the ends of what a double can hold."""
 
+import decimal
 import json
+from typing import Any
 
 import pytest
 
@@ -16,12 +18,16 @@ def request(metadata: str) -> pb.PushRequest:
     return pb.PushRequest(data=pb.Hardware(id=ID, metadata=metadata))
 
 
+def exact(text: str) -> Any:
+    return json.loads(text, parse_int=decimal.Decimal, parse_float=decimal.Decimal)
+
+
 async def test_every_number_that_a_double_can_hold_is_stored_and_may_be_pushed_as_it_is_read(
     resources: Resources,
 ) -> None:
     await resources.hardware.Push(request(NUMBERS))
     found = await resources.hardware.ByID(pb.ByIDRequest(id=ID))
-    assert json.loads(found.metadata) == json.loads(NUMBERS)
+    assert exact(found.metadata) == exact(NUMBERS)
     again = await resources.hardware.Push(request(found.metadata))
     assert again.revision == 0
 

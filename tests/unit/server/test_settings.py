@@ -9,6 +9,7 @@ import rich_click as click
 
 from support import canary
 from tinkwell.cli.main import main
+from tinkwell.cli.shell.command import Deferred
 from tinkwell.core.process_log import redaction
 from tinkwell.server import service_link, settings
 
@@ -73,9 +74,9 @@ def variables_of(command: click.Command) -> Iterator[str]:
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
-            _, found, _ = command.resolve_command(context, [name])
+            found = command.get_command(context, name)
             assert found is not None
-            yield from variables_of(found)
+            yield from variables_of(found.component.load() if isinstance(found, Deferred) else found)
 
 
 def test_no_variable_of_any_command_is_taken_for_a_setting_that_is_misspelt(monkeypatch: pytest.MonkeyPatch) -> None:

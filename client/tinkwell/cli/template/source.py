@@ -9,10 +9,10 @@ from tinkwell.cli import failure
 from tinkwell.cli.document import files
 from tinkwell.core import errors
 from tinkwell.core.template import tinkerbell
-from tinkwell.core.value import document, position
+from tinkwell.core.value import document, kubernetes, position
 
-# A template need not be YAML before it is rendered, so that only what looks like an object is read as one.
-_OBJECT = re.compile(r"""^(?:- +)?["']?(?:apiVersion|kind)["']?[ \t]*:|\A\s*\{\s*"(?:apiVersion|kind)"\s*:""", re.MULTILINE)
+# A template need not be YAML before it is rendered, so that only what has such a key at its top is read as an object.
+_KEY_OF_OBJECT = re.compile(r"""^(?:-[ \t]+)?["']?(?:apiVersion|kind)["']?[ \t]*:""", re.MULTILINE)
 _BLOCK = re.compile(r"\|[+-]?[1-9]?[+-]?[ \t]*(?:#.*)?$")
 _PLACE = re.compile(r"line (\d+), column (\d+): ")
 
@@ -31,7 +31,7 @@ def read(file: str) -> list[Written]:
     source = files.read(file, max_bytes=document.MAX_DOCUMENT_BYTES)
     if not source.text.strip():
         raise failure.Failure(f"{source.name} is empty")
-    if not _OBJECT.search(source.text):
+    if not _is_of_objects(source.text):
         return [Written(source.text, None, source.explain)]
     return list(_objects(source))
 
@@ -52,6 +52,15 @@ def read_one(file: str, *, is_named: bool = True) -> Written:
         except errors.InvalidField as error:
             raise written.explain(error.violations) from error
     return written
+
+
+def _is_of_objects(text: str) -> bool:
+    if not text.lstrip().startswith("{"):
+        return _KEY_OF_OBJECT.search(text) is not None
+    try:
+        return kubernetes.is_object(document.parse_json("", text))
+    except errors.InvalidField:
+        return False
 
 
 def _objects(source: files.Source) -> Iterator[Written]:

@@ -115,6 +115,9 @@ def _add_disks(checks: check.Checks, metadata: JsonObject, disks: JsonValue) -> 
     if not isinstance(disks, list):
         checks.refuse("spec.disks", f"must be a list, such as [{{device: /dev/sda}}], and not {document.describe(disks)}")
         return
+    for index, disk in enumerate(disks):
+        if isinstance(disk, dict):
+            _refuse_placeholder(checks, f"spec.disks[{index}].device", disk.get("device"))
     holder = metadata
     for name in ("instance", "storage"):
         inner = holder.get(name) or {}

@@ -354,7 +354,7 @@ kind:\tHardware
 metadata:\t{name: tabbed}\t# by hand
 spec:
   interfaces:
-  -\tdhcp: {mac: "02:00:5e:80:00:01"}
+  - dhcp:\t{mac: "02:00:5e:80:00:01"}
 """
 
 FILES = {
@@ -362,7 +362,7 @@ FILES = {
     "to fill in": File(
         "tinkerbell/playground stack, tinkerbell/tinkerbell-docs docs/hardware-data.md",
         PLACEHOLDERS,
-        refused="16:20: spec.interfaces[0].dhcp.ip.address: is the placeholder $BENCH_IP; fill it in before the file is",
+        refused="17:11: spec.interfaces[0].dhcp.ip.address: is the placeholder $BENCH_IP; fill it in before the file is",
     ),
     "generated": File(
         "aws/eks-anywhere hardware manifests, one machine",
@@ -445,7 +445,12 @@ FILES = {
         refused="1:1: a machine is an object, not a string; write it as JSON or YAML",
         suffix=".csv",
     ),
-    "with tabs": File("hand-written files of users", TABBED, refused="a tab stands before a list or mapping that begins"),
+    "with tabs": File("hand-written files of users", TABBED, [["02:00:5e:80:00:01"]]),
+    "with tabs that indent": File(
+        "hand-written files of users",
+        TABBED.replace("  -", "\t-"),
+        refused="6:1: not YAML: a tab indents this line; write spaces instead",
+    ),
 }
 
 
@@ -468,10 +473,7 @@ def test_a_file_as_others_write_it_is_read_or_refused_with_what_to_do(
     interfaces = [machine["network"].get("interfaces", []) for machine in machines]
     assert [[each["dhcp"]["mac"].lower() for each in some] for some in interfaces] == file.macs
     first = next(machine["metadata"] for machine in machines)
-    assert {key: first[key] for key in file.metadata} == {
-        key: [*value, *first[key][len(value) :]] if isinstance(value, list) else value
-        for key, value in file.metadata.items()
-    }
+    assert {key: first[key] for key in file.metadata} == file.metadata
 
 
 def test_at_least_ten_files_are_tried_and_some_of_each_outcome() -> None:

@@ -30,7 +30,7 @@ def written(data: str = DATA, *, name: str = "outer", header: str = "|", spaces:
 
 
 AS_JSON = json.dumps(
-    {"kind": "Template", "apiVersion": "tinkerbell.org/v1alpha1", "metadata": {"name": "outer"}, "spec": {"data": DATA}}
+    {"metadata": {"name": "outer"}, "kind": "Template", "apiVersion": "tinkerbell.org/v1alpha1", "spec": {"data": DATA}}
 )
 AS_LIST = f"apiVersion: v1\nkind: List\nitems:\n- {json.dumps(json.loads(AS_JSON))}\n"
 
@@ -76,19 +76,18 @@ BAD = DATA.replace("image: hello-world", "image: Hello World")
         (written(BAD), "15:20", ""),
         (written(BAD, header="|- # text", spaces=8), "15:24", ""),
         (written(BAD).replace("\n", "\r\n"), "15:20", ""),
-        (written(f"# {DATA}\n\n{BAD}"), None, ""),
         (written(BAD, header=">"), "7:3", ""),
         (AS_JSON.replace("hello-world", "Hello World"), "1:116", " (line 8, column 16 of it)"),
     ],
 )
 def test_what_is_wrong_with_a_template_is_told_where_the_file_has_it(
-    cli: CommandLine, tmp_path: Path, command: tuple[str, ...], text: str, place: str | None, end: str
+    cli: CommandLine, tmp_path: Path, command: tuple[str, ...], text: str, place: str, end: str
 ) -> None:
     cli.ok("template", "create", "-", stdin=DATA)
     path = tmp_path / "t.yaml"
     path.write_bytes(text.encode())
     told = cli.fails("template", *command, str(path)).splitlines()[0]
-    assert told.startswith(f"Error: {path}:{place or ''}")
+    assert told.startswith(f"Error: {path}:{place}: ")
     assert told.endswith(end)
 
 
