@@ -172,7 +172,8 @@ def _split(checks: check.Checks, path: str, value: JsonValue, shape: _Shape) -> 
 def _refuse_unknown(checks: check.Checks, path: str, value: JsonObject, known: tuple[str, ...]) -> None:
     for name in value:
         if name not in known:
-            hint = closed_object.nearest(name, known)
+            here = _RENAMED.get(name)
+            hint = f"did you mean {here}?" if here in known else closed_object.nearest(name, known)
             checks.refuse(parse.child(path, name), f"Tinkerbell's Hardware has no such field; {hint}")
 
 

@@ -373,7 +373,7 @@ FILES = {
     "generated, with its controller": File(
         "aws/eks-anywhere hardware.yaml, which has three objects for each machine",
         GENERATED + CONTROLLER + SECRET,
-        refused="49:1: kind: is Machine of bmc.tinkerbell.org/v1alpha1; Tinkwell does not manage the controllers of machines",
+        refused="50:1: kind: is Machine of bmc.tinkerbell.org/v1alpha1; Tinkwell does not manage the controllers of machines",
     ),
     "with a secret": File(
         "aws/eks-anywhere, kubectl apply of all there is",
@@ -425,7 +425,7 @@ FILES = {
     "terraform": File(
         "tinkerbell/tink deploy/terraform, kinvolk/lokomotive hardware_data.tpl",
         TERRAFORM,
-        refused='2:3: id: must be a UUID, not "${id}"',
+        refused='2:3: id: is the placeholder ${id}; fill it in before the file is read, such as with envsubst',
         suffix=".json",
     ),
     "oldest": File(

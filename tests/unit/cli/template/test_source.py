@@ -77,7 +77,7 @@ BAD = DATA.replace("image: hello-world", "image: Hello World")
         (written(BAD, header="|- # text", spaces=8), "15:24", ""),
         (written(BAD).replace("\n", "\r\n"), "15:20", ""),
         (written(BAD, header=">"), "7:3", ""),
-        (AS_JSON.replace("hello-world", "Hello World"), "1:116", " (line 8, column 16 of it)"),
+        (AS_JSON.replace("hello-world", "Hello World"), "1:103", " (line 8, column 16 of it)"),
     ],
 )
 def test_what_is_wrong_with_a_template_is_told_where_the_file_has_it(
