@@ -1,9 +1,9 @@
 """Variables that tell a container of services beside it, and mean nothing to a server.
 
-Kubernetes gives them to every container, named after the service: of one that is called `tinkwell` there are
-`TINKWELL_SERVICE_HOST=10.96.0.7`, `TINKWELL_PORT=tcp://10.96.0.7:50051`, `TINKWELL_PORT_50051_TCP_ADDR=10.96.0.7` and so on,
-of `tinkwell-database` `TINKWELL_DATABASE_SERVICE_HOST`. Docker does the same for a container that is linked as `tinkwell`,
-and adds `TINKWELL_NAME=/this/tinkwell` and, as `TINKWELL_ENV_PATH`, each variable of that one.
+Kubernetes gives them to every container, named after the service. Of one that is called `tinkwell` there are
+`TINKWELL_SERVICE_HOST=10.96.0.7`, `TINKWELL_PORT=tcp://10.96.0.7:50051`, `TINKWELL_PORT_50051_TCP_ADDR=10.96.0.7` and
+more, of `tinkwell-database` there is `TINKWELL_DATABASE_SERVICE_HOST`. Docker does the same for a container that is
+linked as `tinkwell`, and adds `TINKWELL_NAME=/this/tinkwell` and, as `TINKWELL_ENV_PATH`, each variable of that one.
 """
 
 import re

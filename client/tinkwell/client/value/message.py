@@ -40,7 +40,9 @@ def fill(target: message.Message, data: object, path: str) -> list[Violation]:
         if field is None:
             violations.append(unknown_key(where, key, target.DESCRIPTOR.fields_by_name.keys()))
         elif (first := seen.setdefault(field.name, key)) != key:
-            violations.append(Violation(where, f"means the same as {first}, which is given, too; leave one of them out"))
+            violations.append(
+                Violation(where, f"means the same as {first}, which is given, too; leave one of them out")
+            )
         elif value is not None:
             violations.extend(_set(target, field, value, where))
     return violations

@@ -113,7 +113,9 @@ def _add_disks(checks: check.Checks, metadata: JsonObject, disks: JsonValue) -> 
     if not disks:
         return
     if not isinstance(disks, list):
-        checks.refuse("spec.disks", f"must be a list, such as [{{device: /dev/sda}}], and not {document.describe(disks)}")
+        checks.refuse(
+            "spec.disks", f"must be a list, such as [{{device: /dev/sda}}], and not {document.describe(disks)}"
+        )
         return
     for index, disk in enumerate(disks):
         if isinstance(disk, dict):

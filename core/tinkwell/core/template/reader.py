@@ -145,7 +145,9 @@ class _Reader:
 
     def template(self, root: _Spot) -> Template:
         if isinstance(root.node, tree.Mapping) and {"apiVersion", "kind"} <= root.node.entries.keys():
-            self._complain(root, "this is an object of Kubernetes; give the text that a kind: Template has in spec.data")
+            self._complain(
+                root, "this is an object of Kubernetes; give the text that a kind: Template has in spec.data"
+            )
             return Template(name="", version="", global_timeout_seconds=0, tasks=())
         fields = self._fields(root, _TEMPLATE_KEYS)
         if not fields:

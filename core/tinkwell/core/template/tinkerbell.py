@@ -14,9 +14,7 @@ def read(value: document.JsonObject) -> tuple[str, str]:
     for name in spec:
         if name != "data":
             hint = closed_object.nearest(name, ["data"])
-            raise errors.InvalidField.of(
-                parse.child("spec", name), f"Tinkerbell's Template has no such field; {hint}"
-            )
+            raise errors.InvalidField.of(parse.child("spec", name), f"Tinkerbell's Template has no such field; {hint}")
     text = spec.get("data")
     if not isinstance(text, str) or not text.strip():
         found = "is missing" if text is None else "is empty" if text == "" else f"is {document.describe(text)}"

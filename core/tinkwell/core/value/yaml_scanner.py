@@ -1,11 +1,12 @@
 """The scanner behind all YAML that is read here, with tabs where YAML allows them.
 
-YAML separates tokens by spaces and tabs alike, and indents by spaces alone. The library's own scanner takes spaces only.
-A tab is read here
+YAML separates tokens by spaces and tabs alike, and indents by spaces alone. The library's own scanner takes spaces only
+outside of brackets. A tab is read here
 
-* between tokens of a line, as libyaml and YAML 1.2 have it: `image:<TAB>x`, `a<TAB># why`, `a: b<TAB>c` (a part of the text),
-* after `-`, `?` and `:`, as YAML 1.2 has it, unless a list or a mapping begins there: its items are indented by what stands
-  before it,
+* between tokens of a line, as libyaml and YAML 1.2 have it: `image:<TAB>x`, `a<TAB># why`, and as a part of the text in
+  `a: b<TAB>c`,
+* after `-`, `?` and a `:` that belongs to a `?`, as YAML 1.2 has it, unless a list or a mapping begins there: its items
+  are indented by what stands before it,
 * in lines that are empty otherwise, or hold a comment alone.
 
 A tab that would indent something is refused, with its place.

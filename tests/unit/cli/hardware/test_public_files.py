@@ -362,7 +362,7 @@ FILES = {
     "to fill in": File(
         "tinkerbell/playground stack, tinkerbell/tinkerbell-docs docs/hardware-data.md",
         PLACEHOLDERS,
-        refused="17:11: spec.interfaces[0].dhcp.ip.address: is the placeholder $BENCH_IP; fill it in before the file is",
+        refused="17:11: spec.interfaces[0].dhcp.ip.address: is the placeholder $BENCH_IP; fill it in before",
     ),
     "generated": File(
         "aws/eks-anywhere hardware manifests, one machine",
@@ -373,7 +373,7 @@ FILES = {
     "generated, with its controller": File(
         "aws/eks-anywhere hardware.yaml, which has three objects for each machine",
         GENERATED + CONTROLLER + SECRET,
-        refused="50:1: kind: is Machine of bmc.tinkerbell.org/v1alpha1; Tinkwell does not manage the controllers of machines",
+        refused="50:1: kind: is Machine of bmc.tinkerbell.org/v1alpha1; Tinkwell does not manage the controllers",
     ),
     "with a secret": File(
         "aws/eks-anywhere, kubectl apply of all there is",
@@ -390,9 +390,7 @@ FILES = {
         "tinkerbell/hegel and tootles documentation of cloud-init",
         CLOUD_INIT,
         [[]],
-        metadata={
-            "userData": "#cloud-config\nusers:\n  - name: operator\nruncmd:\n  - systemctl enable --now greeter"
-        },
+        metadata={"userData": "#cloud-config\nusers:\n  - name: operator\nruncmd:\n  - systemctl enable --now greeter"},
     ),
     "bonded": File(
         "tinkerbell/tinkerbell docs of bonding by NoCloud", BONDED, [["02:00:5e:09:00:01", "02:00:5e:09:00:02"]]
@@ -425,7 +423,7 @@ FILES = {
     "terraform": File(
         "tinkerbell/tink deploy/terraform, kinvolk/lokomotive hardware_data.tpl",
         TERRAFORM,
-        refused='2:3: id: is the placeholder ${id}; fill it in before the file is read, such as with envsubst',
+        refused="2:3: id: is the placeholder ${id}; fill it in before the file is read, such as with envsubst",
         suffix=".json",
     ),
     "oldest": File(

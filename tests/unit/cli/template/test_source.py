@@ -63,7 +63,9 @@ def test_validating_tells_of_each_template_of_a_file(cli: CommandLine, tmp_path:
     path.write_text(f"{written(name='one')}---\n{written(DATA.replace('image', 'imago'), name='two')}---\n{written()}")
     result = cli.run("template", "validate", str(path))
     assert result.stdout.splitlines() == [f"{path}: one, 1 task, 1 action", f"{path}: outer, 1 task, 1 action"]
-    assert result.stderr.startswith(f"Error: {path}:31:13: tasks[0].actions[0].imago: the key is not known; did you mean")
+    assert result.stderr.startswith(
+        f"Error: {path}:31:13: tasks[0].actions[0].imago: the key is not known; did you mean"
+    )
 
 
 BAD = DATA.replace("image: hello-world", "image: Hello World")
@@ -96,10 +98,14 @@ def test_what_is_wrong_with_a_template_is_told_where_the_file_has_it(
     ("text", "sentence"),
     [
         (
-            "apiVersion: tinkerbell.org/v1alpha1\nkind: Workflow\nmetadata: {name: w}\n"
-            "spec:\n  templateRef: ubuntu\n  hardwareMap:\n    device_1: 02:00:5e:10:00:17\n",
-            "2:1: kind: is Workflow; workflows are made by a command, not by a file: "
-            "tinkwell workflow create --template ubuntu --device device_1=02:00:5e:10:00:17",
+            (
+                "apiVersion: tinkerbell.org/v1alpha1\nkind: Workflow\nmetadata: {name: w}\n"
+                "spec:\n  templateRef: ubuntu\n  hardwareMap:\n    device_1: 02:00:5e:10:00:17\n"
+            ),
+            (
+                "2:1: kind: is Workflow; workflows are made by a command, not by a file: "
+                "tinkwell workflow create --template ubuntu --device device_1=02:00:5e:10:00:17"
+            ),
         ),
         (
             "apiVersion: tinkerbell.org/v1alpha1\nkind: Hardware\n",
@@ -132,7 +138,7 @@ def test_one_template_is_taken_at_a_time(cli: CommandLine) -> None:
 
 
 def test_a_template_that_writes_objects_is_none_itself(cli: CommandLine) -> None:
-    text = DATA + '        environment:\n          OBJECT: |\n            apiVersion: v1\n            kind: Pod\n'
+    text = DATA + "        environment:\n          OBJECT: |\n            apiVersion: v1\n            kind: Pod\n"
     cli.ok("template", "create", "-", stdin=text)
     assert cli.json("template", "get", "inner")["data"] == text
 

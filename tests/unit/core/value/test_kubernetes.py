@@ -56,8 +56,10 @@ def test_what_is_asked_for_is_let_through(kind: str) -> None:
         (
             OURS,
             "Workflow",
-            "kind: is Workflow; workflows are made by a command, not by a file: tinkwell workflow create "
-            "--template ubuntu --device device_1=52:54:00:00:00:01 --device ip=MAC",
+            (
+                "kind: is Workflow; workflows are made by a command, not by a file: tinkwell workflow create "
+                "--template ubuntu --device device_1=52:54:00:00:00:01 --device ip=MAC"
+            ),
         ),
         (OURS, "WorkflowRuleSet", "write what is to happen by itself as rules for tinkwell automation"),
         (OURS, "Stack", "is Stack of tinkerbell.org/v1alpha1; Tinkwell has no place for such objects; take it out"),
@@ -68,8 +70,10 @@ def test_what_is_asked_for_is_let_through(kind: str) -> None:
         (
             "tinkerbell.org/v1alpha2",
             "Hardware",
-            "apiVersion: is tinkerbell.org/v1alpha2, of which nothing is read yet; write the hardware as "
-            "tinkerbell.org/v1alpha1 has it",
+            (
+                "apiVersion: is tinkerbell.org/v1alpha2, of which nothing is read yet; write the hardware as "
+                "tinkerbell.org/v1alpha1 has it"
+            ),
         ),
         (None, "Hardware", "apiVersion: is missing; an object of Tinkerbell has apiVersion: tinkerbell.org/v1alpha1"),
         (OURS, None, "kind: is missing; an object of Tinkerbell has apiVersion"),

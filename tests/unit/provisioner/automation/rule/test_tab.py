@@ -4,9 +4,13 @@ import pytest
 
 from tinkwell.provisioner.automation.rule import file as rule_file
 
-TABBED = (
-    "name:\tset\t# why\nrules:\n  - name:\tone\n    on:\t{event_type: WORKFLOW_TIMEOUT}\n    do: {command: {argv:\t[x]}}\n"
-)
+TABBED = """\
+name:\tset\t# why
+rules:
+  - name:\tone
+    on:\t{event_type: WORKFLOW_TIMEOUT}
+    do: {command: {argv:\t[x]}}
+"""
 
 
 def test_a_tab_may_stand_between_the_tokens_of_a_line() -> None:
