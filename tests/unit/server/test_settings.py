@@ -81,6 +81,8 @@ def variables_of(command: click.Command) -> Iterator[str]:
 
 def test_no_variable_of_any_command_is_taken_for_a_setting_that_is_misspelt(monkeypatch: pytest.MonkeyPatch) -> None:
     variables = set(variables_of(main))
+    # Neither is what is told of services beside it taken for an option of any.
+    assert not any(service_link.is_one(name, "tcp://10.96.0.7:42113") for name in variables)
     assert {"TINKWELL_AUTOMATION", "TINKWELL_DOCKER_PULL", "TINKWELL_SERVER", "TINKWELL_AGENT_ID"} <= variables
     for name in variables - {f"TINKWELL_{name.upper()}" for name in settings.Settings.model_fields}:
         monkeypatch.setenv(name, "x")

@@ -33,16 +33,15 @@ def fill(target: message.Message, data: object, path: str) -> list[Violation]:
     if not isinstance(data, Mapping):
         return [Violation(path, f"must be an object, not {_name(data)}")]
     violations = []
-    seen: dict[str, str] = {}
     for key, value in data.items():
-        field = _field(target, key)
+        field = target.DESCRIPTOR.fields_by_name.get(key) if isinstance(key, str) else None
         where = f"{path}.{key}" if path else str(key)
-        if field is None:
-            violations.append(unknown_key(where, key, target.DESCRIPTOR.fields_by_name.keys()))
-        elif (first := seen.setdefault(field.name, key)) != key:
+        if field is None and (field := _by_other_name(target, key)) is not None and field.name in data:
             violations.append(
-                Violation(where, f"means the same as {first}, which is given, too; leave one of them out")
+                Violation(where, f"means the same as {field.name}, which is given, too; leave one of them out")
             )
+        elif field is None:
+            violations.append(unknown_key(where, key, target.DESCRIPTOR.fields_by_name.keys()))
         elif value is not None:
             violations.extend(_set(target, field, value, where))
     return violations
@@ -55,12 +54,9 @@ def unknown_key(path: str, key: object, known: Any) -> Violation:
     return Violation(path, f"unknown key; {hint}")
 
 
-def _field(target: message.Message, key: object) -> Any:
-    """Find a field by its name, or by the one that protobuf's JSON gives it; None where there is none."""
-    if not isinstance(key, str):
-        return None
-    kind = target.DESCRIPTOR
-    return kind.fields_by_name.get(key) or kind.fields_by_camelcase_name.get(key)
+def _by_other_name(target: message.Message, key: object) -> Any:
+    """Find a field by the name that protobuf's JSON gives it; None where there is none."""
+    return target.DESCRIPTOR.fields_by_camelcase_name.get(key) if isinstance(key, str) else None
 
 
 def _plain(value: Any, *, is_repeated: bool) -> Any:
@@ -96,7 +92,7 @@ def _extend(
 
 def _assign(field: descriptor.FieldDescriptor, value: object, path: str, write: Any) -> list[Violation]:
     kind, wanted = _TYPES[field.cpp_type]
-    if kind is int:
+    if kind is int and type(value) is not int:
         value = _whole(value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         return [Violation(path, f"must be {wanted}, not {_name(value)}")]

@@ -159,7 +159,8 @@ def _scalar(node: ScalarNode) -> JsonValue:
 
 def _integer(node: ScalarNode) -> JsonValue:
     text = node.value.replace("_", "")
-    if document.is_too_long(text) or not _INTEGER.fullmatch(text):
+    _check_length(node, text)
+    if not _INTEGER.fullmatch(text):
         raise _malformed(node, f"{parse.excerpt(node.value)} is not a whole number; quote it if it is text")
     return int(text, 0) if "o" in text or "x" in text else int(text)
 
@@ -169,9 +170,16 @@ def _float(node: ScalarNode) -> JsonValue:
         number = decimal.Decimal(node.value)
     except decimal.InvalidOperation:
         number = decimal.Decimal("NaN")
-    if not number.is_finite() or document.is_too_long(node.value):
+    _check_length(node, node.value)
+    if not number.is_finite():
         raise _malformed(node, f"{parse.excerpt(node.value)} is not a number of JSON; quote it if it is text")
     return number
+
+
+def _check_length(node: ScalarNode, number: str) -> None:
+    if document.is_too_long(number):
+        most = document.MAX_NUMBER_CHARACTERS
+        raise _malformed(node, f"a number has {len(number):,} characters; at most {most} are allowed; quote it if it is text")
 
 
 _READERS: dict[str, Callable[[ScalarNode], JsonValue]] = {
