@@ -34,7 +34,7 @@ def fill(target: message.Message, data: object, path: str) -> list[Violation]:
         return [Violation(path, f"must be an object, not {_name(data)}")]
     violations = []
     for key, value in data.items():
-        field = target.DESCRIPTOR.fields_by_name.get(key) if isinstance(key, str) else None
+        field: Any = target.DESCRIPTOR.fields_by_name.get(key) if isinstance(key, str) else None
         where = f"{path}.{key}" if path else str(key)
         if field is None and (field := _by_other_name(target, key)) is not None and field.name in data:
             violations.append(

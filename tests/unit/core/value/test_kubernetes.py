@@ -8,7 +8,7 @@ from tinkwell.core import errors
 from tinkwell.core.value import kubernetes
 
 OURS = "tinkerbell.org/v1alpha1"
-WORKFLOW = {
+WORKFLOW: dict[str, Any] = {
     "templateRef": "ubuntu",
     "hardwareRef": "machine1",
     "hardwareMap": {"device_1": "52:54:00:00:00:01", "ip": "a; b"},
