@@ -34,16 +34,17 @@ def fill(target: message.Message, data: object, path: str) -> list[Violation]:
         return [Violation(path, f"must be an object, not {_name(data)}")]
     violations = []
     for key, value in data.items():
-        field: Any = target.DESCRIPTOR.fields_by_name.get(key) if isinstance(key, str) else None
+        field = target.DESCRIPTOR.fields_by_name.get(key) if isinstance(key, str) else None
         where = f"{path}.{key}" if path else str(key)
-        if field is None and (field := _by_other_name(target, key)) is not None and field.name in data:
+        other = _by_other_name(target, key) if field is None else None
+        if other is not None and other.name in data:
             violations.append(
-                Violation(where, f"means the same as {field.name}, which is given, too; leave one of them out")
+                Violation(where, f"means the same as {other.name}, which is given, too; leave one of them out")
             )
-        elif field is None:
+        elif field is None and other is None:
             violations.append(unknown_key(where, key, target.DESCRIPTOR.fields_by_name.keys()))
         elif value is not None:
-            violations.extend(_set(target, field, value, where))
+            violations.extend(_set(target, field or other, value, where))
     return violations
 
 
