@@ -148,7 +148,10 @@ def _yaml_parts(source: Source) -> Iterator[Part]:
     from tinkwell.core.value import yaml_node  # ruamel.yaml costs start-up time, see main
 
     for node in yaml_node.documents(source.text):
-        yield Part(source, yaml_node.value_of(node), functools.partial(yaml_node.locate, node))
+        value = yaml_node.value_of(node)
+        # Programs that write files end each document, the last one too, with the mark that begins the next.
+        if value is not None:
+            yield Part(source, value, functools.partial(yaml_node.locate, node))
 
 
 def _items(part: Part) -> Iterator[Part]:

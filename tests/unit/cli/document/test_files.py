@@ -34,6 +34,7 @@ def values(name: str, text: str) -> list[Any]:
         ("standard input", '[{"id": "a"}]{"id": "b"}'),
         ("list.yaml", "- id: a\n- id: b\n"),
         ("documents.yml", "id: a\n---\nid: b\n"),
+        ("ended.yaml", "---\n---\nid: a\n---\n# nothing\n---\nid: b\n---\n"),
         ("standard input", "- {id: a}\n- id: b\n"),
         ("flow.yaml", "[{id: a}, {id: b}]"),
         ("merge.yaml", "- &x {id: a}\n- {<<: *x, id: b}\n"),
