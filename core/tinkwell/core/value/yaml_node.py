@@ -178,8 +178,8 @@ def _float(node: ScalarNode) -> JsonValue:
 
 def _check_length(node: ScalarNode, number: str) -> None:
     if document.is_too_long(number):
-        most = document.MAX_NUMBER_CHARACTERS
-        raise _malformed(node, f"a number has {len(number):,} characters; at most {most} are allowed; quote it if it is text")
+        allowed = f"at most {document.MAX_NUMBER_CHARACTERS} are allowed"
+        raise _malformed(node, f"a number has {len(number):,} characters; {allowed}; quote it if it is text")
 
 
 _READERS: dict[str, Callable[[ScalarNode], JsonValue]] = {
