@@ -135,7 +135,7 @@ class OutputReader:
             for raw, is_cut in lines.feed(payload):
                 yield from self._settle_before(stream)
                 yield from self._take(stream, raw, is_cut=is_cut)
-            self._note_progress(stream, lines)
+            self._note_progress(stream)
         if self._progresses:
             yield from self.open(self._progresses[0], self._lines[self._progresses[0]].shown)
 
@@ -173,21 +173,23 @@ class OutputReader:
         self._gap = b""
         yield from self._become_long()
         for stream, rest in self._lines.items():
-            self._last.add(stream, rest.settle(), is_cut=True)
+            self._last.add(stream, rest.settle()[0], is_cut=True)
+        self._progresses.clear()
         self._last.leave_out_all(lines, count)
 
-    def _note_progress(self, stream: LogStream, lines: StreamLines) -> None:
-        if lines.is_progress and stream not in self._progresses:
+    def _note_progress(self, stream: LogStream) -> None:
+        is_progress = self._lines[stream].is_progress
+        if is_progress and stream not in self._progresses:
             self._progresses.append(stream)
-        elif not lines.is_progress and stream in self._progresses:
+        elif not is_progress and stream in self._progresses:
             self._progresses.remove(stream)
 
     def _settle_before(self, stream: LogStream) -> Iterator[OutputLine]:
         """Complete the progress that has the next number, before a line of another stream."""
         if self._progresses and self._progresses[0] is not stream:
             other = self._progresses.pop(0)
-            if raw := self._lines[other].settle():
-                yield from self._take(other, raw)
+            raw, is_part = self._lines[other].settle()
+            yield from self._take(other, raw, is_cut=is_part)
         if stream in self._progresses:
             self._progresses.remove(stream)
 

@@ -19,7 +19,12 @@ class StreamLines:
         # What was written before the last carriage return of this line.
         self._before = b""
         self._is_settled = False
-        self.is_progress = False
+        self._is_returned = False
+
+    @property
+    def is_progress(self) -> bool:
+        """Whether the line that is not complete is written over, and has something to show."""
+        return self._is_returned and bool(self._rest or self._before)
 
     @property
     def shown(self) -> bytes:
@@ -42,7 +47,7 @@ class StreamLines:
                         yield from self._complete(written)
                     else:
                         self._before = written or self._before
-                        self.is_progress = True
+                        self._is_returned = True
                 elif len(self._rest) - begin > MAX_LINE_BYTES:
                     cut = _cut(self._rest, begin, begin + MAX_LINE_BYTES)
                     part, begin = bytes(self._rest[begin:cut]), cut
@@ -52,16 +57,20 @@ class StreamLines:
         finally:
             del self._rest[:begin]
 
-    def settle(self) -> bytes:
-        """Take what stands of a progress for a line, since a line of another stream follows; there may be nothing."""
-        if self._before:
-            text, self._before = self._before, b""
-        else:
+    def settle(self) -> tuple[bytes, bool]:
+        """Take what stands of a progress for a line, since a line of another stream follows.
+
+        With it comes whether it may be a part of what is being written, so that the next line goes on with it.
+        """
+        is_part = not self._before
+        if is_part:
             text = bytes(self._rest)
             self._rest.clear()
-        self.is_progress = False
+        else:
+            text, self._before = self._before, b""
+        self._is_returned = False
         self._is_settled = True
-        return text
+        return text, is_part
 
     def finish(self) -> Iterator[tuple[bytes, bool]]:
         """Yield what was written without a newline at the end."""
@@ -74,7 +83,7 @@ class StreamLines:
         if text or not self._is_settled:
             yield text, False
         self._before = b""
-        self.is_progress = self._is_settled = False
+        self._is_returned = self._is_settled = False
 
 
 def _cut(buffer: bytearray, begin: int, end: int) -> int:

@@ -25,6 +25,7 @@ from tinkwell.provisioner.release.secret import Secrets
 from tinkwell.provisioner.runtime import output, stream_line
 from tinkwell.provisioner.runtime.output import OutputLine
 
+OUT, ERR = LogStream.STDOUT, LogStream.STDERR
 PASSWORD, GENERATED = "hunter22-é", "generated 4711"
 ONE = """
     resources:
@@ -338,6 +339,24 @@ async def test_a_secret_is_masked_in_a_progress_as_well_however_much_of_it_is_wr
     lines = await masked(secrets, f"{'x' * (stream_line.MAX_LINE_BYTES - 10)}{secret}\r2 %")
     assert all("abcdef" not in line.text for line in lines)
     assert lines[-1].text == "2 %"
+    secrets.close()
+
+
+class Interrupted:
+    key = RunKey(RunKind.RELEASE, "operation", "step", 1)
+
+    async def lines(self) -> AsyncGenerator[OutputLine, None]:
+        reader = output.OutputReader()
+        for stream, payload in ((OUT, b"\rkey 0123456789"), (ERR, b"warning\n"), (OUT, b"abcdefghij\n")):
+            for line in reader.feed(output.frame(stream, payload)):
+                yield line
+
+
+async def test_a_secret_is_masked_also_where_a_line_of_the_other_stream_comes_in_the_midst_of_it() -> None:
+    secrets = Secrets(["0123456789abcdefghij"])
+    lines = [line async for line in secrets.masked(Interrupted()).lines()]
+    assert [line.text for line in lines if not line.is_open] == ["key •••", "warning", "•••"]
+    assert all("0123" not in line.text for line in lines)
     secrets.close()
 
 

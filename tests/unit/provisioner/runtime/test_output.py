@@ -125,6 +125,17 @@ def test_a_line_of_the_other_stream_completes_a_progress() -> None:
     ]
 
 
+def test_a_part_of_a_state_that_a_line_of_the_other_stream_completes_is_a_part_of_a_line() -> None:
+    lines = read(
+        frame(b"\rbeg"), frame(b"warning\n", ERR), frame(b"un\r1 %\r2"), frame(b"warning\n", ERR), frame(b"0 %\n")
+    )
+    assert [(line.text, line.is_cut) for line in lines if line.stream is OUT] == [
+        ("beg", True),
+        ("1 %", False),
+        ("20 %", False),
+    ]
+
+
 def test_a_progress_without_end_takes_no_memory_and_one_number() -> None:
     reader = output.OutputReader()
     lines = [line for turn in range(200_000) for line in reader.feed(frame(b"%06d bytes\r" % turn))]
@@ -154,6 +165,27 @@ def test_the_lines_do_not_depend_on_how_the_bytes_were_cut(data: bytes, cuts: li
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     pieces = [data[begin:end] for begin, end in itertools.pairwise(edges)]
     assert read(*pieces, max_bytes=50_000) == read(data, max_bytes=50_000)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        frame(b"bba\ra")
+        + frame(b"\r")
+        + frame(b"\r\nb\r\nb", ERR)
+        + frame(b"\r\r")
+        + frame(b"\ra\r\rb", ERR)
+        + frame(b"\na\rbb\r"),
+        frame(b"\rb\nb\r")
+        + frame(b"\ra\r\r\r", ERR)
+        + frame(b"a\r\n\n")
+        + frame(b"\r\r", ERR)
+        + frame(b"baa\r")
+        + frame(b"\n\n\r", ERR),
+    ],
+)
+def test_nor_does_which_progress_was_the_first(data: bytes) -> None:
+    assert read(*(data[place : place + 1] for place in range(len(data)))) == read(data)
 
 
 @given(st.lists(frames, max_size=6))
