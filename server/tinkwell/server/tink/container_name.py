@@ -5,6 +5,7 @@ not ASCII. An action with another name is told by one that Docker takes, and its
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tinkwell.core.workflow.record import Action
@@ -31,11 +32,14 @@ def find(actions: Sequence[Action], task_name: str, name: str) -> Action | None:
 
 
 def _told(actions: Sequence[Action], names: set[tuple[str, str]]) -> Iterator[str]:
+    # How many actions of a task had the same name once it was one that Docker takes.
+    counts: Counter[tuple[str, str]] = Counter()
     for action in actions:
         name = action.name
         if not _TAKEN.fullmatch(name):
-            name = f"action-{_OTHER_CHARACTER.sub('_', name)}"
+            name = fitting = f"action-{_OTHER_CHARACTER.sub('_', name)}"
             while (action.task_name, name) in names:
-                name += "_"
+                counts[action.task_name, fitting] += 1
+                name = f"{fitting}_{counts[action.task_name, fitting] + 1}"
             names.add((action.task_name, name))
         yield name

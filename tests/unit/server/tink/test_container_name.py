@@ -4,6 +4,7 @@ import re
 from types import SimpleNamespace
 from typing import cast
 
+from tinkwell.core.template import reader
 from tinkwell.core.workflow.record import Action
 from tinkwell.server.tink import container_name
 
@@ -24,15 +25,33 @@ def test_a_name_that_docker_takes_is_told_as_it_is() -> None:
 def test_any_other_name_is_told_by_one_that_docker_takes_and_that_no_other_has() -> None:
     given = actions("t/a", "t/action-a", "t/ä", "t/ö", "t/_", "t/two words", "t/.hidden", "t/" + "x" * 198 + " ", "u/a")
     told = container_name.told(given)
-    assert told[:3] == ["action-a_", "action-a", "action-_"]
+    assert told[:3] == ["action-a_2", "action-a", "action-_"]
     assert all(map(DOCKERS.fullmatch, told))
     assert len({(action.task_name, name) for action, name in zip(given, told, strict=True)}) == len(given)
+
+
+def test_as_many_names_as_a_template_may_have_are_compared_with_few_others() -> None:
+    compared = []
+
+    class Name(str):
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            compared.append(self)
+            return super().__hash__()
+
+    given = [
+        cast("Action", SimpleNamespace(task_name=Name("t"), name=chr(0x4E00 + place)))
+        for place in range(reader.MAX_ACTIONS)
+    ]
+    assert len(set(container_name.told(given))) == len(given)
+    assert len(compared) < 20 * len(given)
 
 
 def test_an_action_is_found_by_its_name_and_by_the_one_that_it_was_told_by() -> None:
     given = actions("t/action-a", "t/a", "u/a")
     assert container_name.find(given, "t", "action-a") is given[0]
-    assert container_name.find(given, "t", "action-a_") is given[1]
+    assert container_name.find(given, "t", "action-a_2") is given[1]
     assert container_name.find(given, "t", "a") is given[1]
     assert container_name.find(given, "u", "action-a") is given[2]
     assert container_name.find(given, "u", "b") is None
