@@ -9,6 +9,7 @@ from support.tink import FIRST_MAC, FIRST_WORKER, SECOND_WORKER, Tools, code
 from support.tink_worker import Worker
 from tinkwell.api.tink import template_pb2
 from tinkwell.api.tink import workflow_pb2 as pb
+from tinkwell.server.tink import worker_id
 
 ABSENT = "7d3c2b1a-0f1e-4d2c-8b3a-495867768594"
 NAMES = ["a", "_", "ä", "two words", "-dash", "action-a", "fine"]
@@ -49,6 +50,23 @@ async def test_others_see_ids_as_they_are(machines: Tools) -> None:
     await anext(stream)
     (action,) = (await machines.workflow.GetWorkflowActions(request, timeout=30)).action_list
     assert action.worker_id == FIRST_WORKER
+    await stream.aclose()
+
+
+async def test_ids_that_are_no_machines_put_no_spelling_out_of_mind(
+    machines: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_id, "MAX_REMEMBERED", 1)
+    workflow_id = await machines.create_workflow(FIRST_MAC)
+    stream = Worker(machines, FIRST_WORKER.upper()).contexts()
+    await anext(stream)
+    for number in range(3):
+        stranger = pb.WorkflowContextRequest(worker_id=f"{ABSENT[:-1]}{number}".upper())
+        call = machines.workflow.GetWorkflowContexts(stranger, timeout=0.2)
+        assert await code(call.read()) is grpc.StatusCode.DEADLINE_EXCEEDED
+    request = pb.WorkflowActionsRequest(workflow_id=workflow_id)
+    (action,) = (await machines.workflow.GetWorkflowActions(request, timeout=30)).action_list
+    assert action.worker_id == FIRST_WORKER.upper()
     await stream.aclose()
 
 

@@ -58,12 +58,14 @@ class WorkerIds:
             self._say("a worker gets no work, since its id is no machine's", peer, text, str(error))
             raise
         self._spellings.pop((peer, worker_id), None)
-        if text != worker_id:
-            _remember(self._spellings, (peer, worker_id), text)
         try:
             await self._machines.find("id", worker_id)
         except errors.NotFound as error:
             self._say("a worker waits for work, and no machine has its id", peer, text, str(error))
+            return worker_id
+        # Ids that are no machine's take no room here.
+        if text != worker_id:
+            _remember(self._spellings, (peer, worker_id), text)
         return worker_id
 
     def spelled(self, peer: str, worker_id: str) -> str:
