@@ -14,9 +14,9 @@ from tinkwell.core import errors
 
 logger = logging.getLogger(__name__)
 
-# The file may hold the private key as well, which must not leave this machine.
 # A server that has not begun by then is not waited for any longer.
 _PATIENCE_SECONDS = 20.0
+# The file may hold the private key as well, which must not leave this machine.
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----\s.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
