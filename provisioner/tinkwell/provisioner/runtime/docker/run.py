@@ -320,14 +320,13 @@ class _Peeking:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._peek is not None:
-            self._peek.close()
+        self._end()
 
     async def lines(self) -> Iterable[output.OutputLine]:
         """Return the line that is being written, where it is a progress and has changed."""
-        if self._is_due and not self._reading.is_long:
+        if self._reading.is_long:
+            self._end()
+        elif self._is_due:
             self._is_due = False
             self._peek = await self._run.begin_peek(self._log.nudge)
         if self._peek is None:
@@ -339,6 +338,13 @@ class _Peeking:
     def _begin(self) -> None:
         self._is_due = True
         self._log.nudge()
+
+    def _end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._peek is not None:
+            self._peek.close()
+            self._peek = None
 
 
 @contextlib.contextmanager
