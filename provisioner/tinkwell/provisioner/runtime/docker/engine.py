@@ -242,7 +242,7 @@ class Engine:
 
     async def attach(self, container: str, *, streams: Sequence[str], with_log: bool = False) -> attachment.Attachment:
         """Attach to streams (stdin, stdout, stderr) of a container, from what follows on; `with_log` from the first."""
-        params = dict.fromkeys(("stream", *streams), 1) | {"logs": int(with_log)}
+        params = dict.fromkeys(("stream", *(["logs"] if with_log else []), *streams), 1)
         headers = {"Connection": "Upgrade", "Upgrade": "tcp"}
         path = f"/containers/{container}/attach"
         response = await self._call(lambda: self._request("POST", path, params=params, headers=headers))
