@@ -20,6 +20,8 @@ class StreamLines:
         self._before = b""
         self._is_settled = False
         self._is_returned = False
+        # Whether a carriage return stands right before what is in `_rest`, and whether one did before `_before`.
+        self._has_begin = self._had_begin = False
 
     @property
     def is_progress(self) -> bool:
@@ -30,6 +32,11 @@ class StreamLines:
     def shown(self) -> bytes:
         """What a terminal shows of the line that is not complete."""
         return bytes(self._rest) or self._before
+
+    @property
+    def has_begin(self) -> bool:
+        """Whether what is shown follows on a carriage return, and so is there from its beginning, come what may."""
+        return self._has_begin if self._rest else self._had_begin
 
     def feed(self, data: bytes) -> Iterator[tuple[bytes, bool]]:
         """Take more bytes and yield the lines that they complete, and parts of a line that is too long.
@@ -46,11 +53,11 @@ class StreamLines:
                     if self._rest[found.start()] == ord("\n"):
                         yield from self._complete(written)
                     else:
-                        self._before = written or self._before
-                        self._is_returned = True
+                        self._return(written)
                 elif len(self._rest) - begin > MAX_LINE_BYTES:
                     cut = _cut(self._rest, begin, begin + MAX_LINE_BYTES)
                     part, begin = bytes(self._rest[begin:cut]), cut
+                    self._has_begin = False
                     yield part, True
                 else:
                     return
@@ -66,6 +73,7 @@ class StreamLines:
         if is_part:
             text = bytes(self._rest)
             self._rest.clear()
+            self._has_begin = False
         else:
             text, self._before = self._before, b""
         self._is_returned = False
@@ -77,13 +85,18 @@ class StreamLines:
         if self.shown:
             yield self.shown, False
 
+    def _return(self, written: bytes) -> None:
+        if written:
+            self._before, self._had_begin = written, self._has_begin
+        self._is_returned = self._has_begin = True
+
     def _complete(self, written: bytes) -> Iterator[tuple[bytes, bool]]:
         text = written or self._before
         # A line that was settled, and to which nothing was added, has been yielded.
         if text or not self._is_settled:
             yield text, False
         self._before = b""
-        self._is_returned = self._is_settled = False
+        self._is_returned = self._is_settled = self._has_begin = False
 
 
 def _cut(buffer: bytearray, begin: int, end: int) -> int:

@@ -39,11 +39,16 @@ class Peek:
         threading.Thread(target=self._read, name="docker-stream-peek", daemon=True).start()
 
     def progress(self, completed: dict[LogStream, int]) -> tuple[LogStream, bytes] | None:
-        """Return the progress that follows on so many complete lines of each stream, as it stands."""
+        """Return the progress that follows on so many complete lines of each stream, as it stands.
+
+        Not its first state: reading may have begun in the midst of that, and of a part of a secret there, nobody would
+        know.
+        """
         with self._lock:
             self._is_told = False
             for stream, lines in self._lines.items():
-                if lines.is_progress and self._completed[stream] == completed[stream]:
+                is_known = lines.is_progress and lines.has_begin
+                if is_known and self._completed[stream] == completed[stream]:
                     return stream, lines.shown
         return None
 
