@@ -165,13 +165,13 @@ async def logs(
     paths = [node.path async for node in client.releases.nodes(id_)]
     if path and paths and path not in paths:
         raise failure.Failure(f"operation {id_} has no resource {path}; it has {', '.join(paths)}")
-    prefix, paper = log_line.Prefix(paths), log_line.Paper()
+    prefix, paper = log_line.Prefix(paths), log_line.Paper(is_mixed=True)
     async for line in follow.lines(client, id_, follow=is_followed, path=path):
         if output_format is not output.Format.TABLE:
             output.item(line.to_json(), output_format)
         else:
             text = line.text if no_prefix else f"{prefix.of(line.path, line.attempt)}{line.text}"
-            paper.write(text, is_open=line.is_open)
+            paper.write(text, place=(line.step_id, line.attempt, line.number), is_open=line.is_open)
     paper.end()
 
 

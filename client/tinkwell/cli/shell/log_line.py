@@ -78,26 +78,34 @@ class Tail:
 class Paper:
     """Writes lines to standard output. On a terminal an open line stands there until it is written over.
 
-    Elsewhere it is left out, unless it is the last one there is.
+    Elsewhere it is left out, unless it does not come again. Where lines come in the order in which they were printed,
+    that is known when another one follows, and where they are `mixed`, at the end.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_mixed: bool) -> None:
+        self._is_mixed = is_mixed
         self._is_terminal = sys.stdout.isatty()
-        self._open = ""
+        # The open lines by their places, the last one last, which a terminal shows.
+        self._open: dict[Hashable, str] = {}
 
-    def write(self, text: str, *, is_open: bool) -> None:
-        """Write a line, in place of an open one."""
+    def write(self, text: str, *, place: Hashable, is_open: bool) -> None:
+        """Write a line, in place of an open one; `place` tells who printed it and its number."""
+        if place not in self._open and not self._is_mixed:
+            self.end()
+        cleared = _CLEARED if self._open and self._is_terminal else ""
+        self._open.pop(place, None)
         if not is_open:
-            output.line(f"{_CLEARED}{text}" if self._open and self._is_terminal else text)
-        elif self._is_terminal:
+            output.line(f"{cleared}{text}")
+            return
+        self._open[place] = text
+        if self._is_terminal:
             # It must not go on in a second row, which the next one would not write over.
             output.part(f"{_CLEARED}{output.cut(text, shutil.get_terminal_size().columns - 1)}")
-        self._open = text if is_open else ""
 
     def end(self) -> None:
         """Leave behind what is open."""
-        if self._open:
-            self.write(self._open, is_open=False)
+        for place, text in list(self._open.items()):
+            self.write(text, place=place, is_open=False)
 
 
 def say_lost() -> None:
