@@ -252,26 +252,33 @@ class LastLines:
         self.left_out += lines
         self.left_out_bytes += count
 
-    def take(self, max_lines: int) -> list[tuple[LogStream, str, bool]]:
-        """Return so many lines as text, each with whether the next one of its stream goes on with it."""
-        taken: list[tuple[LogStream, str, bool]] = []
+    def take(self, max_lines: int) -> Iterator[tuple[LogStream, str, bool]]:
+        """Return so many lines as text, each with whether the next one of its stream goes on with it.
+
+        What is left out has been counted when this returns; the text is made as it is taken, since that takes time.
+        """
         fitting = self._fitting(max_lines)
         while len(self._kept) > fitting:
             self._leave_out()
+        whole: list[tuple[LogStream, bytes, bool]] = []
         while self._kept:
             if self._kept[0][0] in self._severed:
                 self._leave_out()
             else:
-                stream, raw, is_cut = self._kept.popleft()
-                taken += [(stream, piece, goes_on) for piece, goes_on in _split(raw, is_cut=is_cut)]
-        return taken
+                whole.append(self._kept.popleft())
+        return (
+            (stream, piece, goes_on) for stream, raw, is_cut in whole for piece, goes_on in _split(raw, is_cut=is_cut)
+        )
 
     def _fitting(self, max_lines: int) -> int:
         """Return how many of the last lines are no more than may be yielded once they are text."""
         size = count = 0
         for place, (_, raw, is_cut) in enumerate(reversed(self._kept)):
-            pieces = _split(raw, is_cut=is_cut)
-            size, count = size + _size(pieces), count + len(pieces)
+            if raw.isascii() and len(raw) <= MAX_LINE_BYTES and b"\0" not in raw:
+                size, count = size + len(raw) + LINE_OVERHEAD_BYTES, count + 1
+            else:
+                pieces = _split(raw, is_cut=is_cut)
+                size, count = size + _size(pieces), count + len(pieces)
             if size > self._max_bytes or count > max_lines:
                 return place
         return len(self._kept)
