@@ -78,13 +78,16 @@ class SharedDocument:
     async def bring(self) -> None:
         """Write the document for the attempt that is about to begin; raises `RunError` where that fails.
 
-        An empty one is written where nobody has handed one on; that may fail, since most actions want none.
+        An empty one is written where nobody has handed one on, also in place of what a failed attempt has left. Where
+        there is none, that may fail, since most actions want none.
         """
         if self._before is not None and handover.may_come(self._before, worker_id=self._action.worker_id):
             await self._await_version(self._before)
         content = await self._latest() if self.version else None
         self._found = content or document.EMPTY
         try:
+            if content is None and self._key.attempt > 1 and await self._has_left():
+                content = document.EMPTY
             await asyncio.to_thread(
                 self._files.bring_document, self._key.owner, self._action.worker_id, content=content
             )
@@ -100,12 +103,10 @@ class SharedDocument:
         Returns a remark about what is not handed on, or nothing. Raises `Refused`.
         """
         try:
-            content = await asyncio.to_thread(
-                self._files.read_document, self._key.owner, self._action.worker_id, max_bytes=MAX_BYTES
-            )
+            content = await self._read()
         except OSError as error:
             return f"its data is not handed on, for it cannot be read: {error.strerror}"
-        if content is None or not content.lstrip().startswith(b"{"):
+        if content is None or not _is_meant(content):
             return ""
         if len(content) > MAX_BYTES:
             raise Refused(
@@ -120,6 +121,17 @@ class SharedDocument:
         if await confirm():
             await self._send(content)
         return ""
+
+    async def _read(self) -> bytes | None:
+        """Return what is in the file; raises `OSError`."""
+        return await asyncio.to_thread(
+            self._files.read_document, self._key.owner, self._action.worker_id, max_bytes=MAX_BYTES
+        )
+
+    async def _has_left(self) -> bool:
+        """Whether a former attempt has left a document; raises `OSError`."""
+        content = await self._read()
+        return content is not None and _is_meant(content) and await asyncio.to_thread(_is_json, content)
 
     async def _await_version(self, before: Action) -> None:
         """Wait a moment for the version of the action before; raises `RunError`."""
@@ -171,6 +183,11 @@ class SharedDocument:
             "sha256": hashlib.sha256(content).hexdigest(),
         }
         return json.dumps(metadata, ensure_ascii=False).encode()
+
+
+def _is_meant(content: bytes) -> bool:
+    """Whether a file is meant for a document, and not what a workflow has by that name for itself."""
+    return content.lstrip().startswith(b"{")
 
 
 def _is_json(content: bytes) -> bool:

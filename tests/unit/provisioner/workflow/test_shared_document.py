@@ -132,6 +132,21 @@ async def test_an_action_that_fails_hands_nothing_on_and_its_next_attempt_begins
     assert versions(stage) == [b'{"n": 1}']
 
 
+@pytest.mark.parametrize(
+    ("left", "found"), [(b'{"n": 7}', b"{}"), (b"a disk's image", b"a disk's image"), (b'{"half": ', b'{"half": ')]
+)
+async def test_an_attempt_does_not_find_the_document_that_a_failed_one_has_left_first(
+    stage: Stage, left: bytes, found: bytes
+) -> None:
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action(retries=1, retry_delay_seconds=0))
+        await stage.run_of("w-0")
+        stage.files.documents[FOLDER] = left
+        await stage.finish("w-0", 1)
+        await stage.run_of("w-0", 2)
+        assert stage.files.documents[FOLDER] == found
+
+
 async def test_a_successor_hands_on_what_a_run_that_it_adopts_has_changed(stage: Stage) -> None:
     stage.server.add_workflow("w", action(), action())
     await stage.operator.workflows.update_data("w", b'{"n": 1}')
