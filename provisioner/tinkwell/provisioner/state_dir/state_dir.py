@@ -217,7 +217,7 @@ def write_private(path: Path, content: bytes) -> None:
 def write_file(path: Path, text: str) -> None:
     """Write a file in ASCII that others see complete or not at all, however many write it at once."""
     unfinished = _scrap(path)
-    unfinished.write_text(text, "ascii")
+    write_private(unfinished, text.encode("ascii"))
     unfinished.replace(path)
 
 

@@ -115,3 +115,17 @@ async def test_what_the_account_of_postgresql_puts_in_place_of_a_file_is_not_rea
         async with embedded(state_dir):
             pass
     assert "of root" not in str(caught.value)
+
+
+@other_account.as_root
+@pytest.mark.parametrize(("owner", "mode", "is_told"), [(1, 0o755, True), (0, 0o777, True), (0, 0o1777, False)])
+def test_a_folder_above_that_others_may_change_is_told(
+    state_dir: Path, caplog: pytest.LogCaptureFixture, owner: int, mode: int, is_told: bool
+) -> None:
+    above = state_dir / "above"
+    above.mkdir()
+    above.chmod(mode)
+    os.chown(above, owner, owner)
+    with place.claim(above / "state"):
+        pass
+    assert ("other accounts may replace the state directory" in caplog.text) == is_told

@@ -16,6 +16,7 @@ no link as one of its own files. Where that account cannot reach STATE_DIR, as b
 
 import errno
 import fcntl
+import logging
 import os
 import re
 import shutil
@@ -30,6 +31,8 @@ from typing import IO
 from tinkwell.core.value import ownership
 from tinkwell.server.app.dev import account
 from tinkwell.server.app.dev.account import Account
+
+logger = logging.getLogger(__name__)
 
 _ELSEWHERE = Path("/var/lib/tinkwell")
 _LONGEST_SOCKET_BYTES = 107
@@ -80,6 +83,7 @@ def claim(state_dir: Path) -> Iterator[Place]:
         try:
             _make_directory(state_dir)
             check_owner(state_dir)
+            _look_above(state_dir.resolve())
             stack.enter_context(_locked(state_dir / "postgres.lock"))
             root, user = _root(state_dir / "postgres")
             socket = stack.enter_context(_socket_directory(root, user))
@@ -112,6 +116,20 @@ def check_owner(folder: Path) -> None:
     fault = fault or ownership.fault(owner=known.st_uid, mode=known.st_mode, account=os.geteuid())
     if fault:
         raise NotAvailable(f"{folder} cannot be used to keep state in: {fault}")
+
+
+def _look_above(state_dir: Path) -> None:
+    """Say so where others may put another folder in the place of the state directory, though that is safe by itself."""
+    for above in state_dir.parents:
+        known = above.stat()
+        # Where the sticky bit is set, as in /tmp, everybody leaves what is another one's in its place.
+        mode = 0 if known.st_mode & stat.S_ISVTX else known.st_mode & stat.S_IWOTH
+        if ownership.fault(owner=known.st_uid, mode=mode, account=os.geteuid()):
+            logger.warning(
+                "other accounts may replace the state directory, since a folder above it is theirs to change",
+                extra={"state_dir": state_dir, "folder": above},
+            )
+            return
 
 
 def open_own(path: Path, *, mode: int, is_new: bool = True) -> IO[bytes]:
