@@ -1,6 +1,7 @@
 """What becomes of all that a run has started: whatever it does to get away, it ends with the run."""
 
 import asyncio
+import ctypes
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -15,6 +16,7 @@ from tinkwell.core.value.run_key import RunKind
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.process import identity, offspring
 
+PR_GET_DUMPABLE = 3
 # A process in a session of its own whose parent is dead, and one whose parent lives.
 ORPHAN = "( setsid sh -c 'echo $$ > orphan; exec sleep 1000' & ); until [ -s orphan ]; do sleep 0.01; done"
 CHILD = "setsid sh -c 'echo $$ > child; exec sleep 1000' & until [ -s child ]; do sleep 0.01; done"
@@ -106,3 +108,7 @@ async def test_a_supervisor_knows_nothing_of_who_has_started_it(
     found = await texts(await harness.runtime.start(spec))
     assert found[-1] == "end"
     assert [text for text in found if "TINKWELL" in text or "token" in text] == []
+
+
+def test_whoever_starts_runs_hides_what_it_knows_first(harness: ProcessHarness) -> None:
+    assert ctypes.CDLL(None).prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0
