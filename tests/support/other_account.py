@@ -45,7 +45,7 @@ def python() -> str:
     """Return a Python of this version that the other account may start; skips where there is none."""
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     for candidate in (sys.executable, f"/usr/bin/python{version}", f"/usr/local/bin/python{version}"):
-        if Path(candidate).exists() and run(candidate, "-I", "-c", "", env={}).returncode == 0:
+        if Path(candidate).exists() and run("/usr/bin/env", candidate, "-I", "-c", "", env={}).returncode == 0:
             return candidate
     pytest.skip(f"{NAME} can start no Python {version} here")
 

@@ -14,8 +14,8 @@
 
 A workflow's files stay until it has succeeded or is deleted, so that a failed one can be looked at.
 
-It belongs to the account of its provisioners, and others may not write there: they could lead a provisioner elsewhere by
-a link. Where runs have an account of their own, that passes through to its own folders, and reads no other.
+It belongs to the account of its provisioners, and others may not write there: by a link they could lead a provisioner
+elsewhere. Where runs have an account of their own, that passes through to its own folders, and reads no other.
 """
 
 import contextlib

@@ -23,7 +23,8 @@ TOKEN = "a-token-of-the-provisioner"
 SCRIPT = f"""#!/bin/sh
 if grep -qsa {TOKEN} /proc/[0-9]*/environ; then echo environment; exit 3; fi
 for process in /proc/[0-9]*; do
-  if grep -qsazx tinkwell.provisioner $process/cmdline && head -c 0 $process/mem 2>/dev/null; then echo memory; exit 4; fi
+  grep -qsazx tinkwell.provisioner $process/cmdline || continue
+  if head -c 0 $process/mem 2>/dev/null; then echo memory; exit 4; fi
 done
 """
 

@@ -142,7 +142,9 @@ def test_a_link_in_place_of_a_folder_is_refused_and_one_to_the_directory_is_not(
         assert directory.slot == 0
     (tmp_path / "state" / "runs").rmdir()
     (tmp_path / "state" / "runs").symlink_to(tmp_path)
-    with pytest.raises(state_dir.StateError, match="runs cannot be used .*: it is no folder, or a link to one: remove it"):
+    with pytest.raises(
+        state_dir.StateError, match=r"runs cannot be used .*: it is no folder, or a link to one: remove it"
+    ):
         state_dir.StateDir.open(tmp_path / "state")
 
 
@@ -159,7 +161,7 @@ def test_a_folder_of_another_account_is_refused(tmp_path: Path, name: str, is_li
     else:
         folder.mkdir(exist_ok=True)
     os.chown(folder, other.uid, other.gid, follow_symlinks=False)
-    with pytest.raises(state_dir.StateError, match="it belongs to another account|it is no folder, or a link to one"):
+    with pytest.raises(state_dir.StateError, match=r"it belongs to another account|it is no folder, or a link to one"):
         state_dir.StateDir.open(tmp_path / "state")
 
 

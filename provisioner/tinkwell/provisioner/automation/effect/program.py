@@ -74,7 +74,7 @@ class Program:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Have the supervisor end, and the program with it; reads what is left in the pipe, so that it does not stay open."""
+    """Have the supervisor end, and the program with it; reads what is left in the pipe, which would stay open."""
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
     try:

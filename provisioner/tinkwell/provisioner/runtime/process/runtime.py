@@ -12,7 +12,6 @@ following a run means reading files, and adopting it means reading them again.
 """
 
 import asyncio
-import contextlib
 import json
 import logging
 import os

@@ -48,6 +48,9 @@ def spawn(
                 signal.signal(number, signal.SIG_DFL)
             os.execvpe(argv[0], argv, environment)  # noqa: S606
         except (OSError, ValueError) as error:
+            # A program that is looked for along PATH is told in bytes.
+            if isinstance(error, OSError) and isinstance(error.filename, bytes):
+                error.filename = os.fsdecode(error.filename)
             os.write(writer, str(error).encode(errors="replace"))
         finally:
             os._exit(127)

@@ -14,7 +14,7 @@ def find(entries: Iterable[pwd.struct_passwd], *, own: int) -> list[str]:
     return [
         entry.pw_name
         for entry in entries
-        if entry.pw_uid not in (_ROOT, _NOBODY, own) and (_FIRST_OF_PEOPLE <= entry.pw_uid or _has_shell(entry))
+        if entry.pw_uid not in (_ROOT, _NOBODY, own) and (entry.pw_uid >= _FIRST_OF_PEOPLE or _has_shell(entry))
     ]
 
 

@@ -20,13 +20,13 @@ from pathlib import Path
 import pydantic
 
 from tinkwell.core.process_log import redaction
+from tinkwell.sandbox import secrecy
 from tinkwell.server import settings
 from tinkwell.server.app import main
 from tinkwell.server.app.dev import child, neighbor, place, postgres
 from tinkwell.server.database import schema
 from tinkwell.server.secret import keys
 from tinkwell.server.settings import Settings
-from tinkwell.sandbox import secrecy
 
 logger = logging.getLogger(__name__)
 

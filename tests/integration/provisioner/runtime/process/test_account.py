@@ -26,11 +26,19 @@ async def harness() -> AsyncIterator[ProcessHarness]:
         await harness.close()
 
 
+def owner_of(path: Path) -> int:
+    return path.stat().st_uid
+
+
 async def test_a_run_is_of_the_account_with_its_groups_and_no_others(harness: ProcessHarness) -> None:
     run = await harness.runtime.start(harness.spec(new_key(), "grep -E '^(Uid|Gid|Groups):' /proc/self/status"))
     other = pwd.getpwnam(other_account.NAME)
     groups = os.getgrouplist(other.pw_name, other.pw_gid)
-    assert [list(map(int, line.split()[1:])) for line in await texts(run)] == [[other.pw_uid] * 4, [other.pw_gid] * 4, groups]
+    assert [list(map(int, line.split()[1:])) for line in await texts(run)] == [
+        [other.pw_uid] * 4,
+        [other.pw_gid] * 4,
+        groups,
+    ]
 
 
 async def test_files_of_a_workflow_are_the_account_s_and_shared_by_its_actions(harness: ProcessHarness) -> None:
@@ -62,7 +70,9 @@ async def test_what_the_provisioner_keeps_is_closed_to_it(harness: ProcessHarnes
     look = "; ".join(f"cat {path} && echo {path.name}" for path in [*kept, state / "lock", state / "opening"])
     folders = "; ".join(f"ls {path} && echo {path.name}" for path in (state, run_dir.parent, run_dir, state / "claims"))
     links = f"ln -s /etc/passwd {run_dir}/link && echo link; kill -9 {os.getpid()} && echo kill"
-    run = await harness.runtime.start(harness.spec(new_key(), f"{{ {look}; {folders}; {links}; }} 2>/dev/null; echo end"))
+    run = await harness.runtime.start(
+        harness.spec(new_key(), f"{{ {look}; {folders}; {links}; }} 2>/dev/null; echo end")
+    )
     assert await texts(run) == ["end"]
 
 
@@ -77,7 +87,7 @@ async def test_its_supervisor_is_beyond_its_reach_and_kills_it(harness: ProcessH
 
 async def test_an_image_that_the_account_cannot_run_is_said_to_be_so(harness: ProcessHarness) -> None:
     (harness.images / "shell" / "run").chmod(0o700)
-    with pytest.raises(port.RunError, match="did not start: .*Permission denied") as caught:
+    with pytest.raises(port.RunError, match=r"did not start: .*Permission denied") as caught:
         await harness.runtime.start(harness.spec(new_key(), "true"))
     assert caught.value.reason is port.Reason.ENTRY_POINT
 
@@ -88,19 +98,23 @@ async def test_a_link_in_place_of_a_folder_is_given_to_nobody(harness: ProcessHa
     (harness.files / key.owner).symlink_to(tmp_path)
     with pytest.raises(port.RunError, match="cannot use its files"):
         await harness.runtime.start(harness.spec(key, "true"))
-    assert tmp_path.stat().st_uid == 0
+    assert owner_of(tmp_path) == 0
 
 
 async def test_a_folder_of_the_operator_s_stays_the_operator_s(harness: ProcessHarness, tmp_path: Path) -> None:
     mount = port.Mount(source=str(tmp_path), target="/data")
-    spec = conformance.spec_of(harness.runtime, harness.files, new_key(), image="shell", command=("id -u",), mounts=(mount,))
+    spec = conformance.spec_of(
+        harness.runtime, harness.files, new_key(), image="shell", command=("id -u",), mounts=(mount,)
+    )
     assert await texts(await harness.runtime.start(spec)) == [str(other_account.found().uid)]
-    assert tmp_path.stat().st_uid == 0
+    assert owner_of(tmp_path) == 0
 
 
-async def test_a_folder_that_the_account_cannot_enter_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_the_account_cannot_enter_is_named(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    with pytest.raises(port.RunError, match=f"nobody of --process-user cannot enter the state directory, {tmp_path}: cho"):
+    with pytest.raises(
+        port.RunError, match=f"nobody of --process-user cannot enter the state directory, {tmp_path}: cho"
+    ):
         other_account.found().check_reach("the state directory", tmp_path)
     other_account.found().check_reach("the state directory", Path("/"))
 

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 from integration.provisioner.process_harness import ProcessHarness, is_alive, pid_in, start_waiting
@@ -16,10 +15,10 @@ from unit.provisioner import conformance, workspace_conformance
 from unit.provisioner.conformance import new_key, texts, wait
 
 from support.waiting import eventually
-from tinkwell.core.value.run_key import RunKey, RunKind
+from tinkwell.core.value.run_key import RunKind
 from tinkwell.provisioner.runtime import port
-from tinkwell.provisioner.runtime.process import runtime as process
 from tinkwell.provisioner.runtime.process import identity, shim
+from tinkwell.provisioner.runtime.process import runtime as process
 from tinkwell.provisioner.state_dir import state_dir
 
 

@@ -12,7 +12,9 @@ from tinkwell.provisioner.automation.effect import program
 from tinkwell.provisioner.automation.rule import model
 
 
-def of(script: str, *, seconds: float = 60, argv: tuple[str, ...] = (), **environment: str) -> tuple[program.Program, model.Effect]:
+def of(
+    script: str, *, seconds: float = 60, argv: tuple[str, ...] = (), **environment: str
+) -> tuple[program.Program, model.Effect]:
     text = "name: set\nrules: [{name: one, on: {name: workflow.timeout}, do: {command: {argv: [x]}}}]"
     read = rules(text)
     effect = model.Effect(rule_set=read.name, rule=read.rules[0], event=event(7))
