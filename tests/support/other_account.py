@@ -54,5 +54,5 @@ def python() -> str:
 def folder() -> Iterator[Path]:
     """Make a folder that other accounts may enter, and that is removed in the end."""
     with tempfile.TemporaryDirectory(prefix="tinkwell-") as name:
-        Path(name).chmod(0o711)
+        Path(name).chmod(0o755)
         yield Path(name)
