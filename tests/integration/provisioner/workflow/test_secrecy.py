@@ -8,6 +8,7 @@ import sys
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,7 +58,9 @@ async def provisioner(
     options += ["--process-images", str(folder / "images"), "--agent-for", "all", *arguments]
     places = [path for path in sys.path if path.endswith("site-packages") or (Path(path) / "tinkwell").is_dir()]
     environment = {"PATH": os.defpath, "TINKWELL_TOKEN": TOKEN, "PYTHONPATH": ":".join(places)}
-    who = {} if account is None else {"user": account, "group": other_account.found().gid, "extra_groups": []}
+    who: dict[str, Any] = (
+        {} if account is None else {"user": account, "group": other_account.found().gid, "extra_groups": []}
+    )
     program = sys.executable if account is None else other_account.python()
     process = await asyncio.create_subprocess_exec(
         program, "-m", "tinkwell.provisioner", *options, env=environment, cwd="/", **who

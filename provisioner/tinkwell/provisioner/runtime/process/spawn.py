@@ -46,7 +46,7 @@ def spawn(
                 os.chdir(directory)
             for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these, and a child would inherit that
                 signal.signal(number, signal.SIG_DFL)
-            os.execvpe(argv[0], argv, environment)  # noqa: S606
+            os.execvpe(argv[0], list(argv), environment)  # noqa: S606
         except (OSError, ValueError) as error:
             # A program that is looked for along PATH is told in bytes.
             if isinstance(error, OSError) and isinstance(error.filename, bytes):
