@@ -28,7 +28,7 @@ from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import abandonable_thread, output, port, workspace
 from tinkwell.provisioner.runtime.process import identity, image_folder, offspring, shim, supervisor
 from tinkwell.provisioner.runtime.process.account import Account
-from tinkwell.provisioner.state_dir import state_dir
+from tinkwell.provisioner.state_dir import document, state_dir
 from tinkwell.sandbox import secrecy
 
 logger = logging.getLogger(__name__)
@@ -125,6 +125,7 @@ class ProcessRuntime:
                 raise port.RunError(port.Reason.SPECIFICATION, f"{mount.source} is to be mounted and is not there")
             if self._account is not None and self._directory.clear_way(Path(mount.source)):
                 self._account.give(Path(mount.source))
+                document.give(Path(mount.source))
         workspace.check(spec.files)
         path = self._directory.run_dir(spec.key)
         described = _describe(spec, entry_point, path, self._account)

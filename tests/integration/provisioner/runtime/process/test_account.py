@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -51,6 +52,18 @@ async def test_files_of_a_workflow_are_the_account_s_and_shared_by_its_actions(h
     assert folder.stat().st_mode & 0o777 == 0o700
     assert folder.stat().st_uid == other_account.found().uid
     assert (folder / "here").read_text() == "left\nmore\n"
+
+
+async def test_the_document_of_a_workflow_is_written_by_its_actions_too(harness: ProcessHarness) -> None:
+    key, worker = new_key(), str(uuid.uuid4())
+    harness.directory.bring_document(key.owner, worker, content=b'{"a": 1}')
+    files = port.Mount(
+        source=str(harness.directory.workflow_dir(key.owner, worker)), target="/workflow", may_create=True
+    )
+    spec = port.RunSpec(key=key, image="shell", command=("cat data; echo '{}' > data",), mounts=(files,))
+    run = await harness.runtime.start(spec)
+    assert await texts(run) == ['{"a": 1}']
+    assert harness.directory.read_document(key.owner, worker, max_bytes=100) == b"{}\n"
 
 
 async def test_a_workspace_is_the_account_s_with_the_files_in_it(harness: ProcessHarness) -> None:
