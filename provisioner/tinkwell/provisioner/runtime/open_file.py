@@ -1,4 +1,4 @@
-"""How many files the provisioner may open: as many as it is allowed to, since each container and each run takes some."""
+"""How many files the provisioner may open: as many as the system allows, since each run takes some."""
 
 import contextlib
 import resource

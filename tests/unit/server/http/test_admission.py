@@ -85,7 +85,5 @@ def test_who_has_left_has_left_its_place() -> None:
     ("files", "total", "per_place"),
     [(1_000_000, 1_000, 100), (4_000, 1_000, 100), (1_024, 256, 100), (256, 64, 32), (8, 2, 1), (1, 1, 1)],
 )
-def test_most_files_of_a_process_are_left_and_most_of_the_others_places(
-    files: int, total: int, per_place: int
-) -> None:
+def test_most_files_of_a_process_are_left_and_most_of_the_others_places(files: int, total: int, per_place: int) -> None:
     assert Bounds().within(files) == Bounds(total=total, per_place=per_place)

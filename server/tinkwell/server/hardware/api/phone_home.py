@@ -35,8 +35,8 @@ MAX_FIELDS = 1_000
 _AT_ONCE = 4
 _MAX_CALLS = 200
 _MAX_NEIGHBOURS = 100
-# Calls and bytes of a machine are durable events, which take room in the database. Calls from an address that is nobody's
-# only cost a look at it.
+# Calls and bytes of a machine are durable events, which take room in the database. Calls from an address that is
+# nobody's only cost a look at it.
 _CALLS, _CALLS_PER_SECOND = 20, 1.0
 _BYTES, _BYTES_PER_SECOND = 4 * MAX_CALL_BYTES, MAX_CALL_BYTES / 8
 _LOOKS, _LOOKS_PER_SECOND = 40, 4.0
@@ -164,7 +164,9 @@ def _check_length(request: Request) -> None:
 def _check_rate(wait_seconds: float) -> None:
     if wait_seconds:
         seconds = math.ceil(wait_seconds)
-        raise _Refused(429, f"this machine calls too often, or says too much; try again in {seconds} s", retry_seconds=seconds)
+        raise _Refused(
+            429, f"this machine calls too often, or says too much; try again in {seconds} s", retry_seconds=seconds
+        )
 
 
 async def _body(request: Request) -> bytes:
