@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import resource
 import socket
 import urllib.request
@@ -71,14 +72,36 @@ async def test_requests_that_never_end_keep_nobody_out_are_closed_and_fill_no_lo
         assert "Traceback" not in running.output
 
 
+async def test_what_the_log_says_over_and_over_while_files_are_lacking_is_counted(
+    database_url: str, tmp_path: Path, many_sockets: None
+) -> None:
+    async with server(database_url, tmp_path / "server.log", soft=512, hard=512) as running:
+        ready = await running.line(r"the server is ready.*grpc=(\S+) http=(\S+)")
+        with contextlib.ExitStack() as stack:
+            for number in range(600):
+                stack.enter_context(await connect(ready[1], number))
+            lacking = "socket.accept() out of system resource"
+            stack.enter_context(await connect(ready[2], 0))
+            await eventually(lambda: running.output.count(lacking) >= 20)
+        assert await running.stop() == 0
+        assert re.search(rf"lines like this one were not written lines=\d+ like='{re.escape(lacking)}'", running.output)
+        assert running.output.count("OSError: [Errno 24]") == 20
+
+
 async def begin(address: str, number: int) -> socket.socket:
-    """Begin a request from one of many addresses, and do not end its head."""
+    """Begin a request, and do not end its head."""
+    end = await connect(address, number)
+    end.send(b"GET /livez HTTP/1.1\r\nHost: x\r\nX-Endless: ")
+    return end
+
+
+async def connect(address: str, number: int) -> socket.socket:
+    """Connect from one of many addresses."""
     host, _, port = address.rpartition(":")
     end = socket.socket()
     end.bind((f"127.0.1.{number % 200 + 1}", 0))
     end.setblocking(False)
     await asyncio.get_running_loop().sock_connect(end, (host, int(port)))
-    end.send(b"GET /livez HTTP/1.1\r\nHost: x\r\nX-Endless: ")
     return end
 
 
