@@ -140,13 +140,15 @@ def fails_to_write(line: Line) -> bool:
     return line.writer.is_closing() or end.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
 
 
-async def test_a_request_that_is_answered_in_time_leaves_the_connection_open(hasty: None) -> None:
+async def test_a_request_that_is_answered_in_time_leaves_the_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 1.5)
+    monkeypatch.setattr(connection, "REQUEST_SECONDS", 1.5)
     async with serving() as served:
         line = await served.line()
         # Longer than either deadline, all together.
-        for _ in range(10):
+        for _ in range(7):
             assert await line.ask() == 200
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.3)
         line.writer.write(REQUEST * 3)
         for _ in range(3):
             assert (await line.reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
