@@ -55,12 +55,13 @@ def create_application(probe: Probe, *, version: str, phone_home: PhoneHome | No
     return Starlette(routes=routes)
 
 
-def create_listener(application: Starlette, settings: Settings) -> HttpListener:
+def create_listener(application: Starlette, settings: Settings, *, serves: asyncio.Event) -> HttpListener:
     """Make what serves the application, with the certificates that Tinkerbell's tools are to trust.
 
-    Raises `OSError` and `errors.Unavailable` where these cannot be read.
+    They are told once the port of these tools `serves`. Raises `OSError` and `errors.Unavailable` where they cannot be
+    read.
     """
-    certificate.add_to(application, settings.tink_bundle)
+    certificate.add_to(application, settings.tink_bundle, serves=serves)
     return HttpListener(
         application,
         host=settings.host,
