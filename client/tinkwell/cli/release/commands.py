@@ -148,6 +148,7 @@ async def list_(
 @click.option("--resource", "path", default="", metavar="NAME", help="Only the output of this resource.")
 @click.option("--operation", "operation_id", metavar="ID", help="Which operation. [default: the last one]")
 @click.option("--no-prefix", is_flag=True, help="Print the output alone, without the resource before each line.")
+@option.raw
 @option.stream_format
 @session.streaming
 async def logs(
@@ -158,9 +159,13 @@ async def logs(
     path: str,
     operation_id: str | None,
     no_prefix: bool,
+    is_raw: bool,
     output_format: output.Format,
 ) -> None:
-    """Show what the images of a release's resources printed."""
+    """Show what the images of a release's resources printed.
+
+    On a terminal it has no colours, and what would move the cursor or worse is shown as an escape, such as \\x1b.
+    """
     id_ = operation_id or (await begin.newest(client, name, namespace)).id
     paths = [node.path async for node in client.releases.nodes(id_)]
     if path and paths and path not in paths:
@@ -170,7 +175,7 @@ async def logs(
         if output_format is not output.Format.TABLE:
             output.item(line.to_json(), output_format)
         else:
-            output.line(line.text if no_prefix else f"{prefix.of(line.path, line.attempt)}{line.text}")
+            output.text(line.text, prefix="" if no_prefix else prefix.of(line.path, line.attempt), is_raw=is_raw)
 
 
 @release.command()
