@@ -116,8 +116,7 @@ def test(
         click.echo(terminal.in_json(json.dumps([each.as_json() for each in findings], indent=2)))
     else:
         for line in finding.table(findings):
-            # It quotes what the image printed.
-            click.echo(terminal.escaped(line))
+            click.echo(line)
     if finding.has_failed(findings):
         ctx.exit(1)
 
