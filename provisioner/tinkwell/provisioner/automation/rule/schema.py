@@ -8,7 +8,9 @@ from typing import Annotated, Any, TypeVar
 import pydantic
 from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator
 
+from tinkwell.core import errors
 from tinkwell.core.event.kinds import EventType, ResourceType
+from tinkwell.core.value import parse
 from tinkwell.provisioner.automation.rule import expression, model
 
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -58,6 +60,13 @@ def _fixed(value: str) -> str:
     return value
 
 
+def _event_name(value: str) -> str:
+    try:
+        return parse.parse_event_name("name", value)
+    except errors.InvalidField as error:
+        raise ValueError(error.violations[0].description) from error
+
+
 def check_url(value: str) -> str:
     """Check a URL of a webhook; raises `ValueError`."""
     try:
@@ -78,6 +87,7 @@ _HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")]
 _Duration = Annotated[timedelta, PlainValidator(_duration)]
 _Timeout = Annotated[timedelta, PlainValidator(_timeout)]
 _Fixed = Annotated[str, pydantic.AfterValidator(_fixed)]
+_EventName = Annotated[str, pydantic.AfterValidator(_event_name)]
 _Text = Annotated[expression.Text, PlainValidator(_text)]
 _Condition = Annotated[expression.Expression, PlainValidator(_condition)]
 _Several = Annotated[list[K], BeforeValidator(_several), Field(min_length=1)]
@@ -95,7 +105,7 @@ class On(Part):
 
     resource_type: _Several[Annotated[ResourceType, Field(strict=False)]] | None = None
     event_type: _Several[Annotated[EventType, Field(strict=False)]] | None = None
-    name: _Several[_Fixed] | None = None
+    name: _Several[_EventName] | None = None
 
     @pydantic.model_validator(mode="after")
     def _is_narrow(self) -> "On":
