@@ -89,9 +89,19 @@ def line(text: str) -> None:
     _write(terminal.coloured(text) if sys.stdout.isatty() else text)
 
 
-def text(content: str, *, prefix: str = "", is_raw: bool = False) -> None:
-    """Write what others wrote, behind a prefix of ours; on a terminal without colours, and escaped unless it is raw."""
-    _write(prefix + (content if is_raw or not sys.stdout.isatty() else terminal.plain(content)))
+def text(content: str) -> None:
+    """Write what others wrote."""
+    _write(shown(content))
+
+
+def shown(content: str, *, is_raw: bool = False) -> str:
+    """Return what others wrote, as it may stand on standard output: on a terminal escaped and without colours."""
+    return content if is_raw or not sys.stdout.isatty() else terminal.plain(content)
+
+
+def part(text: str) -> None:
+    """Write a text to standard output, as it is, without the end of a line."""
+    click.echo(text, color=True, nl=False)
 
 
 def note(text: str, *, is_dim: bool = False) -> None:
@@ -156,6 +166,13 @@ def clean(text: str) -> str:
 def clean_output(text: str) -> str:
     """Take colours out of a line that a program printed, and escape what else does not print."""
     return clean(terminal.plain(text).expandtabs())
+
+
+def cut(text: str, columns: int) -> str:
+    """Cut a text to so many columns of a terminal."""
+    while _width(text) > columns:
+        text = text[: len(text) - max((_width(text) - columns) // 2, 1)]
+    return text
 
 
 def clean_lines(text: str) -> str:

@@ -191,13 +191,15 @@ async def logs(
     """
     actions = await client.workflows.actions(workflow_id)
     names = {action.id: workflow_tree.title(action) for action in actions}
-    prefix = log_line.Prefix(names.values())
+    prefix, paper = log_line.Prefix(names.values()), log_line.Paper(is_raw=is_raw)
     async for line in workflow_following.lines(client, workflow_id, follow=follow):
         if output_format is not output.Format.TABLE:
             output.item(line.to_json(), output_format)
         else:
             name = names.get(line.action_id) or f"{line.task_name}/{line.action_name}"
-            output.text(line.text, prefix="" if no_prefix else prefix.of(name, line.attempt), is_raw=is_raw)
+            prefixed = "" if no_prefix else prefix.of(name, line.attempt)
+            paper.write(line.text, prefix=prefixed, is_open=line.is_open)
+    paper.end()
 
 
 @workflow.command()

@@ -203,6 +203,7 @@ def log_line(source: workflow_service_pb2.LogLine) -> LogLine:
         created_at=field.time(source, "created_at"),
         task_name=source.task_name,
         action_name=source.action_name,
+        is_open=source.is_open,
     )
 
 
@@ -214,6 +215,7 @@ def to_log_line(source: LogLine) -> workflow_service_pb2.LogLine:
         number=source.number,
         stream=LOG_STREAMS[source.stream],
         text=source.text,
+        is_open=source.is_open,
     )
     if source.created_at is not None:
         target.created_at.FromDatetime(source.created_at)

@@ -165,7 +165,10 @@ class WorkflowContext(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class LogLine(Shaped):
-    """One output line of an action; `number` counts within the attempt, from 1. The server fills in the names."""
+    """One output line of an action; `number` counts within the attempt, from 1. The server fills in the names.
+
+    An open line is not complete: it comes again, by the same number, and stands in place of this one.
+    """
 
     action_id: str
     attempt: int
@@ -175,6 +178,7 @@ class LogLine(Shaped):
     created_at: datetime | None = None
     task_name: str = ""
     action_name: str = ""
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,7 +112,9 @@ class ActionReporter:
 
     async def append(self, key: RunKey, lines: Sequence[output.OutputLine]) -> None:
         """Store lines of the attempt's output, or of its hook's."""
-        sent = [LogLine(key.run, key.attempt, line.number, line.text, line.stream) for line in lines]
+        sent = [
+            LogLine(key.run, key.attempt, line.number, line.text, line.stream, is_open=line.is_open) for line in lines
+        ]
         await self.api.append_logs(key.owner, sent)
 
     async def _answer(self, outcome: Outcome) -> Reported | errors.Error:

@@ -1150,6 +1150,7 @@ class LogLine(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     TASK_NAME_FIELD_NUMBER: _builtins.int
     ACTION_NAME_FIELD_NUMBER: _builtins.int
+    IS_OPEN_FIELD_NUMBER: _builtins.int
     action_id: _builtins.str
     attempt: _builtins.int
     number: _builtins.int
@@ -1159,6 +1160,10 @@ class LogLine(_message.Message):
     task_name: _builtins.str
     """task_name and action_name are filled in by the server."""
     action_name: _builtins.str
+    is_open: _builtins.bool
+    """is_open says that the line is not complete, as that of a progress which is written over: it comes again, by the same
+    number, and stands in place of this one.
+    """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
@@ -1172,10 +1177,11 @@ class LogLine(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         task_name: _builtins.str = ...,
         action_name: _builtins.str = ...,
+        is_open: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_id", b"action_id", "action_name", b"action_name", "attempt", b"attempt", "created_at", b"created_at", "number", b"number", "stream", b"stream", "task_name", b"task_name", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_id", b"action_id", "action_name", b"action_name", "attempt", b"attempt", "created_at", b"created_at", "is_open", b"is_open", "number", b"number", "stream", b"stream", "task_name", b"task_name", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
