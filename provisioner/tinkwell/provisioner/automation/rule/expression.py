@@ -38,8 +38,9 @@ _OPERATORS = frozenset(
         *("_+_", "_-_", "_*_", "_/_", "_%_", "-_", "_[_]"),
     }
 )
-# These do something for each item; all that follow each other or stand in each other are taken to multiply.
-_MACROS = frozenset({"all", "exists", "exists_one", "map", "filter"})
+# These look at each item, and `map` at all that it has so far with each of these; for both are copied, however deep.
+# All that follow each other or stand in each other are taken to multiply.
+_MACROS = {"all": 1, "exists": 1, "exists_one": 1, "filter": 1, "map": 2}
 # Every name before a bracket, also where the two stand in a text; between them may be space and comments.
 _CALLED = re.compile(r"\b(?=([A-Za-z_]\w*)(?:\s|//[^\n]*\n)*\()")
 # So long an expression cannot nest deeply, nor name the event often.
@@ -69,15 +70,15 @@ class Expression:
         """How much an event may weigh at most to be looked at in this process; 0 is none."""
         length = len(self.text.encode())
         called = _CALLED.findall(self.text)
-        if length > _QUICK_BYTES or not (_QUICK_FUNCTIONS | _MACROS | {"has"}).issuperset(called):
+        if length > _QUICK_BYTES or not {*_QUICK_FUNCTIONS, *_MACROS, "has"}.issuperset(called):
             return 0
         if not (_QUICK_FUNCTIONS | _OPERATORS).issuperset(self._program.functions()):
             return 0
         # Each sum is a copy of all before it.
         steps = _QUICK_STEPS // max(self.text.count("event"), 1) // (self.text.count("+") + 1)
-        if macros := sum(name in _MACROS for name in called):
-            # Lists may be written out, too; and the library copies what `map` and `filter` have so far for each item.
-            steps = int(steps ** (1 / (macros + 1))) - length // 2
+        if power := sum(_MACROS.get(name, 0) for name in called):
+            # Lists may be written out, too.
+            steps = int(steps ** (1 / (power + 1))) - length // 2
         return max(min(steps, MAX_QUICK_WEIGHT), 0)
 
     @functools.cached_property
