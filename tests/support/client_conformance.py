@@ -59,7 +59,10 @@ async def a_pushed_machine_is_found_in_every_way(client: Client) -> None:
     found = await client.hardware.by_id(str(pushed["id"]))
     assert (change.version, found.version) == (1, 1)
     assert (found.metadata, found.network) == (pushed["metadata"], pushed["network"])
-    assert await client.hardware.by_mac(MAC.upper()) == await client.hardware.by_ip(IP) == found
+    for mac in (MAC, MAC.upper(), MAC.replace(":", "-")):
+        assert await client.hardware.by_mac(mac) == found
+    for ip in (IP, f"::ffff:{IP}"):
+        assert await client.hardware.by_ip(ip) == found
     assert [each async for each in client.hardware.all()] == [found]
 
 

@@ -130,6 +130,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
             attempt=changes.attempt,
             remaining_seconds=self._world.clock.told(report.remaining_seconds(self._world, action)),
             state=message.STATES[transition.state_after(action, changes)],
+            data_version=len(self._world.documents.get(request.workflow_id, ())),
         )
 
     async def ReportActionStatuses(

@@ -161,7 +161,8 @@ def workflow_context(source: workflow_service_pb2.WorkflowContext) -> WorkflowCo
 def reported(source: workflow_service_pb2.ReportActionStatusResponse) -> Reported:
     """Read what a report has come to."""
     state = read_state(source.state) if source.state else None
-    return Reported(source.revision, source.attempt, field.present(source, "remaining_seconds"), state)
+    left = field.present(source, "remaining_seconds")
+    return Reported(source.revision, source.attempt, left, state, source.data_version)
 
 
 def to_report(source: Report) -> workflow_service_pb2.ReportActionStatusRequest:

@@ -203,13 +203,14 @@ class Reported(Shaped):
     """A report that was taken: revision 0 when it was a repetition; no remaining seconds where there is no deadline.
 
     `state` is the action's after the report: PENDING after a failure means that it will be repeated, None that an older
-    server did not say.
+    server did not say. `data_version` is the latest of the document that the workflow's workers share, 0 without one.
     """
 
     revision: int
     attempt: int
     remaining_seconds: float | None = None
     state: State | None = None
+    data_version: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -949,6 +949,7 @@ class ReportActionStatusResponse(_message.Message):
     ATTEMPT_FIELD_NUMBER: _builtins.int
     REMAINING_SECONDS_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
+    DATA_VERSION_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """revision of the change; 0 when the report was a repetition."""
     attempt: _builtins.int
@@ -957,6 +958,8 @@ class ReportActionStatusResponse(_message.Message):
     """remaining_seconds until the action's deadline; not set when it has none."""
     state: Global___State.ValueType
     """state of the action after the report. PENDING after a failure means that it will be repeated."""
+    data_version: _builtins.int
+    """data_version is the latest version of the document that the workflow's workers share; 0 while there is none."""
     def __init__(
         self,
         *,
@@ -964,10 +967,11 @@ class ReportActionStatusResponse(_message.Message):
         attempt: _builtins.int = ...,
         remaining_seconds: _builtins.float | None = ...,
         state: Global___State.ValueType = ...,
+        data_version: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "remaining_seconds", b"remaining_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "attempt", b"attempt", "remaining_seconds", b"remaining_seconds", "revision", b"revision", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "attempt", b"attempt", "data_version", b"data_version", "remaining_seconds", b"remaining_seconds", "revision", b"revision", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__remaining_seconds: _TypeAlias = _typing.Literal["remaining_seconds"]  # noqa: Y015
     _WhichOneofArgType__remaining_seconds: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds"]  # noqa: Y015

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pydantic
-import ruamel.yaml
 from ruamel.yaml import error as yaml_error
 
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.process_log import redaction
+from tinkwell.core.value import yaml_scanner
 from tinkwell.provisioner.automation.rule import checking, expression, model, schema
 from tinkwell.sandbox import errors as sandbox
 
@@ -79,7 +79,7 @@ def _check(builders: "Iterable[_Builder]", source: str) -> None:
 
 
 def _yaml(text: str, source: str) -> object:
-    yaml = ruamel.yaml.YAML(typ="safe", pure=True)
+    yaml = yaml_scanner.yaml()
     try:
         with warnings.catch_warnings():
             # It quotes lines as well, of a file that is in order.

@@ -173,6 +173,7 @@ def reported(answer: Reported) -> pb.ReportActionStatusResponse:
         attempt=answer.attempt,
         remaining_seconds=answer.remaining_seconds,
         state=_STATES[answer.state],
+        data_version=answer.data_version,
     )
 
 
