@@ -13,7 +13,7 @@ import tempfile
 from typing import IO
 
 from tinkwell.provisioner.automation.effect import attempt
-from tinkwell.provisioner.automation.rule import model
+from tinkwell.provisioner.automation.rule import evaluation, expression, model
 from tinkwell.provisioner.runtime.process import supervisor
 from tinkwell.sandbox import secrecy
 
@@ -25,26 +25,34 @@ _END_SECONDS = 10
 class Program:
     """Runs the program for the effects of one rule."""
 
-    def __init__(self, action: model.RunCommand) -> None:
+    def __init__(self, action: model.RunCommand, evaluator: evaluation.Evaluator) -> None:
         self._action = action
+        self._evaluator = evaluator
 
     async def attempt(self, effect: model.Effect) -> attempt.Attempt:
         """Run it once. Its standard input is a file, so that it need not read it."""
         # A program could read our environment, in which secrets of other rules may be.
         secrecy.hide()
+        try:
+            arguments = await self._evaluator.texts(self._action.arguments, effect.event)
+        except expression.ExpressionError as error:
+            return attempt.hopeless(str(error))
         event = json.dumps(effect.event.to_json()).encode()
         stdin = await asyncio.to_thread(_file_of, event)
         try:
             process = await asyncio.create_subprocess_exec(
-                *supervisor.command("leash", *self._action.argv),
+                *supervisor.command("leash", self._action.program, *arguments),
                 stdin=stdin,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=sys.stderr.fileno(),
                 env=self._environment(effect),
                 start_new_session=True,
             )
-        except (OSError, ValueError) as error:
-            return attempt.failed(f"{self._action.argv[0]} cannot be started: {error}")
+        except OSError as error:
+            return attempt.failed(f"{self._action.program} cannot be started: {error}")
+        except ValueError as error:
+            # An argument holds what no argument can.
+            return attempt.hopeless(f"{self._action.program} cannot be started: {error}")
         finally:
             stdin.close()
         try:
@@ -55,7 +63,7 @@ class Program:
         finally:
             await _end(process)
         if said:
-            return attempt.failed(f"{self._action.argv[0]} cannot be started: {said.decode(errors='replace')}")
+            return attempt.failed(f"{self._action.program} cannot be started: {said.decode(errors='replace')}")
         code = process.returncode
         return attempt.done("exited with code 0") if code == 0 else attempt.failed(f"exited with code {code}")
 
