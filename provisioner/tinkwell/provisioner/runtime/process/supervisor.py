@@ -8,14 +8,18 @@ in its own but what the program may know.
 import sys
 from pathlib import Path
 
+from tinkwell.provisioner.runtime import open_file
+
 _ROOT = Path(__file__).parents[4]
 # Our path comes last, so that nothing there stands in for a module of the standard library.
 _BOOT = (
-    "import sys; sys.path.append(sys.argv.pop(1)); "
+    "import resource, sys; sys.path.append(sys.argv.pop(1)); "
+    "resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv.pop(1)), resource.getrlimit(resource.RLIMIT_NOFILE)[1])); "
     "from tinkwell.provisioner.runtime.process import {module}; sys.exit({module}.main(sys.argv[1:]))"
 )
 
 
 def command(module: str, *arguments: str) -> list[str]:
     """Return the command that runs `main` of a module of this folder with arguments."""
-    return [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT.format(module=module), str(_ROOT), *arguments]
+    boot = _BOOT.format(module=module)
+    return [sys.executable, "-I", "-S", "-X", "utf8", "-c", boot, str(_ROOT), str(open_file.AT_START), *arguments]

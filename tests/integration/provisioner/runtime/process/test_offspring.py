@@ -13,7 +13,7 @@ from unit.provisioner.conformance import new_key, texts, wait
 
 from support.waiting import eventually
 from tinkwell.core.value.run_key import RunKind
-from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.runtime import open_file, port
 from tinkwell.provisioner.runtime.process import identity, offspring
 
 PR_GET_DUMPABLE = 3
@@ -112,6 +112,14 @@ async def test_a_supervisor_knows_nothing_of_who_has_started_it(
     found = await texts(await harness.runtime.start(spec))
     assert found[-1] == "end"
     assert [text for text in found if "TINKWELL" in text or "token" in text] == []
+
+
+async def test_a_run_may_open_as_many_files_as_the_provisioner_might_before_it_asked_for_more(
+    harness: ProcessHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_file, "AT_START", 300)
+    found = await texts(await harness.runtime.start(harness.spec(new_key(), "ulimit -Sn")))
+    assert found == ["300"]
 
 
 def test_whoever_starts_runs_hides_what_it_knows_first(harness: ProcessHarness) -> None:
