@@ -13,8 +13,8 @@ from tinkwell.provisioner.runtime import open_file
 _ROOT = Path(__file__).parents[4]
 # Our path comes last, so that nothing there stands in for a module of the standard library.
 _BOOT = (
-    "import resource, sys; sys.path.append(sys.argv.pop(1)); "
-    "resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv.pop(1)), resource.getrlimit(resource.RLIMIT_NOFILE)[1])); "
+    "import resource as r, sys; sys.path.append(sys.argv.pop(1)); "
+    "r.setrlimit(r.RLIMIT_NOFILE, (int(sys.argv.pop(1)), r.getrlimit(r.RLIMIT_NOFILE)[1])); "
     "from tinkwell.provisioner.runtime.process import {module}; sys.exit({module}.main(sys.argv[1:]))"
 )
 
