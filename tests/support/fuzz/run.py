@@ -26,7 +26,8 @@ _BYSTANDER_TOKEN = "fuzz-bystander"
 _GRPC, _HTTP = r"^gRPC +(\S+:\d+)$", r"^HTTP +http://(\S+:\d+)$"
 _TINK = r"the server is ready.*tink=(\S+:\d+)"
 _START_SECONDS = 60
-_ALARMING = re.compile(r"^.*(?: ERROR | CRITICAL |Traceback|never retrieved|never awaited).*$", re.MULTILINE)
+_ENTRY = re.compile(r"^(?=\d{4}-\d\d-\d\d )", re.MULTILINE)
+_ALARMING = re.compile(r" ERROR | CRITICAL |Traceback|never retrieved|never awaited")
 _SHOWN_CHARACTERS = 2_000
 _MOST_ALARMS = 20
 _PROGRESS_CALLS = 1_000
@@ -173,7 +174,7 @@ async def _furnish(servers: _Servers) -> tuple[str, Known]:
         machine = str(uuid.uuid4())
         interface = {"dhcp": {"mac": value.MACS[0], "ip": {"address": value.IPS[0]}}}
         await client.hardware.push({"id": machine, "network": {"interfaces": [interface]}})
-        own = await client.templates.create(text, name="bystander's")
+        own = await client.templates.create(text, name="bystander")
         known = await client.templates.create(text, name="known")
         workflow = await client.workflows.create(known.id, {"device_1": machine})
         actions = [action.id for action in await client.workflows.actions(workflow.id)]
@@ -183,8 +184,9 @@ async def _furnish(servers: _Servers) -> tuple[str, Known]:
 
 
 def _alarms(log: str) -> Iterator[str]:
-    for number, alarm in enumerate(_ALARMING.finditer(log)):
+    alarms = filter(_ALARMING.search, _ENTRY.split(log))
+    for number, alarm in enumerate(alarms):
         if number == _MOST_ALARMS:
             yield "a server's log has more of these"
             return
-        yield f"a server's log says: {log[alarm.start() : alarm.start() + _SHOWN_CHARACTERS]}"
+        yield f"a server's log says: {alarm[:_SHOWN_CHARACTERS]}"

@@ -61,6 +61,11 @@ _OPTIONS = (
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.max_receive_message_length", 4 << 20),
+    # Calls that wait to be taken, those that were reset meanwhile among them: gRPC tells nobody of that. From the first
+    # number on it would cancel some of anybody's calls, by chance, and by default that is as many as one connection may
+    # have. Each takes some 20 KB.
+    ("grpc.server.max_pending_requests", 10_000),
+    ("grpc.server.max_pending_requests_hard_limit", 20_000),
 )
 # Opens what answers the probe for as long as it lasts, and yields its address as host:port; empty where it has none.
 Side = Callable[[Probe], AbstractAsyncContextManager[str]]

@@ -59,6 +59,11 @@ class Health(health_pb2_grpc.HealthServicer):
             raise errors.NotFound("service", name)
         return health_pb2.HealthCheckResponse(status=self._statuses[name])
 
+    async def List(self, request: health_pb2.HealthListRequest, context: Context) -> health_pb2.HealthListResponse:
+        """Return the status of every service."""
+        statuses = {name: health_pb2.HealthCheckResponse(status=status) for name, status in self._statuses.items()}
+        return health_pb2.HealthListResponse(statuses=statuses)
+
     async def Watch(self, request: health_pb2.HealthCheckRequest, context: Context) -> None:
         """Write the status, and again at each change, until `close`; the caller takes a `TimeoutError` for that.
 

@@ -98,6 +98,14 @@ async def test_a_name_that_no_service_has_is_not_kept(method: str) -> None:
         await getattr(Health(), method)(request, Watcher())
 
 
+async def test_all_services_are_listed() -> None:
+    context: Any = Watcher()
+    health = Health()
+    health.set("one", SERVING)
+    listed = await health.List(health_pb2.HealthListRequest(), context)
+    assert {name: answer.status for name, answer in listed.statuses.items()} == {"": NOT_SERVING, "one": SERVING}
+
+
 async def test_an_unknown_service_has_no_status() -> None:
     context: Any = Watcher()
     with pytest.raises(errors.NotFound):
