@@ -1,6 +1,9 @@
 """HTTP/2 by the frame: what a client of gRPC's would never send, or never leave undone."""
 
 import asyncio
+import contextlib
+import select
+import socket
 import struct
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -15,6 +18,10 @@ NO_ERROR, REFUSED_STREAM, CANCEL = 0, 7, 8
 _HEAD = struct.Struct(">BHBBI")
 _SETTING = struct.Struct(">HI")
 _OPEN_SECONDS = 10
+_POUR_SECONDS = 30
+_PIECE_BYTES = 65_536
+# What a ping is known by.
+_MARK = b"the last"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +112,32 @@ class Connection:
         await self.send(PREFACE, settings(given))
         self.settings = (await self.until(SETTINGS)).settings
         await self.send(frame(SETTINGS, flags=ACK))
+
+
+def pour(address: str, frames: bytes) -> None:
+    """Send frames over a connection of their own, as fast as they are taken, and pass over all that comes back.
+
+    Blocks. Returns once the server has read them all, as a ping behind them tells, or has closed the connection.
+    """
+    host, _, port = address.rpartition(":")
+    left = memoryview(PREFACE + settings() + frame(SETTINGS, flags=ACK) + frames + frame(PING, content=_MARK))
+    received = b""
+    with (
+        socket.create_connection((host, int(port)), timeout=_OPEN_SECONDS) as plain,
+        contextlib.suppress(ConnectionError),
+    ):
+        plain.setblocking(False)
+        while _MARK not in received:
+            readable, writable, _ = select.select([plain], [plain] if left else [], [], _POUR_SECONDS)
+            if readable:
+                piece = plain.recv(_PIECE_BYTES)
+                if not piece:
+                    return
+                received = received[-len(_MARK) :] + piece
+            if writable:
+                left = left[plain.send(left[:_PIECE_BYTES]) :]
+            if not readable and not writable:
+                raise TimeoutError(f"the server took nothing for {_POUR_SECONDS} s")
 
 
 @asynccontextmanager

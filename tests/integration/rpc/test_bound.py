@@ -1,6 +1,7 @@
 """What one connection may have open, and what bounded services are told apart by, on real servers."""
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,18 @@ import trustme
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from support import http2, tink
+from support import http2, process, tink
 from support import server as servers
 from support.edge import refused
 from support.server import Server
-from tinkwell.api.v1 import event_service_pb2
+from tinkwell.api.v1 import event_service_pb2, template_service_pb2, template_service_pb2_grpc
 
 HEALTH_CHECK, HEALTH_WATCH = "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"
+GET = "/tinkwell.api.v1.TemplateService/GetTemplate"
 WATCH = "/tinkwell.api.v1.EventService/Watch"
 DEADLINE_SECONDS = 30
+# Whoever waited for one answer before the next question would ask once.
+_ASK_SECONDS = 0.01
 TOKEN = "secret-of-ci"
 
 
@@ -57,21 +61,24 @@ async def test_who_opens_more_calls_than_that_is_refused_and_others_are_answered
         assert (await stub.Check(health_pb2.HealthCheckRequest())).status == health_pb2.HealthCheckResponse.SERVING
 
 
-async def test_a_health_watch_that_is_never_read_keeps_nobody_from_the_status(database_url: str) -> None:
-    async with asyncio.timeout(DEADLINE_SECONDS):
-        async with (
-            servers.running(database_url, shutdown_grace_seconds=600) as server,
-            http2.connected(server.address, (http2.INITIAL_WINDOW_SIZE, 0)) as lazy,
-            grpc.aio.insecure_channel(server.address) as channel,
-        ):
-            for stream in range(1, 9, 2):
-                await lazy.send(http2.headers(stream, HEALTH_WATCH), http2.message(stream, b""))
-            # All that can be sent without a window: that the call is taken.
-            assert (await lazy.until(http2.HEADERS)).flags & http2.END_STREAM == 0
-            stub: Any = health_pb2_grpc.HealthStub(channel)
-            watching = stub.Watch(health_pb2.HealthCheckRequest())
-            assert (await watching.read()).status == health_pb2.HealthCheckResponse.SERVING
-            watching.cancel()
+async def test_calls_that_are_reset_at_once_take_no_place_from_others(server_url: str, tmp_path: Path) -> None:
+    begun_and_reset = b"".join(http2.headers(stream, GET) + http2.reset(stream) for stream in range(1, 30_000, 2))
+    environment = {"TINKWELL_DATABASE_URL": server_url, "TINKWELL_THROWAWAY_DATABASE": "true"}
+    arguments = ("server", "--host", "127.0.0.1", "--port", "0", "--http-port", "0")
+    async with process.running(*arguments, log=tmp_path / "server.log", environment=environment) as server:
+        address = (await server.line(r"^gRPC +(\S+)$"))[1]
+        async with asyncio.timeout(2 * DEADLINE_SECONDS), grpc.aio.insecure_channel(address) as channel:
+            # gRPC has calls of each method wait by themselves, so it is the same one that is asked for.
+            stub = template_service_pb2_grpc.TemplateServiceStub(channel)
+            request = template_service_pb2.GetTemplateRequest(id=str(uuid.uuid4()))
+            calls = [stub.GetTemplate(request)]
+            assert await calls[0].code() is grpc.StatusCode.NOT_FOUND
+            poured = asyncio.gather(*(asyncio.to_thread(http2.pour, address, begun_and_reset) for _ in range(4)))
+            while not poured.done():
+                calls.append(stub.GetTemplate(request))
+                await asyncio.sleep(_ASK_SECONDS)
+            await poured
+            assert {await call.code() for call in calls} == {grpc.StatusCode.NOT_FOUND}
 
 
 @pytest.fixture

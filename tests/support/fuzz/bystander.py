@@ -138,7 +138,9 @@ async def _main(order: Order) -> dict[str, Any]:
     async with _questions(order) as questions:
         accounts = {name: Account() for name in questions}
         asking = [asyncio.create_task(lateness.run(), name="lateness")]
-        asking += [asyncio.create_task(_ask(question, accounts[name], lateness)) for name, question in questions.items()]
+        asking += [
+            asyncio.create_task(_ask(question, accounts[name], lateness)) for name, question in questions.items()
+        ]
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.read)
         for task in asking:

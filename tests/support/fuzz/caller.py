@@ -27,11 +27,16 @@ _OPTIONS = (
 )
 # Statuses of the several reports in one call are in its answer.
 _REPORTS = "/ReportActionStatuses"
+# What gRPC's own client says where a call was refused while it still wrote requests: it has not kept the status.
+_STATUS_LOST = "Internal error from Core"
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a case ended, by the monotonic clock; `code` is None where we ended it, as streams that last."""
+    """How a case ended, by the monotonic clock; `code` is None where we ended it, as streams that last.
+
+    Nor is there one where gRPC's client lost the status of a stream of requests; a fault is then in the server's log.
+    """
 
     case: Case
     begun: float
@@ -58,6 +63,8 @@ class Caller:
         try:
             return await _made(channel, case)
         except grpc.aio.AioRpcError as error:
+            if case.method.sends_many and error.details() == _STATUS_LOST:
+                return None, _STATUS_LOST
             return error.code(), error.details() or ""
 
 

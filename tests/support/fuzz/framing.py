@@ -12,7 +12,7 @@ from support.fuzz.method import Method
 _HEALTH_WATCH = "/grpc.health.v1.Health/Watch"
 _READ_SECONDS = 0.3
 # The connection may be closed by then, or stand still.
-_SEND_SECONDS = 5.0
+_SEND_SECONDS = 1.5
 _PIECE_BYTES = 1 << 20
 
 Attack = Callable[[random.Random, Sequence[Method]], Iterator[bytes]]
@@ -80,7 +80,9 @@ def _broken_messages(chance: random.Random, methods: Sequence[Method]) -> Iterat
     for stream in _ids()[:50]:
         yield http2.headers(stream, chance.choice(methods).path)
         content = struct.pack(">BI", chance.choice((0, 1, 1, 255)), chance.choice((0, 5, 6, 1 << 22, (1 << 32) - 1)))
-        yield http2.frame(http2.DATA, flags=chance.choice((0, http2.END_STREAM)), stream=stream, content=content + b"hello")
+        yield http2.frame(
+            http2.DATA, flags=chance.choice((0, http2.END_STREAM)), stream=stream, content=content + b"hello"
+        )
 
 
 def _trickle(chance: random.Random, methods: Sequence[Method]) -> Iterator[bytes]:

@@ -20,6 +20,8 @@ _UNSIGNED = {
     **dict.fromkeys((_Field.TYPE_UINT32, _Field.TYPE_FIXED32), 32),
     **dict.fromkeys((_Field.TYPE_UINT64, _Field.TYPE_FIXED64), 64),
 }
+# Requests whose fields are all odd are refused for the first of them, so most have one or two such fields.
+_ODDITIES = (0.0, 0.1, 0.1, 0.3, 1.0)
 _FEW, _MANY = (1, 1, 2, 3), (500, 20_001)
 
 
@@ -30,8 +32,8 @@ def draw(chance: random.Random, message_type: descriptor.Descriptor, known: Know
         return chance.randbytes(chance.randrange(1, 400))
     if dice < 0.05:
         return b"\x0a" + varint(_LIMIT_BYTES) + b"x" * _LIMIT_BYTES
-    encoded = _Drawing(chance, known).message(message_type, 0).SerializeToString()
-    if dice < 0.55:
+    encoded = _Drawing(chance, known, oddity=chance.choice(_ODDITIES)).message(message_type, 0).SerializeToString()
+    if dice < 0.6:
         return encoded
     return chance.choice(_DAMAGES)(chance, message_type, encoded)
 
@@ -48,9 +50,10 @@ def varint(number: int) -> bytes:
 class _Drawing:
     """One message."""
 
-    def __init__(self, chance: random.Random, known: Known) -> None:
+    def __init__(self, chance: random.Random, known: Known, *, oddity: float) -> None:
         self._chance = chance
         self._known = known
+        self._oddity = oddity
 
     def message(self, message_type: descriptor.Descriptor, depth: int) -> protobuf.Message:
         drawn = message_factory.GetMessageClass(message_type)()
@@ -82,12 +85,12 @@ class _Drawing:
     def _scalar(self, field: descriptor.FieldDescriptor) -> str | bytes | int | float | bool:
         chance = self._chance
         if field.type in _SIGNED:
-            return value.whole(chance, _SIGNED[field.type], signed=True)
+            return value.whole(chance, _SIGNED[field.type], signed=True, oddity=self._oddity)
         if field.type in _UNSIGNED:
-            return value.whole(chance, _UNSIGNED[field.type], signed=False)
+            return value.whole(chance, _UNSIGNED[field.type], signed=False, oddity=self._oddity)
         match field.type:
             case _Field.TYPE_STRING:
-                return value.text(chance, field.name, self._known)
+                return value.text(chance, field.name, self._known, oddity=self._oddity)
             case _Field.TYPE_BYTES:
                 return value.octets(chance)
             case _Field.TYPE_BOOL:
@@ -95,7 +98,9 @@ class _Drawing:
             case _Field.TYPE_ENUM:
                 assert field.enum_type is not None
                 numbers = list(field.enum_type.values_by_number)
-                return chance.choice(numbers if chance.random() < 0.9 else (99, -1, 2**31 - 1, -(2**31)))
+                return chance.choice(
+                    numbers if chance.random() < 1 - self._oddity / 2 else (99, -1, 2**31 - 1, -(2**31))
+                )
             case _:
                 return value.real(chance)
 

@@ -10,28 +10,91 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _PATHS = ("/", "/livez", "/readyz", "/metrics", "/phone-home", "/phone-home", "/phone-home", "/cert", "/docs", "/%00")
-_ODD_PATHS = ("/" + "x" * 70_000, "/../../etc/passwd", "*", "http://elsewhere/", "/\xff", "/?" + "a=b&" * 20_000, "//", "/%zz")
-_METHODS = ("GET", "POST", "POST", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PRI", "get", "\x00", "X" * 300)
+_ODD_PATHS = (
+    "/" + "x" * 70_000,
+    "/../../etc/passwd",
+    "*",
+    "http://elsewhere/",
+    "/\xff",
+    "/?" + "a=b&" * 20_000,
+    "//",
+    "/%zz",
+)
+_METHODS = (
+    "GET",
+    "POST",
+    "POST",
+    "POST",
+    "HEAD",
+    "PUT",
+    "DELETE",
+    "OPTIONS",
+    "TRACE",
+    "CONNECT",
+    "PRI",
+    "get",
+    "\x00",
+    "X" * 300,
+)
 _KINDS = (
     *("application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", ""),
     *("application/json; charset=utf-16", "application/grpc", "x" * 5_000),
 )
 _BODIES = (
-    *(b"", b"{}", b'{"id": 1}', b'{"mac": "52:54:00:10:00:0a"}', b"[" * 50_000, b'{"a":' * 5_000, b"\xff\xfe", b"\x00" * 1_000),
-    *(b'{"id": "\\ud800"}', b'{"a": NaN}', b"a=b&" * 20_000, b"id=%ff&mac=%00", b"x" * (2 << 20), b"1" * 10_000, b'"' * 9),
+    *(
+        b"",
+        b"{}",
+        b'{"id": 1}',
+        b'{"mac": "52:54:00:10:00:0a"}',
+        b"[" * 50_000,
+        b'{"a":' * 5_000,
+        b"\xff\xfe",
+        b"\x00" * 1_000,
+    ),
+    *(
+        b'{"id": "\\ud800"}',
+        b'{"a": NaN}',
+        b"a=b&" * 20_000,
+        b"id=%ff&mac=%00",
+        b"x" * (2 << 20),
+        b"1" * 10_000,
+        b'"' * 9,
+    ),
     json.dumps({f"k{index}": index for index in range(5_000)}).encode(),
 )
 _HEADERS = (
-    *(b"X: " + b"y" * 70_000, b"X" * 70_000 + b": y", b": y", b"X y", b"X\x00: y", b"X: \x00", b" folded", b"\xff: \xff"),
+    *(
+        b"X: " + b"y" * 70_000,
+        b"X" * 70_000 + b": y",
+        b": y",
+        b"X y",
+        b"X\x00: y",
+        b"X: \x00",
+        b" folded",
+        b"\xff: \xff",
+    ),
     *(b"Content-Length: -1", b"Content-Length: 99999999999999999999", b"Content-Length: 3", b"Content-Length: 1, 2"),
-    *(b"Transfer-Encoding: chunked", b"Transfer-Encoding: gzip, chunked", b"Transfer-Encoding: x", b"Expect: 100-continue"),
-    *(b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__", b"Upgrade: websocket"),
-    *(b"X-Forwarded-For: 10.0.0.1", b"X-Forwarded-For: " + b"1," * 5_000, b"Forwarded: for=x", b"Origin: http://elsewhere"),
+    *(
+        b"Transfer-Encoding: chunked",
+        b"Transfer-Encoding: gzip, chunked",
+        b"Transfer-Encoding: x",
+        b"Expect: 100-continue",
+    ),
+    *(
+        b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__",
+        b"Upgrade: websocket",
+    ),
+    *(
+        b"X-Forwarded-For: 10.0.0.1",
+        b"X-Forwarded-For: " + b"1," * 5_000,
+        b"Forwarded: for=x",
+        b"Origin: http://elsewhere",
+    ),
     *(b"Sec-Fetch-Site: cross-site", b"Host: a\r\nHost: b", b"Range: bytes=0-99999999999", b"Content-Encoding: gzip"),
 )
 # From another address than those who are to be answered meanwhile, as strangers call from elsewhere.
 _STRANGER = "127.0.0.66"
-_ANSWER_SECONDS = 15.0
+_ANSWER_SECONDS = 5.0
 # Those that are never finished are ended soon.
 _UNFINISHED_SECONDS = 0.2
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] (\d{3})")

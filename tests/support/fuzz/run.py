@@ -31,6 +31,7 @@ _ALARMING = re.compile(r" ERROR | CRITICAL |Traceback|never retrieved|never awai
 _SHOWN_CHARACTERS = 2_000
 _MOST_ALARMS = 20
 _PROGRESS_CALLS = 1_000
+_CONNECTIONS_AT_ONCE = 2
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +93,9 @@ async def run(options: Options) -> Result:
             calls, requests, attacks = await _attack(options, servers, source)
             # Whoever came through all of that is asked once more.
             await asyncio.sleep(0.2)
-            complaints += [f"a server ended with {each.exit_code}" for each in servers.processes if each.exit_code is not None]
+            complaints += [
+                f"a server ended with {each.exit_code}" for each in servers.processes if each.exit_code is not None
+            ]
     for each in servers.processes:
         complaints += list(_alarms(each.output))
     record = Record(calls, requests, attacks, accounts, complaints)
@@ -106,9 +109,11 @@ async def _attack(
 ) -> tuple[Sequence[caller.Ended], Sequence[request.Ended], Mapping[str, int]]:
     attacks: Counter[str] = Counter()
 
+    own, plain = method.own(), (servers.ports[Port.GUARDED], servers.ports[Port.OPEN])
+    numbers = iter(range(options.connections))
+
     async def connect() -> None:
-        own, plain = method.own(), (servers.ports[Port.GUARDED], servers.ports[Port.OPEN])
-        for number in range(options.connections):
+        for number in numbers:
             attacks[await framing.attack(plain[number // 2 % 2], options.seed, number, own)] += 1
 
     async with caller.connected(servers.ports, servers.certificate.read_bytes()) as calls:
@@ -119,7 +124,8 @@ async def _attack(
             tasks.create_task(caller.all_of(calls, _cases(source, options.messages), jobs=options.jobs))
             drawn = (request.draw(options.seed, number) for number in range(options.requests))
             requests = tasks.create_task(request.all_of(servers.http, drawn, jobs=4))
-            tasks.create_task(connect())
+            for _ in range(_CONNECTIONS_AT_ONCE):
+                tasks.create_task(connect())
         return calls.ended, requests.result(), attacks
 
 
@@ -168,7 +174,11 @@ async def _address(server: process.Process, pattern: str) -> str:
 
 async def _furnish(servers: _Servers) -> tuple[str, Known]:
     """Store something of each kind; return the id of a template that no hostile call knows, and what they know."""
-    task = {"name": "t", "worker": "{{.device_1}}", "actions": [{"name": "a", "image": "b"}, {"name": "c", "image": "d"}]}
+    task = {
+        "name": "t",
+        "worker": "{{.device_1}}",
+        "actions": [{"name": "a", "image": "b"}, {"name": "c", "image": "d"}],
+    }
     text = json.dumps({"version": "0.1", "name": "n", "tasks": [task]})
     async with tinkwell.client.connect(servers.ports[Port.GUARDED], token=_BYSTANDER_TOKEN) as client:
         machine = str(uuid.uuid4())

@@ -40,16 +40,38 @@ _ODD = (
 )
 _JSON = (
     *("{}", "[]", "null", "1", '""', "{", '{"a":', '{"a":1,"a":2}', '{"a":"\\ud800"}', '{"\\u0000":1}', '{"a":NaN}'),
-    *('{"a":1e400}', '{"a":1e308}', '{"a":-0.0}', '{"a":1e-320}', f'{{"a":{"9" * 5_000}}}', '{"a":18446744073709551616}'),
+    *(
+        '{"a":1e400}',
+        '{"a":1e308}',
+        '{"a":-0.0}',
+        '{"a":1e-320}',
+        f'{{"a":{"9" * 5_000}}}',
+        '{"a":18446744073709551616}',
+    ),
     *(_nested("[", "]", 50_000), _nested('{"a":', "}", 2_000) + "1", '{"a":' * 90 + "1" + "}" * 90),
     json.dumps({f"k{index}": index for index in range(20_000)}),
     json.dumps({"device_1": MACS[0], "device_2": MACS[2]}),
     json.dumps({"device_1": "x" * 100_000, "a": [{}] * 10_000}),
 )
 _YAML = (
-    *("a: &a [*a]", "a: *b", "- " * 5_000, "a:\tb", "!!python/object/apply:os.system [id]", "? " * 3_000, "%YAML 9.9\n---\n"),
+    *(
+        "a: &a [*a]",
+        "a: *b",
+        "- " * 5_000,
+        "a:\tb",
+        "!!python/object/apply:os.system [id]",
+        "? " * 3_000,
+        "%YAML 9.9\n---\n",
+    ),
     "\n".join(["a0: &a0 [x,x,x,x,x,x,x,x,x]", *(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9))]),
-    *("{" * 3_000, "- a: |\n" + "   x\n" * 50_000, '"\\x00"', "a: 0x" + "f" * 5_000, "2001-99-99", "<<: {a: b}\n<<: {c: d}"),
+    *(
+        "{" * 3_000,
+        "- a: |\n" + "   x\n" * 50_000,
+        '"\\x00"',
+        "a: 0x" + "f" * 5_000,
+        "2001-99-99",
+        "<<: {a: b}\n<<: {c: d}",
+    ),
     "\n".join(f"k{index}: v" for index in range(20_000)),
 )
 _TEMPLATES = (
@@ -57,10 +79,17 @@ _TEMPLATES = (
     _template("{name: b, image: c, command: [sh, -c, 'exit 1'], environment: {A: B}}"),
     _template('{name: b, image: "{{ range $i, $e := .l }}{{ $e }}{{ end }}"}'),
     _template('{name: b, image: c, command: ["{{ printf \\"%1000000d\\" 1 }}"]}'),
-    '{{ range .a }}{{ range $ }}{{ range $ }}{{ range $ }}x{{ end }}{{ end }}{{ end }}{{ end }}',
+    "{{ range .a }}{{ range $ }}{{ range $ }}{{ range $ }}x{{ end }}{{ end }}{{ end }}{{ end }}",
     '{{ $a := "x" }}' + "{{ $a = print $a $a }}" * 40 + "{{ $a }}",
     '{{ $a := "\u202e" }}' + "{{ $a = print $a $a }}" * 14 + '{{ $a = printf "%q" $a }}' * 12 + "{{ $a }}",
-    *("{{ if " * 3_000, "{{ (" * 3_000, "{{ `" + "x" * 50_000 + "` }}", "{{ . | . | . }}", "{{/*", "{{ template \"a\" }}"),
+    *(
+        "{{ if " * 3_000,
+        "{{ (" * 3_000,
+        "{{ `" + "x" * 50_000 + "` }}",
+        "{{ . | . | . }}",
+        "{{/*",
+        '{{ template "a" }}',
+    ),
     '{{ define "a" }}{{ template "a" . }}{{ end }}{{ template "a" . }}',
     '{{ printf "%*d" 100000000 1 }}{{ index . 99999999999999999999 }}{{ slice "abc" 1 99 }}',
     "{{ len " * 200 + "1" + " }}" * 200,
@@ -105,11 +134,33 @@ _BY_NAME: Mapping[str, Sequence[str]] = {
     "manifest": _MANIFESTS,
     "names": ("hardware.created", "workflow.*", "*", "a.b", "A" * 101, "..", "a..b"),
 }
+# What is right there, as far as a name tells.
+_FITTING: Mapping[str, Sequence[str]] = {
+    "mac": MACS[:3],
+    "ip": IPS[:3],
+    "address": IPS[:2],
+    "hardware": (json.dumps({"device_1": MACS[0]}),),
+    "metadata": ("{}", '{"a": 1}', '{"a":' * 90 + "1" + "}" * 90),
+    "values": ("", "size: 1", "{}"),
+    "data": _TEMPLATES[:6],
+    "template": (*_TEMPLATES[:3], "known"),
+    "text": _MANIFESTS[:2],
+    "manifest": _MANIFESTS[:2],
+    "names": ("hardware.created", "workflow.started"),
+    "namespace": ("default", ""),
+    "owner": ("owner", "another"),
+    "engine": ("engine", ""),
+    "gateway": ("", "192.168.56.1"),
+    "netmask": ("", "255.255.255.0"),
+}
 _DOCUMENTS = _JSON + _YAML + _TEMPLATES + _MANIFESTS
 
 
-def text(chance: random.Random, name: str, known: Known) -> str:
-    """Draw a text for a field of this name."""
+def text(chance: random.Random, name: str, known: Known, *, oddity: float) -> str:
+    """Draw a text for a field of this name. `oddity` is the share of those that do not look like what belongs there."""
+    if chance.random() >= oddity:
+        fitting = _FITTING.get(name) or _FITTING.get(name.rpartition("_")[2])
+        return chance.choice(fitting or (known.names if "name" in name else known.ids))
     dice = chance.random()
     if dice < 0.35:
         fitting = _BY_NAME.get(name.rpartition("_")[2]) or _BY_NAME.get(name)
@@ -130,8 +181,10 @@ def octets(chance: random.Random) -> bytes:
     return chance.choice(_BYTES) if chance.random() < 0.7 else chance.randbytes(chance.randrange(2_000))
 
 
-def whole(chance: random.Random, bits: int, *, signed: bool) -> int:
-    """Draw an integer of so many bits."""
+def whole(chance: random.Random, bits: int, *, signed: bool, oddity: float) -> int:
+    """Draw an integer of so many bits; see `text` for the oddity."""
+    if chance.random() >= oddity:
+        return chance.choice((0, 1, 2))
     return chance.choice((_WHOLE if signed else _UNSIGNED)[bits])
 
 

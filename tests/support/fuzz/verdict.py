@@ -84,7 +84,9 @@ def _about_waits(record: Record, patience_seconds: float) -> Iterator[str]:
 def _during(record: Record, wait: Wait) -> Iterator[str]:
     """Name the calls and requests that were under way, longest first."""
     known: list[caller.Ended | request.Ended] = [*record.calls, *record.requests]
-    beside = [each for each in known if each.begun < wait.begun + wait.seconds and each.begun + each.seconds > wait.begun]
+    beside = [
+        each for each in known if each.begun < wait.begun + wait.seconds and each.begun + each.seconds > wait.begun
+    ]
     for each in sorted(beside, key=lambda each: -each.seconds)[:6]:
         subject = each.case if isinstance(each, caller.Ended) else each.request
         yield f"{each.seconds:.2f} s of {subject}"

@@ -1,7 +1,7 @@
 """gRPC's health service, of which there is one for all of a server's services.
 
-gRPC's own one holds a lock while it writes to a watcher, so that one who reads nothing would keep all others from their
-status, and the server from stopping. And since nobody needs a token for this, watches have a bound.
+Nobody needs a token for it, so its watches have a bound, and what they keep in memory, too. gRPC's own one has none, fails
+when it is asked for the list of all services, and holds a lock while it writes to a watcher.
 """
 
 import asyncio

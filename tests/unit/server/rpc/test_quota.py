@@ -31,7 +31,10 @@ def test_one_host_may_have_a_part_and_gives_it_back() -> None:
     with contextlib.ExitStack() as first:
         first.enter_context(quota.one("ipv4:192.0.2.1:1"))
         first.enter_context(quota.one("ipv4:192.0.2.1:2"))
-        with pytest.raises(errors.LimitReached, match="this host has its limit of 2 streams"), quota.one("ipv4:192.0.2.1:3"):
+        with (
+            pytest.raises(errors.LimitReached, match="this host has its limit of 2 streams"),
+            quota.one("ipv4:192.0.2.1:3"),
+        ):
             pass
         with quota.one("ipv4:192.0.2.2:1"):
             assert quota.taken == 3
