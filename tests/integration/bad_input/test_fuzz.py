@@ -28,7 +28,7 @@ async def test_no_message_brings_a_fault_about_or_keeps_others_from_their_answer
     result = await run.run(options)
     print(result.text)
     assert result.violations == []
-    called = {(ended.case.port, ended.case.method.path) for ended in result.record.calls}
+    called = {(ended.port, ended.path) for ended in result.record.calls}
     assert {path for port, path in called if port is Port.TINKERBELL} == {each.path for each in method.tinkerbell()}
     assert {path for port, path in called if port is not Port.TINKERBELL} == {each.path for each in method.own()}
     assert all(account.calls for account in result.record.accounts.values())

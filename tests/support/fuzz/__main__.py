@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="what to repeat; a new one by default")
     parser.add_argument("--messages", type=int, default=10_000, help="how many gRPC calls")
     parser.add_argument("--requests", type=int, default=500, help="how many HTTP requests")
-    parser.add_argument("--connections", type=int, default=120, help="how many connections that break HTTP/2's rules")
+    parser.add_argument("--connections", type=int, default=60, help="how many connections that break HTTP/2's rules")
     parser.add_argument("--only", type=int, default=None, help="the one call to make, by the number of its case")
     parser.add_argument("--output", type=Path, default=Path("build/fuzz"), help="where logs are kept")
     arguments = parser.parse_args()

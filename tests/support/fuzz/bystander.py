@@ -1,7 +1,7 @@
 """An ordinary client, in a process of its own, which asks twenty times a second and writes down how long it waits.
 
-It ends with its standard input, and then writes what it found. How late its own loop is counts for nobody's fault: it is
-taken off.
+It ends with its standard input, and then writes what it found. How late its own loop is counts for nobody's fault: it
+is taken off.
 """
 
 import asyncio
@@ -111,7 +111,7 @@ async def _get(address: str) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _questions(order: Order) -> AsyncIterator[dict[str, Callable[[], Awaitable[object]]]]:
+async def _questions(order: Order, certificate: bytes) -> AsyncIterator[dict[str, Callable[[], Awaitable[object]]]]:
     async with contextlib.AsyncExitStack() as stack:
 
         async def connect(address: str) -> grpc.aio.Channel:
@@ -119,7 +119,7 @@ async def _questions(order: Order) -> AsyncIterator[dict[str, Callable[[], Await
 
         own = template_service_pb2_grpc.TemplateServiceStub(await connect(order.grpc))
         unguarded = template_service_pb2_grpc.TemplateServiceStub(await connect(order.open))
-        secure = grpc.ssl_channel_credentials(Path(order.certificate).read_bytes())
+        secure = grpc.ssl_channel_credentials(certificate)
         tink = template_pb2_grpc.TemplateServiceStub(
             await stack.enter_async_context(grpc.aio.secure_channel(order.tink, secure))
         )
@@ -133,9 +133,9 @@ async def _questions(order: Order) -> AsyncIterator[dict[str, Callable[[], Await
         }
 
 
-async def _main(order: Order) -> dict[str, Any]:
+async def _main(order: Order, certificate: bytes) -> dict[str, Any]:
     lateness = _Lateness()
-    async with _questions(order) as questions:
+    async with _questions(order, certificate) as questions:
         accounts = {name: Account() for name in questions}
         asking = [asyncio.create_task(lateness.run(), name="lateness")]
         asking += [
@@ -181,4 +181,5 @@ async def beside(order: Order) -> AsyncIterator[dict[str, Account]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(_main(Order(**json.loads(sys.argv[1]))))))
+    chosen = Order(**json.loads(sys.argv[1]))
+    print(json.dumps(asyncio.run(_main(chosen, Path(chosen.certificate).read_bytes()))))

@@ -107,7 +107,7 @@ class _Drawing:
 
 def _flip(chance: random.Random, _: descriptor.Descriptor, encoded: bytes) -> bytes:
     damaged = bytearray(encoded or b"\x00")
-    for _ in range(chance.randrange(1, 8)):
+    for _number in range(chance.randrange(1, 8)):
         damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
     return bytes(damaged)
 

@@ -117,7 +117,7 @@ class Request:
 class Ended:
     """How a request ended, by the monotonic clock; without a status where the connection was just closed."""
 
-    request: Request
+    request: str
     begun: float
     seconds: float
     status: int | None
@@ -153,7 +153,7 @@ async def send(address: str, request: Request) -> Ended:
         status = await _exchange(reader, writer, request)
     finally:
         writer.transport.abort()
-    return Ended(request, begun, time.monotonic() - begun, status)
+    return Ended(str(request), begun, time.monotonic() - begun, status)
 
 
 async def _exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: Request) -> int | None:

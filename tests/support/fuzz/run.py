@@ -1,4 +1,4 @@
-"""One run: two servers over one database, one of them with tokens and Tinkerbell's port, and all that is sent to them."""
+"""One run: two servers over one database, the first with tokens and Tinkerbell's port, and all that they are sent."""
 
 import asyncio
 import contextlib
@@ -48,7 +48,7 @@ class Options:
     directory: Path
     messages: int = 10_000
     requests: int = 500
-    connections: int = 120
+    connections: int = 60
     jobs: int = 8
     patience_seconds: float = 1.0
     only: int | None = None

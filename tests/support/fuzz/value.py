@@ -1,4 +1,4 @@
-"""What is put into single fields: what might exist, what is at the edge of its type, and what costs whoever reads it."""
+"""What is put into single fields: what might exist, what is at the edge of its type, and what is dear to read."""
 
 import base64
 import json
@@ -18,7 +18,7 @@ UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What there is on the server, so that requests get beyond the first look: ids, and names of templates and others."""
+    """What there is on the server, so that requests get beyond the first look: ids, and names of all kinds."""
 
     ids: Sequence[str] = (UNKNOWN_ID,)
     names: Sequence[str] = ("a",)

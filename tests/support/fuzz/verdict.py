@@ -46,8 +46,8 @@ def judge(record: Record, *, patience_seconds: float) -> list[str]:
 
 def tell(record: Record) -> Iterator[str]:
     """Tell what was done, and what came of it."""
-    methods = {(each.case.port, each.case.method.path) for each in record.calls}
-    tokens = sum(each.case.has_token for each in record.calls)
+    methods = {(each.port, each.path) for each in record.calls}
+    tokens = sum(each.has_token for each in record.calls)
     yield f"{len(record.calls):,} calls of {len(methods)} methods, {tokens:,} with a token"
     codes = Counter("ended by us" if each.code is None else each.code.name for each in record.calls)
     yield "  " + ", ".join(f"{name} {count:,}" for name, count in codes.most_common())
@@ -61,7 +61,8 @@ def tell(record: Record) -> Iterator[str]:
         f"{name} {count}" for name, count in sorted(record.attacks.items())
     )
     for name, account in record.accounts.items():
-        yield f"an ordinary client of {name} asked {account.calls:,} times and waited {account.worst_seconds:.2f} s at most"
+        worst = f"{account.worst_seconds:.2f} s at most"
+        yield f"an ordinary client of {name} asked {account.calls:,} times and waited {worst}"
 
 
 def _about_call(ended: caller.Ended) -> str:
@@ -78,7 +79,8 @@ def _about_waits(record: Record, patience_seconds: float) -> Iterator[str]:
         yield from (f"an ordinary client of {name} got no answer: {failure}" for failure in account.failures[:5])
         for wait in account.slow:
             if wait.seconds > patience_seconds:
-                yield f"an ordinary client of {name} waited {wait.seconds:.2f} s, during {'; '.join(_during(record, wait))}"
+                beside = "; ".join(_during(record, wait))
+                yield f"an ordinary client of {name} waited {wait.seconds:.2f} s, during {beside}"
 
 
 def _during(record: Record, wait: Wait) -> Iterator[str]:

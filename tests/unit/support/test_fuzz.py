@@ -18,7 +18,7 @@ GOOD = Record([], [], {}, {"gRPC": Account(calls=9, worst_seconds=0.1)}, [])
 
 
 def ended(code: grpc.StatusCode | None) -> caller.Ended:
-    return caller.Ended(SOURCE.case(3), 10.0, 2.0, code, "details")
+    return caller.Ended(Port.OPEN, "/a/b", True, "case 3", 10.0, 2.0, code, "details")
 
 
 def test_methods_are_those_of_all_services_on_the_port() -> None:
@@ -66,7 +66,7 @@ def test_all_is_well_where_nothing_went_wrong() -> None:
             for code in grpc.StatusCode
             if code not in verdict.EXPECTED
         ),
-        ({"requests": [request.Ended(request.draw(7, 1), 0.0, 0.1, 500)]}, "500 after 0.10 s"),
+        ({"requests": [request.Ended("request 1", 0.0, 0.1, 500)]}, "500 after 0.10 s"),
         ({"accounts": {"gRPC": Account(slow=[Wait(11.0, 1.1)])}}, "an ordinary client of gRPC waited 1.10 s"),
         ({"accounts": {"HTTP": Account(failures=["it was refused"])}}, "HTTP got no answer: it was refused"),
         ({"complaints": ["a server ended with -11"]}, "a server ended with -11"),

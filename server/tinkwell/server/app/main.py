@@ -32,7 +32,7 @@ from tinkwell.server.log.retention import Result
 from tinkwell.server.log.store.log import PostgresLog
 from tinkwell.server.release.room import ReleaseRoom
 from tinkwell.server.release.service.forgetting import Forgetting, Loss
-from tinkwell.server.rpc import auth, interceptor, reflection
+from tinkwell.server.rpc import auth, call_log, interceptor, reflection
 from tinkwell.server.rpc.health import Health
 from tinkwell.server.rpc.metric import CallMetrics
 from tinkwell.server.rpc.room import Room
@@ -61,9 +61,9 @@ _OPTIONS = (
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.max_receive_message_length", 4 << 20),
-    # Calls that wait to be taken, those that were reset meanwhile among them: gRPC tells nobody of that. From the first
-    # number on it would cancel some of anybody's calls, by chance, and by default that is as many as one connection may
-    # have. Each takes some 20 KB.
+    # Calls of a method that wait to be taken, and those among them that were reset meanwhile, since gRPC keeps these in
+    # line. From the first number on it cancels some of anybody's calls, by chance; by default that is at a thousand,
+    # which is what one connection may have. Each takes some 20 KB.
     ("grpc.server.max_pending_requests", 10_000),
     ("grpc.server.max_pending_requests_hard_limit", 20_000),
 )
@@ -96,6 +96,7 @@ async def serve(
     the one that this release works on, or when it would not survive a crash, and `keys.InvalidKeys` for a key file that
     cannot be used.
     """
+    call_log.install()
     # Not at the first secret that somebody asks for.
     known = keys.read(settings.secret_keys) if settings.secret_keys is not None else None
     if known is not None:

@@ -1,7 +1,7 @@
 """gRPC's health service, of which there is one for all of a server's services.
 
-Nobody needs a token for it, so its watches have a bound, and what they keep in memory, too. gRPC's own one has none, fails
-when it is asked for the list of all services, and holds a lock while it writes to a watcher.
+Nobody needs a token for it, so its watches have a bound, and what they keep in memory, too. gRPC's own one has none,
+fails when it is asked for the list of all services, and holds a lock while it writes to a watcher.
 """
 
 import asyncio
@@ -59,10 +59,11 @@ class Health(health_pb2_grpc.HealthServicer):
             raise errors.NotFound("service", name)
         return health_pb2.HealthCheckResponse(status=self._statuses[name])
 
-    async def List(self, request: health_pb2.HealthListRequest, context: Context) -> health_pb2.HealthListResponse:
+    # The stubs for type checkers do not know its messages.
+    async def List(self, request: object, context: Context) -> Any:
         """Return the status of every service."""
         statuses = {name: health_pb2.HealthCheckResponse(status=status) for name, status in self._statuses.items()}
-        return health_pb2.HealthListResponse(statuses=statuses)
+        return health_pb2.HealthListResponse(statuses=statuses)  # type: ignore[attr-defined]
 
     async def Watch(self, request: health_pb2.HealthCheckRequest, context: Context) -> None:
         """Write the status, and again at each change, until `close`; the caller takes a `TimeoutError` for that.

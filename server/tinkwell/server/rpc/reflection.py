@@ -1,7 +1,7 @@
 """gRPC's reflection, by which tools such as grpcurl ask for the services' descriptions, with a bound to its streams."""
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from typing import Any, TypeAlias
 
 import grpc.aio
@@ -27,12 +27,12 @@ class Reflection(ReflectionServicer):
         super().__init__((*names, reflection.SERVICE_NAME))
         self._quota = Quota("reflection streams", total=MAX_STREAMS, each_host=MAX_STREAMS_EACH_HOST)
 
-    async def ServerReflectionInfo(
-        self, request_iterator: AsyncIterator[reflection_pb2.ServerReflectionRequest], context: Context
+    async def ServerReflectionInfo(  # type: ignore[override] # the stubs take it for a coroutine
+        self, request_iterator: AsyncIterable[reflection_pb2.ServerReflectionRequest], context: Context
     ) -> AsyncGenerator[reflection_pb2.ServerReflectionResponse, None]:
         """Answer one request after another. Raises `errors.LimitReached` and `errors.InvalidField`."""
         with self._quota.one(context.peer()):
-            answers = super().ServerReflectionInfo(_bounded(request_iterator), context)
+            answers: Any = super().ServerReflectionInfo(_bounded(request_iterator), context)
             async with contextlib.aclosing(answers):
                 async for answer in answers:
                     yield answer
@@ -40,11 +40,11 @@ class Reflection(ReflectionServicer):
 
 def add_to(server: grpc.aio.Server, names: Iterable[str]) -> None:
     """Let a server that has not started describe services."""
-    reflection_pb2_grpc.add_ServerReflectionServicer_to_server(Reflection(names), server)
+    reflection_pb2_grpc.add_ServerReflectionServicer_to_server(Reflection(names), server)  # type: ignore[no-untyped-call]
 
 
 async def _bounded(
-    requests: AsyncIterator[reflection_pb2.ServerReflectionRequest],
+    requests: AsyncIterable[reflection_pb2.ServerReflectionRequest],
 ) -> AsyncGenerator[reflection_pb2.ServerReflectionRequest, None]:
     async for request in requests:
         if request.ByteSize() > _MAX_REQUEST_BYTES:

@@ -102,7 +102,7 @@ async def test_all_services_are_listed() -> None:
     context: Any = Watcher()
     health = Health()
     health.set("one", SERVING)
-    listed = await health.List(health_pb2.HealthListRequest(), context)
+    listed = await health.List(None, context)
     assert {name: answer.status for name, answer in listed.statuses.items()} == {"": NOT_SERVING, "one": SERVING}
 
 
