@@ -1,12 +1,12 @@
 """Keeps gRPC's own log to what is worth a look.
 
-When a client resets its call at the moment of the answer, gRPC writes an error with a traceback, for each such call. That
-somebody no longer waits is no fault, and whoever does it on purpose would fill disks.
+When a client resets its call at the moment of the answer, gRPC writes an error with a traceback, for each such call.
+That somebody no longer waits is no fault, and whoever does it on purpose would fill disks.
 """
 
 import logging
 
-from grpc._cython import cygrpc
+from grpc._cython import cygrpc  # type: ignore[attr-defined] # the stubs do not know it
 
 _LOGGER = "grpc._cython.cygrpc"
 

@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from grpc._cython import cygrpc
+from grpc._cython import cygrpc  # type: ignore[attr-defined] # the stubs do not know it
 
 from tinkwell.server.rpc import call_log
 
